@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from math import log2
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 from msgspec.structs import replace
@@ -61,11 +61,6 @@ class NoOthers(Link):
         return int
 
 
-class SampledFunction(NamedTuple):
-    code: gpu.MachineCode
-    samples: dict[int, dict[str, int]]  # by the instruction's offset
-
-
 class SampledContext:
     """The GPU in use, and what samples the kernels that are loaded from now on."""
 
@@ -78,14 +73,14 @@ class SampledContext:
         for one in gpu.functions:
             self._disassembler.begin(one.code.cubin)
 
-    def functions(self, told: PcSamples) -> list[SampledFunction]:
-        """The functions that were sampled, that with the most samples first."""
+    def main_function(self, told: PcSamples) -> tuple[gpu.MachineCode, dict[int, dict[str, int]]]:
+        """The function with the most samples, and its samples by the instruction's offset."""
         by_function: dict[tuple[int, str], dict[int, dict[str, int]]] = defaultdict(dict)
         for place, reasons in told.by_place.items():
             by_function[place.crc, place.function][place.offset] = dict(reasons)
+        name = max(by_function, key=lambda one: sum(sum(reasons.values()) for reasons in by_function[one].values()))
         here = {(self.sampler.crc(one.code.cubin), one.code.entry): one.code for one in gpu.functions}
-        found = [SampledFunction(here.get(name, gpu.MachineCode(name[1], b"")), by) for name, by in by_function.items()]
-        return sorted(found, key=lambda one: -sum(sum(by.values()) for by in one.samples.values()))
+        return here.get(name, gpu.MachineCode(name[1], b"")), by_function[name]
 
     def instructions(self, code: gpu.MachineCode) -> tuple[disassembly.MachineInstruction, ...]:
         """None of a function that is not of this program."""
@@ -151,15 +146,11 @@ def _sampled(it: LoadedKernel, step: Step, context: SampledContext) -> tuple[PcS
 
 
 def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context: SampledContext) -> list[events.Event]:
-    functions = context.functions(told)
-    main = functions[0]
-    own = Path(request.own) if request.own else None
-    code = context.instructions(main.code)
-    listed = listing(code, main.samples, own, request.tell_source)
+    function, at = context.main_function(told)
+    listed = listing(context.instructions(function), at, Path(request.own) if request.own else None, request.tell_source)
     every: Counter[str] = Counter()
-    for one in functions:
-        for reasons in one.samples.values():
-            every.update(reasons)
+    for reasons in told.by_place.values():
+        every.update(reasons)
     samples = events.WarpSamples(
         t=0.0,
         run=request.run,

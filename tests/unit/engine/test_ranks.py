@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from unittest.mock import Mock
 
-import numpy as np
 import pytest
 
 from fwtui.engine.engine import HostEngine, PhaseStretch
 from fwtui.engine.loaded import loaded
-from fwtui.engine.ranks import Free, RankedEngine, RankedProgram, RankWork, own_steps, part_of, waits_apart, with_waits
-from fwtui.stream.requests import Reply
+from fwtui.engine.ranks import Allocate, Free, RankedProgram, RankWork, own_steps, part_of, waits_apart, with_waits
 from fwtui_kernels import registry
-from fwtui_kernels.plan import EVERY, Cost, Kernel, Program, Shape, Step, Target
+from fwtui_kernels.plan import EVERY, Cost, Shape, Step, Target
 
 
 def step(rank: int, after: tuple[int, ...] = (), phase: str = "a") -> Step:
@@ -39,32 +36,18 @@ def test_the_ranks_parts_are_the_whole_plan(ranks: int) -> None:
 
 
 def test_the_ranks_free_their_buffers_when_the_program_is_done_with_unless_it_failed() -> None:
-    engine = OrderedEngine()
-    with loaded(registry()["distributed-cpu"], Shape(64, 32, ranks=2), engine):
+    kernel, shape, engine = registry()["distributed-cpu"], Shape(64, 32, ranks=2), Mock(target=Target("cpu"))
+    engine.build.return_value = RankedProgram(engine, shape)
+    with loaded(kernel, shape, engine):
         pass
-    with pytest.raises(ValueError), loaded(registry()["distributed-cpu"], Shape(64, 32, ranks=2), engine):
+    with pytest.raises(ValueError), loaded(kernel, shape, engine):
         raise ValueError
-    assert engine.orders == ["Allocate", "Free", "Allocate"]
-    work = RankWork(cast(Any, SimpleNamespace(rank=0)), HostEngine(Target("cpu")), cast(Any, None))
-    work.buffers, work.timed = [np.zeros(3)], lambda check: 0.0
+    assert [type(one.args[0]) for one in engine.on_all_ranks.call_args_list] == [Allocate, Free, Allocate]
+    work = RankWork(Mock(rank=0), HostEngine(Target("cpu")), Mock())
+    work.buffers, work.timed = [0], lambda check: 0.0
     Free().done_by(work)
     Free().done_by(work)
     assert not {"buffers", "timed"} & set(vars(work))
-
-
-class OrderedEngine(RankedEngine, HostEngine):
-    """Notes its orders."""
-
-    def __init__(self) -> None:
-        super().__init__(Target("cpu"))
-        self.orders: list[str] = []
-
-    def build(self, kernel: Kernel, shape: Shape) -> Program:
-        return RankedProgram(self, shape)
-
-    def replies_to(self, order: Any, own: Any = None) -> list[Reply]:
-        self.orders.append(type(order).__name__)
-        return []
 
 
 def test_the_shortest_broadcast_is_the_transfer_and_the_rest_of_a_longer_one_is_waiting() -> None:

@@ -72,16 +72,21 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
     [
         ("off", model(), ASKED, False),
         ("on", model("cancelled"), ASKED, False),
+        ("on", model("failed"), ASKED, False),
         ("on", model(seconds=None), ASKED, False),
         ("on", model(), as_it_ran(Experiment(kernel="tiled-cpu"), CPU), False),
         ("on", model(), ASKED, True),
     ],
 )
-def test_all_others_are_not(made: Any, wanted: str, given: Model, asked: Any, brief: bool) -> None:
+def test_all_others_are_not_and_a_gpu_that_was_opened_is_closed(
+    made: Any, wanted: str, given: Model, asked: Any, brief: bool
+) -> None:
     sampling, begun = made(wanted)
-    sampling.prepare(RunRequest(7, asked, brief))
-    assert sampling.begin(given, RunRequest(7, asked, brief), False) is None
-    assert sampling.run is None and not any(one.heard for one in begun)
+    request = RunRequest(7, asked, brief)
+    sampling.prepare(request)
+    sampling.open(request)
+    assert sampling.begin(given, request, False) is None
+    assert sampling.run is None and sampling.child is None and all(one.exit_code == 0 for one in begun)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -119,14 +124,6 @@ def test_a_session_that_goes_on_from_an_earlier_one_has_another_clock(made: Any)
     sampling.begin_again(-900.0)
     sampling.prepare(DONE)
     assert [one.origin for one in begun] == [5.0, -900.0]
-
-
-def test_the_gpu_that_was_opened_for_a_run_is_closed_if_the_run_fails(made: Any) -> None:
-    sampling, begun = made()
-    sampling.prepare(DONE)
-    sampling.open(DONE)
-    sampling.begin(model("failed"), DONE, False)
-    assert begun[0].exit_code == 0 and sampling.child is None
 
 
 def test_its_death_and_its_end_by_the_user_are_said_once(made: Any) -> None:
