@@ -75,7 +75,8 @@ def test_an_index_page_gets_no_link_into_the_repository(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("METADATA"))
         text = archive.read(name).decode()
-    assert "# fwtui" in text and not re.search(r"\]\((?!https:)|<!--", text)
+    assert "# fwtui" in text and not re.search(r"\]\((?!https:)|<!--|(from|spec|install|\s') ?\.\W", text)
+    assert "uvx fwtui replay" in text and "pip install 'fwtui[" in text
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
