@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import stat
-import sys
 from pathlib import Path
 from typing import Any
 
-FAKE = """#!{python}
-import json, pathlib, sys
+from own_files import write_program
+
+FAKE = """import json, pathlib, sys
 arguments = sys.argv[1:]
 told = pathlib.Path({folder!r})
 calls = len(list(told.glob("call-*")))
@@ -31,8 +30,7 @@ class Fake:
     def __init__(self, folder: Path, name: str = "ncu") -> None:
         self.folder = folder
         self.path = folder / name
-        self.path.write_text(FAKE.format(python=sys.executable, folder=str(folder)))
-        self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
+        write_program(self.path, FAKE.format(folder=str(folder)))
 
     def answers(self, *answers: dict[str, Any]) -> None:
         (self.folder / "answers").write_text(json.dumps(answers))

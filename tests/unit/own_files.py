@@ -1,7 +1,8 @@
-"""Kernel files of a user's own for tests: plain Python on the CPU, which compiles nothing."""
+"""Files of a user's own for tests: kernels in plain Python on the CPU, which compile nothing, and programs."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 WHOLE = '''"""Row by row, in NumPy."""
@@ -45,3 +46,9 @@ def written(folder: Path, name: str = "mine.py", *changes: tuple[str, str], more
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text + more)
     return (folder / name).resolve()
+
+
+def write_program(path: Path, code: str) -> None:
+    """A program in Python. A shell starts it, as no #! can name an interpreter in a folder with spaces."""
+    path.write_text(f"#!/bin/sh\n'''exec' '{sys.executable}' \"$0\" \"$@\"\n' '''\n{code}")
+    path.chmod(0o755)

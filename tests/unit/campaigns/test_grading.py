@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from own_files import written
+from own_files import write_program, written
 from small_rubric import SMALL, small
 
 import fwtui_kernels
@@ -117,8 +116,7 @@ def test_who_changes_the_judge_gets_nothing_and_the_judge_is_put_back(what: str,
 
 
 # podman as far as it is asked here: it keeps what it is told, and runs the command where it is
-PODMAN = """#!{python}
-import json, os, sys
+PODMAN = """import json, os, sys
 from pathlib import Path
 kept = Path({folder!r})
 (kept / f"{{sys.argv[1]}}-{{len(list(kept.iterdir()))}}").write_text(json.dumps(sys.argv[1:]))
@@ -135,8 +133,7 @@ def test_in_a_container_all_that_loads_a_submission_runs_with_its_own_files_alon
 ) -> None:
     told, tool = course / "told", course / "podman"
     told.mkdir()
-    tool.write_text(PODMAN.format(python=sys.executable, folder=str(told)))
-    tool.chmod(0o755)
+    write_program(tool, PODMAN.format(folder=str(told)))
     monkeypatch.setenv("PATH", str(course), prepend=os.pathsep)
     (course / "r.toml").write_text((course / "r.toml").read_text().replace('"naive"', '"scipy"'))
     files = [written(course / name) for name in ("ada", "bob")]

@@ -209,14 +209,14 @@ PRINT_FUNCTIONS = """
                 function = getattr(function, "function", function)
                 function = function.func if isinstance(function, functools.partial) else function
                 function = getattr(function, "py_func", None) or getattr(function, "fn", function)
-                print(kernel.id, op, function.__code__.co_filename, function.__code__.co_firstlineno)
+                print(kernel.id, op, function.__code__.co_firstlineno, function.__code__.co_filename)
 """
 
 
 def test_what_is_said_to_run_is_what_the_program_launches() -> None:
-    told = [line.split() for line in in_simulator(PRINT_FUNCTIONS).splitlines()]
+    told = [line.split(maxsplit=3) for line in in_simulator(PRINT_FUNCTIONS).splitlines()]
     assert {kernel for kernel, *_ in told} == {kernel.id for kernel in KERNELS} - {"scipy"}
-    for kernel, op, file, first in told:
+    for kernel, op, first, file in told:
         own = next((part for part in source(kernel) if op in part.own), None)
         assert own is not None, (kernel, op)
         assert (file.endswith(own.file), own.first) == (True, int(first)), (kernel, op)
