@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
@@ -173,8 +174,9 @@ class Grading:
 
 
 def code_in(folders: Sequence[Path]) -> list[Path]:
-    """All that may be run of what is in these folders, bytecode too."""
-    return [file for folder in folders for file in folder.rglob("*") if file.suffix in CODE and file.is_file()]
+    """All that this Python may run of what is in these folders, bytecode too; that of other versions may lie beside it."""
+    found = [file for folder in folders for file in folder.rglob("*") if file.suffix in CODE and file.is_file()]
+    return [file for file in found if file.parent.name != "__pycache__" or f".{sys.implementation.cache_tag}." in file.name]
 
 
 def floored(timed: Judgement, timing: Timing, known: events.Limits | None) -> Judgement:

@@ -101,9 +101,11 @@ def test_who_changes_the_judge_gets_nothing_and_the_judge_is_put_back(what: str,
     judge = course / "judge" / "judge.py"
     judge.parent.mkdir()
     judge.write_text("right = False\n")
-    spoilt = Path(cache_from_source(str(judge))) if what == "bytecode" else judge.with_name(what)
+    bytecode = Path(cache_from_source(str(judge)))
+    spoilt = bytecode if what == "bytecode" else judge.with_name(what)
     cheat = written(course / "hw", more=f"open({str(spoilt)!r}, 'w').write('right = True\\n')\n")
-    submissions = [Submission("cheat.py", cheat), Submission("right.py", written(course, "right.py"))]
+    of_another_python = f"open({str(bytecode.with_name('judge.cpython-30.pyc'))!r}, 'w').write('')\n"
+    submissions = [Submission("cheat.py", cheat), Submission("right.py", written(course, "right.py", more=of_another_python))]
     grading = Grading(small(), DeviceId("simulator"), False, lambda told: None, judge=[judge.parent])
     grading.correctness(submissions, 1)
     fouls = [submission.judgement and submission.judgement.foul for submission in submissions]
