@@ -39,7 +39,7 @@ GRACE = 5.0  # seconds that a judge has to end what it started
 CLOCK_ROOM = 1.1  # times the measured limit: the clock of a device rises a little while it is cool
 SET_ASIDE = ".set-aside"  # ends the name of what a submission put beside the code that judges
 OWN_FOLDERS = (Path(fwtui.__file__).parent, Path(fwtui_kernels.__file__).parent)  # the code that judges
-CODE = (".py", ".pyc", ".so", ".cu", ".cuh", ".hpp")
+CODE = (".py", ".pyc", ".so", ".cu", ".cuh", ".cpp", ".hpp")
 DIED = "the process that judges it died"
 
 

@@ -30,7 +30,8 @@ SECONDS = 60.0  # that the compiler may take
 # the compiler begins once the watch knows its process group, which it kills if this process ends without a second word
 _BEGIN = 'read begin && exec "$@"'
 _WATCH = 'read group && read done || { kill -s KILL -- "-$group"; rm -rf "$0"; }'
-_STAND_IN = Path(__file__).with_suffix(".hpp")
+_STAND_IN = Path(__file__).with_suffix(".hpp")  # for a kernel; what runs its threads is in the .cpp, for all kernels
+_OPTIONS = ("-std=c++17", "-O1", "-w", "-fPIC")
 _DYNAMIC = re.compile(r"extern\s+__shared__\s+([\w:<> ]+?)\s*(\w+)\s*\[\s*\]\s*;")
 # has the compiler call what the stand-in has in place of its own check of threads, at each access to memory
 _SEEN = ("-fsanitize=thread", "-g1", "-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lgcc")
@@ -153,11 +154,13 @@ def _compiled(
         file, library = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         file.write_text(f'#include "{_STAND_IN}"\n#line 1 "{Path(source).name}"\n{text}\n{"".join(ends)}')
         options = [f"-D{name}={value}" for name, value in define] + [f"-I{folder}" for folder in include]
-        command = [compiler, "-std=c++17", "-O1", "-w", "-shared", "-fPIC", *options, str(file), "-o", str(library)]
         said = ""
         for looking in (_SEEN, ()):
             try:
-                code, told = _watched([*command, *looking], folder)
+                threads = Path(folder) / "threads.o"
+                threads.write_bytes(_threads(compiler))
+                command = [compiler, *_OPTIONS, "-shared", *options, str(file), str(threads), "-o", str(library), *looking]
+                code, told = _watched(command, folder)
                 if not code:
                     return HostCode(library, names)
             except (OSError, subprocess.TimeoutExpired) as error:
@@ -168,6 +171,17 @@ def _compiled(
             if f"{Path(source).name}:" in wrong:
                 break
         raise NoTrial(f"{Path(source).name} takes a GPU: {said}")
+
+
+@cache
+def _threads(compiler: str) -> bytes:
+    """What runs the threads of all kernels, as an object file. Raises OSError."""
+    with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
+        compiled = Path(folder) / "threads.o"
+        code, told = _watched([compiler, *_OPTIONS, "-c", str(_STAND_IN.with_suffix(".cpp")), "-o", str(compiled)], folder)
+        if code:
+            raise OSError(next((line for line in told.splitlines() if "error" in line), f"exit code {code}").strip())
+        return compiled.read_bytes()
 
 
 def _watched(command: Sequence[str], folder: str) -> tuple[int, str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from itertools import pairwise
 from pathlib import Path
+from shutil import which
 
 import pytest
 from own_files import write_program, written
@@ -318,8 +319,8 @@ def test_what_is_faster_than_the_limit_of_the_device_is_refused() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(which("c++") is None, reason="there is no C++ compiler here")
 def test_cuda_source_is_graded_without_a_gpu_where_it_can_be_compiled(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("cuda.core")
     examples = Path(fwtui_kernels.__file__).parent / "examples"
     for name, parameters in (("right", "int k)"), ("wrong", "int kk)")):
         (course / f"{name}.py").write_text((examples / "one_thread.py").read_text())
