@@ -10,6 +10,7 @@ import argparse
 import importlib
 import platform
 import textwrap
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from fwtui.common.errors import Refused
@@ -67,7 +68,8 @@ class TakesArguments(Protocol):
 
 def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """What a parser takes, `--help` first; argparse has no public list of it. Raises Refused."""
-    need = Need("ArgumentParser._actions", "nothing lists a command's arguments", lambda: isinstance(parser._actions, list))
+    # `list` here may be the command of that name
+    need = Need("ArgumentParser._actions", "nothing lists a command's arguments", lambda: isinstance(parser._actions, Sequence))
     if sentence := lacking(f"Python {platform.python_version()}", (need,), "one that fwtui asks for"):
         raise Refused(sentence)
     return parser._actions

@@ -56,7 +56,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
         if any(y is not None for y in ys):
             lines.append(Series(shown.name, xs, ys, kernel=shown.kernel, strong=place == row))
     doubling = min(xs) > 0 and max(xs) / min(xs) >= 4 and (name != "density" or max(xs) < SPARSE)
-    across = Axis(name, log=doubling, base=2 if doubling else 10)
+    across = Axis(name, log=doubling, base=2 if doubling and name != "density" else 10)
     ups = {"time": Axis("time", units.duration, log=True), "rate": Axis("rate", rate_text, log=doubling)}
     up = ups.get(measure, Axis("of best", _percent, low=0.0, high=1.0))
     there = [c for c in found.break_evens if c.axis == name] if found is not None else []
