@@ -13,8 +13,8 @@ from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.k20_tiled_cpu import relax_panel
 from fwtui_kernels.parts import supernodal
 from fwtui_kernels.parts.dissection import ordered
+from fwtui_kernels.parts.supernodal_tables import SparseCpuProgram, tables
 from fwtui_kernels.plan import Program, Shape, Target
-from fwtui_kernels.programs.supernodal_tables import SparseCpuProgram, tables
 
 LAUNCH = 10**6  # relaxations in the time that all cores wait for each other
 AT_ONCE = 4  # tiles of the rest that a thread takes

@@ -1,6 +1,6 @@
 """The product of the register-tiled rungs along the elimination tree of a sparse graph, all supernodes of a height in one launch.
 
-A launch finds in a table which tiles each of its blocks works on (programs/supernodal_tables.py). The panels of a launch lie tile
+A launch finds in a table which tiles each of its blocks works on (parts/supernodal_tables.py). The panels of a launch lie tile
 after tile, by columns, as the rest reads them. A tile of common ancestors goes through one product after the other.
 """
 
@@ -13,6 +13,7 @@ from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import FORMS, PLAIN
 from fwtui_kernels.parts import supernodal
+from fwtui_kernels.parts.cuda_sparse import PANELS, PIVOTS, TASKS, VIA, SparseProgram
 from fwtui_kernels.parts.dissection import ordered
 from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
 from fwtui_kernels.parts.products import panel_block_of, relax_block_of
@@ -20,7 +21,6 @@ from fwtui_kernels.parts.register_tiled import CHOICES, PAPERS
 from fwtui_kernels.parts.tuning import CLOSED, MATRIX, PANEL, Product, tuning_of
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
-from fwtui_kernels.programs.cuda_sparse import PANELS, PIVOTS, TASKS, VIA, SparseProgram
 
 LAUNCH = 2 * 10**8  # relaxations in the time of a pivot, in which most multiprocessors are idle
 INDICES = "array(int32, 2d, C)"

@@ -10,10 +10,10 @@ import numpy as np
 
 from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.forms import WORD_BYTES
+from fwtui_kernels.parts.supernodal_tables import tables
 from fwtui_kernels.parts.tuning import PANEL
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
 from fwtui_kernels.programs.cuda_program import CellOrder, CudaProgram, Op
-from fwtui_kernels.programs.supernodal_tables import tables
 
 PIVOTS, PANELS, TASKS, VIA = range(PANEL + 1, PANEL + 5)  # tables, which an op numbers after the matrix, copies and panels
 THREADS = 256  # that reorder a row
