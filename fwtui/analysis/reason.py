@@ -78,7 +78,7 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     limit = limit_of(model, run)
     busy = limiter is not None and "instructions" in limiter.what and "% busy" in f"{limiter.because}{limiter.busy}"
     far = busy and limit is not None and limit.share is not None and limit.share < HALF
-    beside = "mostly with loads and addresses" if far else ""
+    beside = "mainly with loads and addresses" if far else ""
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
     known = in_words(facts, loop_of(run, slowest.key if slowest is not None else "")) if facts is not None else ""

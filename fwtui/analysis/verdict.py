@@ -82,11 +82,11 @@ class Assessment(NamedTuple):
         """What limits it, as a sentence without its stop; `ask` says how to get missing data."""
         limiter, beside = self.reason.limiter, self.reason.beside
         if limiter is not None and limiter.busy and limiter.computes:  # Explain has the samples that say the same
-            most = f"; hottest line {limiter.place}" * bool(limiter.place)
+            most = f"; most at {limiter.place}" * bool(limiter.place)
             told = f"{limiter.busy}{f', {beside}' * bool(beside)}{most}{f', in {self.reason.phase}' * bool(self.reason.phase)}"
         else:
             told = self.reason._replace(cpu="").sentence(ask).removesuffix(".")  # Explain has the facts of a CPU
-        return f"{told[:1].lower()}{told[1:]}".replace(" (counters)", "")
+        return f"{told[:1].lower()}{told[1:]}".replace(" (counters)", "").replace(" (GPM)", "")
 
     def parts(self, ask: str = "") -> tuple[tuple[str, str], ...]:
         """Everything below the bars, each with its label: why, what limits it now, and what to try next."""
@@ -98,7 +98,7 @@ class Assessment(NamedTuple):
         """The next rung in words; why there is none, where the run is near its limit; else nothing."""
         if self.next is None:
             near = self.share is not None and self.share >= GOOD
-            return f"it reaches {units.percent(self.share)} of the measured limit; a larger graph or several GPUs" if near else ""
+            return f"it reaches {units.percent(self.share)} of the limit; try a larger graph or several GPUs" if near else ""
         if self.next.seconds is None:
             return f"{self.next.title}{': ' * bool(self.next.why)}{self.next.why}"
         return (

@@ -53,8 +53,8 @@ def test_units_that_are_busy_far_below_the_limit_are_said_to_do_other_work() -> 
     found = verdict(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
     assert found.share is not None and found.share < 0.2
     assert found.now() == (
-        "instructions and shared memory are both 95 % busy, mostly with loads and addresses; "
-        "hottest line k45_katz_kider.py:13, in rest (93 % of the time)"
+        "instructions and shared memory are both 95 % busy, mainly with loads and addresses; "
+        "most at k45_katz_kider.py:13, in rest (93 % of the time)"
     )
 
 
