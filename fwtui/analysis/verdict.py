@@ -62,8 +62,8 @@ class Assessment(NamedTuple):
 
     @property
     def loud(self) -> str:
-        """The headline in capitals, but for numbers and what has some in it."""
-        return " ".join(word if any(c.isdigit() for c in word) else word.upper() for word in self.headline.split(" "))
+        """The headline in capitals, but for numbers, what has some in it, and what is in brackets."""
+        return re.sub(r"\S+", lambda word: word[0] if re.search(r"[(\d]", word[0]) else word[0].upper(), self.headline)
 
     @property
     def same_answer(self) -> bool:

@@ -47,7 +47,7 @@ class CompareVerdict(Drawn[Pair | str]):
         told, compared = subject.told, subject.told.found is not None
         return [
             *([headline(told)] if compared else []),
-            line(*pieces),
+            *line(*pieces).wrap(width)[:2],
             *(explained(told, width) if compared else hanging("because", LABEL, [found.why], width)),
             *hanging("differs in", LABEL, found.differs or ("nothing but its times",), width, most=2),
         ]

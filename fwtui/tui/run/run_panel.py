@@ -12,7 +12,7 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.compare import SLOWER, ComparedRun
 from fwtui.analysis.estimate import foreseen, progress_now
 from fwtui.analysis.ledger import ledger
 from fwtui.analysis.limits import limit_of, share_of_peak
@@ -60,7 +60,7 @@ NOTHING = LargeNumber("", "")
 
 
 def figure(s: RunSubject | None) -> LargeNumber:
-    """How many times as fast as the baseline, else the total; progress until there is a time."""
+    """How many times as fast as the baseline, else the total, also of a slower one; progress until there is a time."""
     if s is None:
         return NOTHING
     run, doubtful = s.run, wording.doubtful(s.run)
@@ -72,15 +72,15 @@ def figure(s: RunSubject | None) -> LargeNumber:
     if s.gained is not None:
         share = f", {100 * s.gained.efficiency:.0f} % of {counted(s.gained.devices)}" if s.gained.efficiency is not None else ""
         return LargeNumber(units.gain(s.gained.times), f"as fast as one {s.gained.one}{share}", doubtful)
-    if s.verdict is not None and s.verdict.times:
-        return LargeNumber(s.verdict.times, "", doubtful)
+    if s.verdict is not None and s.verdict.times and s.verdict.found is not None and s.verdict.found.verdict != SLOWER:
+        return LargeNumber(s.verdict.times.lstrip("<>~"), "", doubtful)  # the verdict beside it says at least, or about
     return LargeNumber(units.duration(run.seconds), "", doubtful)
 
 
 def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     """Three lines: the verdict, the time and how sure it is, rate and share of the limit.
 
-    Where they are `figured`, beside the figure, the time of a run alone is not said again.
+    Where they are `figured`, beside the figure, the time is not said again where the figure is it.
     """
     told = figure(s)
     if s is None or not told.number or s.run.seconds is None:
@@ -101,7 +101,7 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
     took = line((units.duration(run.seconds), "strike" if doubtful else STRONG), " " if around else ", ", sure)
-    return line("") if alone else first, sure if alone and figured else took, speed
+    return line("") if alone else first, sure if figured and told.number == units.duration(run.seconds) else took, speed
 
 
 def in_lines(subject: RunSubject, width: int) -> list[Content]:
