@@ -89,6 +89,7 @@ def test_what_the_form_says_first_can_run(kernel: str, gpu: bool) -> None:
     simulated = registry()[kernel].backend == "cuda" and not gpu
     usual = Experiment(kernel=kernel, n=16, dtype="float32" if "float32" in dtypes else dtypes[0])
     assert said == changed(settle(usual, simulated))
+    assert not simulated or said.tile in (*registry()[kernel].simulator_tiles, 0)
 
 
 def test_it_says_what_it_was_given() -> None:
@@ -132,12 +133,6 @@ def test_the_default_tile_follows_the_size_and_a_picked_one_does_not() -> None:
     assert form.text("tile") == "64"
 
 
-def test_the_simulator_offers_its_own_tiles() -> None:
-    form = draft("katz-kider", n=16)
-    form.set("device", "simulator")
-    assert form.experiment().tile in registry()["katz-kider"].simulator_tiles
-
-
 @pytest.mark.parametrize(
     ("key", "text", "part"),
     [
@@ -159,31 +154,6 @@ def test_a_mistake_is_a_sentence_under_its_row(key: str, text: str, part: str) -
         form.experiment()
 
 
-async def test_the_sentence_is_shown_and_nothing_starts(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        field = dashboard.screen.query_one("#field-density", Input)
-        field.value = "7"
-        await pilot.pause()
-        shown = await keyed(pilot, "r")
-        assert shown.count("density 7 is outside 0 to 1") >= 2  # under the field and on the log line
-        assert live.started == []
-        field.value = "30%"
-        await pilot.pause()
-        assert "is outside" not in screen_text(dashboard)
-        await pilot.press("r")
-        assert live.started[0].density == pytest.approx(0.3)
-
-
-async def test_letters_in_a_field_are_no_commands(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        field = dashboard.screen.query_one("#field-n", Input)
-        field.focus()
-        await pilot.press("end", "backspace", "backspace", "backspace", "6", "4", "r", "q")
-        assert field.value == "64rq" and live.started == [] and dashboard.is_running
-        await pilot.press("backspace", "backspace", "ctrl+r")
-        assert live.started[0].n == 64
-
-
 async def test_a_sentence_stays_while_something_else_is_typed(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
         screen = screen_of(dashboard, RunScreen)
@@ -194,16 +164,22 @@ async def test_a_sentence_stays_while_something_else_is_typed(dashboard: FwtuiAp
             assert "int16 takes no negative weights" in " ".join((await keyed(pilot, *keys)).split()), keys
 
 
-async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
+async def test_the_form_shows_what_the_kernel_offers_and_explains_what_is_chosen(dashboard: FwtuiApp) -> None:
+    async with opened(dashboard) as pilot:
         screen = screen_of(dashboard, RunScreen)
         tile = screen.query_one("#field-tile", Select)
         assert tile.value == "64" and not screen.query("#row-option-threads")
         screen.query_one("#field-kernel", Select).value = "katz-kider"
         await pilot.pause()
         assert tile.value in ("4", "8") and not screen.query("#row-option-threads")
-        screen.query_one("#more", Button).press()
-        await pilot.pause()
+        form, synced = screen.query_one(ExperimentForm), list[bool]()
+        sync = form.sync
+        form.sync = lambda *errors: (synced.append(True), sync(*errors))[1]  # type: ignore[method-assign]
+        for _ in range(3):
+            form.show_rest(True)  # the second and third time its rows are there, and not mounted yet
+        await press(pilot)
+        late = [row for row in screen.draft.rows() if row.more and row.shown]
+        assert len(synced) < 2 * len(late), "they are waited for once, and not once each"
         threads = screen.query_one("#row-option-threads")
         assert threads.display and screen.query_one("#row-seed").display
         screen.query_one("#field-kernel", Select).value = "serial"
@@ -212,20 +188,12 @@ async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
         screen.query_one("#more", Button).press()
         await pilot.pause()
         assert not screen.query_one("#row-seed").region
-
-
-async def test_what_is_chosen_elsewhere_is_explained_as_it_is(dashboard: FwtuiApp) -> None:
-    tiled, serial = (kernel_named(name).summary[:20] for name in ("tiled-cpu", "serial"))
-    async with opened(dashboard) as pilot:
-        assert "Tiled CPU" in screen_text(dashboard) and tiled in await keyed(pilot, "escape")
-        dashboard.screen.choose("serial")  # type: ignore[attr-defined]
+        tiled, serial = (kernel_named(name).summary[:20] for name in ("tiled-cpu", "serial"))
+        screen.choose("tiled-cpu")
+        assert tiled in await keyed(pilot, "escape")
+        screen.choose("serial")
         shown = await keyed(pilot)
         assert serial in shown and tiled not in shown
-
-
-async def test_a_mistake_out_of_sight_opens_the_rest_and_the_focused_field_is_explained(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        screen = screen_of(dashboard, RunScreen)
         screen.query_one("#field-density", Input).focus()
         await pilot.pause()
         assert "probability of each edge" in screen_text(dashboard)
@@ -235,8 +203,8 @@ async def test_a_mistake_out_of_sight_opens_the_rest_and_the_focused_field_is_ex
         assert "Seed" in shown and "seed 'many' is not a whole" in shown and "▾ Less" in shown
 
 
-async def test_a_mistake_moves_no_row_and_stands_in_place_of_the_explanation(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
+async def test_a_mistake_starts_nothing_and_letters_in_a_field_are_no_commands(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
         field = dashboard.screen.query_one("#field-n", Input)
         field.focus()
         await pilot.pause()
@@ -247,6 +215,25 @@ async def test_a_mistake_moves_no_row_and_stands_in_place_of_the_explanation(das
             words = " ".join(str(dashboard.screen.query_one("#about", Static).content).split())
             assert said in words and [row.region for row in dashboard.screen.query(".row")] == rows
             assert dashboard.screen.query_one("#row-n").has_class("wrong") == (typed == "300000")
+        field = dashboard.screen.query_one("#field-density", Input)
+        field.value = "7"
+        dashboard.screen.set_focus(None)
+        await pilot.pause()
+        shown = await keyed(pilot, "r")
+        assert shown.count("density 7 is outside 0 to 1") >= 2  # under the field and on the log line
+        assert live.started == []
+        field.value = "30%"
+        await pilot.pause()
+        assert "is outside" not in screen_text(dashboard)
+        await pilot.press("r")
+        assert live.started[0].density == pytest.approx(0.3)
+        field = dashboard.screen.query_one("#field-n", Input)
+        field.focus()
+        await pilot.press("end", "backspace", "backspace", "backspace", "6", "4", "r", "q")
+        assert field.value == "64rq" and len(live.started) == 1 and dashboard.is_running
+        live.drain()
+        await pilot.press("backspace", "backspace", "ctrl+r")
+        assert live.started[1].n == 64
 
 
 def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:

@@ -79,6 +79,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self.draft = draft
         self._known: dict[str, str] = {}  # what stood in text fields when the draft and they last agreed
         self._rows: dict[str, Horizontal] = {}  # those that were ever shown: each is a dozen widgets, which takes its time
+        self._late = False  # what is shown will be synced again, as rows were not mounted yet
         self._wrong: dict[str, str] = {}  # what is wrong, by row
         self._helped: str | None = None  # the row that had the focus last; empty: none of them, but the form
         self._few = Vertical()
@@ -113,6 +114,10 @@ class ExperimentForm(VerticalScroll, can_focus=False):
                 last = self._rows.get(row.key) or last
         self._say_more(rows)
         self.say(self.draft.errors() if errors is None else errors)
+
+    def _sync_late(self) -> None:
+        self._late = False
+        self.sync()
 
     def say(self, errors: dict[str, str]) -> None:
         """Mark these rows; the sentence of the one that has the focus, else the first, is said below all, so that none moves."""
@@ -209,7 +214,8 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     def _sync_row(self, row: FormRow) -> None:
         self._rows[row.key].display = row.shown
         if not self._rows[row.key].is_mounted:  # made a moment ago
-            self.call_after_refresh(self.sync)
+            if not self._late:
+                self._late = self.call_after_refresh(self._sync_late)
             return
         field = self.query_one(f"#field-{row.key}")
         with self.prevent(Select.Changed, Input.Changed):
