@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,6 +13,7 @@ from fake_live import FakeLive
 from textual.app import App
 from textual.screen import Screen
 
+import fwtui.tui
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream.requests import Hardware
@@ -18,6 +23,14 @@ from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.view import View
 
 S = TypeVar("S", bound=Screen[Any])
+
+
+def own_classes() -> Iterator[type]:
+    """Every class of the screens' code."""
+    for module in pkgutil.walk_packages(fwtui.tui.__path__, "fwtui.tui."):
+        for _, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if one.__module__ == module.name:
+                yield one
 
 
 def dashboard_of(live: FakeLive, experiment: Experiment | None = None, **given: Any) -> FwtuiApp:

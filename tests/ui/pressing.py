@@ -12,10 +12,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 
 WIDE, NARROW = (120, 40), (80, 24)
-# the largest has more room for the same; test_snapshots.py has it of every place
-SIZES = [NARROW, WIDE, pytest.param((200, 60), marks=pytest.mark.slow)]
-SMALLEST_TOO = [(60, 16), pytest.param(NARROW, marks=pytest.mark.slow), *SIZES[1:]]  # which is laid out as the narrow one is
-ONE_SIZE = [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)]  # where pictures show the other one
+SIZES = [pytest.param(NARROW, marks=pytest.mark.slow), WIDE]  # the narrow layout of every place is in test_snapshots.py
 
 
 @asynccontextmanager

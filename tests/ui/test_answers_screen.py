@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 import scenes
+from apps import view_of
 from fake_live import FakeLive
-from pressing import NARROW, go, keyed, opened, press, proceed, until
+from pressing import go, keyed, opened, press, proceed, until
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -60,13 +61,13 @@ async def panel(pilot: Pilot[None]) -> AnswersPanel:
     return pilot.app.screen.query_one(AnswersPanel)
 
 
-async def ended(pilot: Pilot[None], live: FakeLive, runs: int = 1) -> None:
+async def ended(pilot: Pilot[None], live: FakeLive, runs: int = 1, n: int = 12) -> None:
     for _ in range(runs):
-        live.start(live.settled(Experiment(kernel="serial", n=12)))
+        live.start(live.settled(Experiment(kernel="serial", n=n)))
         await proceed(pilot)
 
 
-async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_they_are_asked_for_computed_again_cancelled_and_open_when_they_come(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard, "v") as pilot:
         assert not live.answered, "there is no run yet"
         await ended(pilot, live)
@@ -83,30 +84,22 @@ async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, l
         await pilot.press("v")
         await panel(pilot)
         assert live.answered == [1], "what is known is not asked again"
-
-
-async def test_of_an_earlier_run_their_cost_and_progress_are_said_and_c_cancels(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with opened(dashboard) as pilot:
-        await ended(pilot, live, 2)
-        assert dashboard.view is not None
-        dashboard.view.selected = 1
+        await press(pilot, "v")
+        await ended(pilot, live, 2, n=13)
+        view_of(dashboard).selected = 2
         dashboard.tick()
-        assert "run 1, computed once more (about 20.0 ms); c cancels" in await keyed(pilot, "v") and live.answered == [1]
-        live.tell(events.Progress(t=9.0, run=1, stage="answers", done=0.34, left=7.0))
+        assert "run 2, computed once more (about 10.0 ms); c cancels" in await keyed(pilot, "v") and live.answered == [1, 2]
+        live.tell(events.Progress(t=9.0, run=2, stage="answers", done=0.34, left=7.0))
         shown = await go(pilot)
         assert "summarising" in shown and "34 %" in shown and "7 s left" in shown
         assert "34 %" not in await go(pilot, "c") and live.cancelled == 1
         assert not is_open(dashboard), "who cancels does not want to read that"
-
-
-async def test_they_do_not_burst_in_on_something_else(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with opened(dashboard) as pilot:
-        await ended(pilot, live)
+        view_of(dashboard).selected = None
         await press(pilot, "v", "question_mark")
-        live.tell(told())
+        live.tell(told(run=3))
         await proceed(pilot)
         assert not is_open(dashboard)
-        assert "the answers of run 1 are there; v shows them" in await go(pilot, "escape") and not is_open(dashboard)
+        assert "the answers of run 3 are there; v shows them" in await go(pilot, "escape") and not is_open(dashboard)
 
 
 async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -118,14 +111,12 @@ async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
         await until(pilot, lambda: is_open(dashboard) and "[b]the file[/b] is gone" in screen_text(dashboard))
         await pilot.press("v", "v")
         assert live.answered == [1, 1], "what failed may be asked again"
-
-
-async def test_runs_without_right_distances_are_not_asked(dashboard: FwtuiApp, live: FakeLive) -> None:
-    live.verdict = scenes.verdict("negative cycle", cycle=(1, 2))
-    async with opened(dashboard) as pilot:
+        live.verdict = scenes.verdict("negative cycle", cycle=(1, 2))
+        live.tell(told(note="gone"))
+        dashboard.tick()
         await ended(pilot, live)
         await pilot.press("v")
-        assert dashboard.screen.check_action("view", ()) is False and not live.answered
+        assert dashboard.screen.check_action("view", ()) is False and live.answered == [1, 1], "of a run without right distances"
 
 
 async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Callable[..., FwtuiApp]) -> None:
@@ -149,10 +140,8 @@ def answered(replay_of: Callable[..., FwtuiApp]) -> FwtuiApp:
     return replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(60, 16), NARROW, (120, 40), (200, 60)])
-async def test_sizes(answered: FwtuiApp, size: tuple[int, int]) -> None:
-    async with opened(answered, "v", size=size) as pilot:
+async def test_on_the_smallest_screen_the_map_is_whole_and_the_cursor_in_view(answered: FwtuiApp) -> None:
+    async with opened(answered, "v", size=(60, 16)) as pilot:
         screen = await panel(pilot)
         picture = screen.query_one(DistanceMap)
         assert picture.size.width == 48, "no column is cut off"
@@ -165,10 +154,8 @@ async def test_sizes(answered: FwtuiApp, size: tuple[int, int]) -> None:
         assert answers.MAP in await keyed(pilot, *["up"] * 60)
         await press(pilot, "escape", "v")
         assert not is_open(answered)
-
-
-async def test_colours_go_from_near_to_far_and_no_path_has_none(answered: FwtuiApp) -> None:
-    async with opened(answered, "v") as pilot:
+        await pilot.resize_terminal(120, 40)
+        await press(pilot, "v")
         picture = (await panel(pilot)).query_one(DistanceMap)
         cells = list(picture.render_line(2))
         assert all(cell.text == "▀" and cell.style and cell.style.bgcolor for cell in cells[:48])

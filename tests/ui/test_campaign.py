@@ -24,8 +24,6 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.run.live_screen import RunScreen
 
-SIZE = (120, 40)
-
 
 def command(app: FwtuiApp, words: str) -> Command:
     return next(offered for offered in app.commands() if offered.words == words)
@@ -73,6 +71,10 @@ async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(
         assert loaded.complete and loaded.header.title == "reproduce sing --quick"
         command(dashboard, "Claims: sing").run()
         assert claims[0] in await until(pilot, ClaimsScreen)
+        await press(pilot, "escape")
+        noted = [(presets()["sing"].claims[0], ClaimAnswer("5", HOLDS, note="a caveat"))]
+        dashboard.push_screen(ClaimsScreen(Answered("a title", noted, (), ())))
+        assert "a caveat" in await until(pilot, ClaimsScreen)
 
 
 async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path) -> None:
@@ -93,13 +95,6 @@ async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive,
         ended = [line.event for line in loaded.lines if isinstance(line.event, events.RunDone)]
         assert loaded.complete and [e.outcome for e in ended] == ["cancelled"], "the run's end is in the recording"
         assert not isinstance(dashboard.screen, ClaimsScreen), "what was cancelled is not answered"
-
-
-async def test_notes_are_shown_with_claims_that_hold(dashboard: FwtuiApp) -> None:
-    claim = presets()["sing"].claims[0]
-    async with opened(dashboard) as pilot:
-        dashboard.push_screen(ClaimsScreen(Answered("a title", [(claim, ClaimAnswer("5", HOLDS, note="a caveat"))], (), ())))
-        assert "a caveat" in await until(pilot, ClaimsScreen)
 
 
 async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -25,7 +25,6 @@ from fwtui_kernels import registry, rungs
 NS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
 RATES = (1e10, 4e10, 1e11, 2e11, 2.5e11)
 numbers = st.one_of(st.none(), st.floats(), st.sampled_from([0.0, -0.0, 5e-324, 1e15, 1e308, -1e308, math.inf, math.nan]))
-columns = st.lists(numbers, max_size=12)
 sizes = st.tuples(st.integers(1, 60), st.integers(1, 16))
 
 
@@ -39,33 +38,22 @@ def curves(**x: object) -> Figure:
     return Figure((Series("naive", NS, RATES), Series("tiled", NS, tuple(3 * r for r in RATES))), axis, rate)
 
 
+@st.composite
+def figures(pick: st.DrawFn) -> Figure:
+    """Two series, one the other's mirror, with a rule, on axes that are as odd as their numbers."""
+    points = pick(st.lists(st.tuples(numbers, numbers), max_size=12))
+    xs, ys = (tuple(point[place] for point in points) for place in (0, 1))
+    series = (Series("one", xs, ys), Series("two", ys, xs, points=False))
+    low, high, yes = pick(numbers), pick(numbers), st.booleans()
+    x = Axis("n", log=pick(yes), base=pick(st.sampled_from([2, 10])), low=low, high=high)
+    rule = Rule(pick(st.floats()), "rule", pick(yes))
+    return Figure(series, x, Axis("t", log=pick(yes), low=high), (rule,), pick(yes))
+
+
 @settings(max_examples=120, deadline=None)
-@given(
-    xs=columns,
-    ys=columns,
-    size=sizes,
-    logs=st.tuples(st.booleans(), st.booleans()),
-    ends=st.tuples(numbers, numbers),
-    value=st.floats(),
-    vertical=st.booleans(),
-    pointwise=st.booleans(),
-    base=st.sampled_from([2, 10]),
-)
-def test_no_numbers_and_no_size_break_a_chart(
-    xs: list[float | None],
-    ys: list[float | None],
-    size: tuple[int, int],
-    logs: tuple[bool, bool],
-    ends: tuple[float | None, float | None],
-    value: float,
-    vertical: bool,
-    pointwise: bool,
-    base: int,
-) -> None:
-    both = min(len(xs), len(ys))
-    series = (Series("one", tuple(xs[:both]), tuple(ys[:both])), Series("two", tuple(ys[:both]), tuple(xs[:both]), points=False))
-    x, y = Axis("n", log=logs[0], base=base, low=ends[0], high=ends[1]), Axis("t", log=logs[1], low=ends[1])
-    drawing = draw(Figure(series, x, y, (Rule(value, "rule", vertical),), pointwise), *size)
+@given(figure=figures(), size=sizes)
+def test_no_numbers_and_no_size_break_a_chart(figure: Figure, size: tuple[int, int]) -> None:
+    drawing = draw(figure, *size)
     assert [len(row) for row in rows(drawing)] == [size[0]] * size[1]
     for stop in drawing.stops:
         assert -1e-6 <= stop.share <= 1 + 1e-6 and stop.points
@@ -87,6 +75,8 @@ def test_a_figure_has_ticks_units_a_legend_and_its_rules() -> None:
     for tick in ("256", "512", "1024", "2048"):
         assert f" {tick} " in shown.split("\n")[-1]
     assert "╌╌╌" in shown and "①" in shown and "②" in shown
+    counted = Figure((Series("a", (1.0, 2.0), (3.0, 4.0)),), Axis("pass", whole=True), Axis("time"))
+    assert rows(draw(counted, 80, 12))[-1].split() == ["0", "1", "pass"], "what is counted has no halves"
 
 
 @pytest.mark.parametrize("size", [(60, 24), (120, 40), (59, 24)])
@@ -158,12 +148,6 @@ def test_a_line_is_cut_where_it_leaves_the_picture() -> None:
     assert clipped((2.0, 0.0), (3.0, 1.0)) is None
     figure = Figure((Series("a", (0.0, 10.0), (0.0, 1e15), points=False),), Axis(), Axis(high=10.0))
     assert sum(c not in " │┤─┬└" for c in "".join(rows(draw(figure, 40, 12))[1:10])) <= 20
-
-
-def test_what_is_counted_has_no_halves() -> None:
-    told = Figure((Series("a", (1.0, 2.0), (3.0, 4.0)),), Axis("pass"), Axis("time"))
-    assert "0.5" in rows(draw(told, 80, 12))[-1]
-    assert rows(draw(told._replace(x=Axis("pass", whole=True)), 80, 12))[-1].split() == ["0", "1", "pass"]
 
 
 @settings(max_examples=200, deadline=None)

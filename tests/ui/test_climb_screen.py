@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 import scenes
-from apps import dashboard_of
+from apps import dashboard_of, playback_of, view_of
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import SIZES, WIDE, go, keyed, opened, press, proceed, until
+from pressing import NARROW, WIDE, go, keyed, opened, press, proceed, until
 from textual.pilot import Pilot
 
 from fwtui.common import units
@@ -97,28 +97,27 @@ def test_what_runs_here_is_of_the_graph_that_was_climbed_here() -> None:
     assert experiment_here(own, "naive", simulated=True).n == 16
 
 
-async def test_the_first_screen_shows_the_stairs_until_there_is_a_run(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
+async def test_the_first_screen_shows_the_stairs_until_there_is_a_run_and_a_step_opens_its_lesson(dashboard: FwtuiApp) -> None:
+    async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r        run the experiment: Tiled CPU" in shown
         assert "space    watch a kernel" in shown and "3 then C climb these stairs, step by step" in shown and HEADLINE in shown
         assert "Serial CPU" in shown and "Look-ahead" in shown
         assert HEADLINE not in await go(pilot, "r")
         assert HEADLINE in await go(pilot, "3", "C"), "it stays a key away"
-
-
-async def test_a_step_opens_its_lesson_and_the_next_one_too(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "escape")
         await proceed(pilot)
         shown = await keyed(pilot, "3", "C", "up", "up", "up")
         assert "> Katz-Kider" in shown and "Enter the course: step 4, " in shown
         assert f"4 of {STEPS}" in await keyed(pilot, "enter")
         assert isinstance(dashboard.screen, LearnScreen)
         assert f"1 of {STEPS}" in await keyed(pilot, "alt+3", "C", "enter"), "where the place to learn is there already"
+        await press(pilot, "alt+3", "C", "space")
+        await until(pilot, lambda: view_of(dashboard).playback is not None)
 
 
 async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
+    async with opened(dashboard) as pilot:
         for keys in ((), ("3", "C", "r"), ("3", "C", "up", "r")):
             await proceed(pilot, *keys)
         assert [(e.kernel, e.n) for e in live.started] == [("serial", 1024), ("tiled-cpu", 1024)]
@@ -135,22 +134,14 @@ async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard:
 
 
 async def test_the_first_screen_plays_a_recording_of_what_to_expect(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard, "space", size=(80, 24)) as pilot:
-        await until(pilot, lambda: dashboard.view is not None and dashboard.view.playback is not None)
-        assert dashboard.view is not None and dashboard.view.playback is not None
-        assert dashboard.view.playback.recording.name == "h200-n4096-naive-blocked"
-
-
-async def test_a_step_replays_its_recording(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
-        await proceed(pilot)
-        await press(pilot, "3", "C", "space")
-        await until(pilot, lambda: dashboard.view is not None and dashboard.view.playback is not None)
+    async with opened(dashboard, "space", size=NARROW) as pilot:
+        await until(pilot, lambda: view_of(dashboard).playback is not None)
+        assert playback_of(dashboard).recording.name == "h200-n4096-naive-blocked"
 
 
 async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(climbs, "recorded", climbs.RecordedClimb)
-    async with dashboard.run_test(size=(80, 24)) as pilot:
+    async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r     run the experiment" in shown and "?     every key, and what the words mean" in shown
         assert "a climb needs two verified kernels" in await go(pilot, "3", "C")
@@ -173,9 +164,8 @@ async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(rep
         assert "a climb needs two verified kernels" in await keyed(pilot, "3", "C")
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_picture(dashboard: FwtuiApp, snap_compare: Callable[..., bool], size: tuple[int, int]) -> None:
-    assert snap_compare(dashboard, terminal_size=size)
+def test_picture(dashboard: FwtuiApp, snap_compare: Callable[..., bool]) -> None:
+    assert snap_compare(dashboard, terminal_size=WIDE)
 
 
 def test_plain_picture(live: FakeLive, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
 import scenes
 from apps import replay_at_end, screen_of
+from builders import model_of
 from fake_live import FakeLive
 from msgspec import structs
 from pressing import WIDE, go, opened, press, proceed
@@ -29,7 +31,6 @@ from fwtui.tui.compare.detail import LABEL, CompareVerdict, Deltas, Pair, passes
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareRow, CompareTable, cells, columns
 from fwtui.tui.frame.dialogs import PickFile
-from fwtui.tui.run.history import HistoryTable
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "recorded"
 RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl.gz"
@@ -38,35 +39,26 @@ TIMES = medians(RECORDED)
 Replay = Callable[..., FwtuiApp]
 
 
-def pair_of(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
-    found = compare(entrant, baseline)
-    return Pair(entrant, baseline, found, verdict(entrant, baseline, found=found))
-
-
 @pytest.fixture
 def app() -> FwtuiApp:
     return replay_at_end(RECORDED, "compare")
 
 
 async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> None:
-    async with app.run_test(size=WIDE) as pilot:
+    async with opened(app) as pilot:
         shown = await go(pilot)
-    naive, blocked = TIMES[3], TIMES[8]
-    assert shown.count("FASTER") == 4 and "run 8 against run 3  FASTER  time" in shown
-    assert f"KATZ-KIDER IS {naive / blocked:.2f}x AS FAST AS NAIVE   same answer" in shown
-    change = f"{blocked / naive - 1:+.1%}".replace("%", " %")
-    assert (
-        "why   reads each number 32 times less" in shown
-        and f"time {change}" in shown
-        and "kernel katz-kider against naive" in shown
-    )
-    assert milliseconds(naive) in shown and milliseconds(blocked) in shown and shown.count(change) >= 2
-    assert "copy in 9.17 ms → 8.81 ms" in shown
-    assert shown.split("\n")[5].split()[-1] == "baseline"
-
-
-async def test_b_pins_another_baseline_for_every_place(app: FwtuiApp) -> None:
-    async with app.run_test(size=WIDE) as pilot:
+        naive, blocked = TIMES[3], TIMES[8]
+        assert shown.count("FASTER") == 4 and "run 8 against run 3  FASTER  time" in shown
+        assert f"KATZ-KIDER IS {naive / blocked:.2f}x AS FAST AS NAIVE   same answer" in shown
+        change = f"{blocked / naive - 1:+.1%}".replace("%", " %")
+        assert (
+            "why   reads each number 32 times less" in shown
+            and f"time {change}" in shown
+            and "kernel katz-kider against naive" in shown
+        )
+        assert milliseconds(naive) in shown and milliseconds(blocked) in shown and shown.count(change) >= 2
+        assert "copy in 9.17 ms → 8.81 ms" in shown
+        assert shown.split("\n")[5].split()[-1] == "baseline"
         await proceed(pilot, "down")
         shown = await go(pilot, "b", "down")
         assert app.view is not None and app.view.baseline == 7
@@ -74,20 +66,20 @@ async def test_b_pins_another_baseline_for_every_place(app: FwtuiApp) -> None:
         assert "run 4 against run 7  SLOWER" in shown and f"TAKES {TIMES[4] / TIMES[7]:.2f}x AS LONG AS" in shown
         shown = await go(pilot, "1")
         assert f"{ratio} ▼" in shown and f"{TIMES[3] / TIMES[8]:.2f}x" not in shown
+        assert app.view is not None and app.view.playback is not None
+        await proceed(pilot, "3")
+        for place, words in (("0%", "no run has ended yet; press B"), ("60%", "no other run has ended yet; press B")):
+            app.view.playback.go(place)
+            assert words in await go(pilot)
+        app.view.playback.go("100%")
+        await pilot.resize_terminal(80, 24)
+        await proceed(pilot)
+        assert not app.screen.query_one(Chart).display, "there is no room for both"
+        await proceed(pilot, "v")
+        assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
 
 
-async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
-    async with app.run_test(size=(160, 40)) as pilot:
-        await proceed(pilot, "1")
-        assert app.view is not None
-        app.view.baseline = 4
-        shown = await go(pilot)
-        for run, sign in ((8, "▲  FASTER"), (7, "▲  FASTER"), (3, "▼  SLOWER")):
-            assert f"{TIMES[4] / TIMES[run]:.2f}x {sign}" in shown
-        assert app.screen.query_one(HistoryTable).get_cell("8", "verdict").plain == "FASTER"
-
-
-async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None:
+async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp, tmp_path: Path) -> None:
     async with opened(app) as pilot:
         screen = screen_of(app, CompareScreen)
         screen.add_session(read(str(OTHER)))
@@ -105,6 +97,27 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
         assert not any(row[:77].count("%") for row in shown.partition("n = 1024 is not")[2].partition("outside")[0].splitlines())
         await proceed(pilot, "b")
         assert screen.pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
+        await proceed(pilot, "B")
+        assert isinstance(app.screen, PickFile)
+        assert app.screen.query_one(OptionList).option_count >= 2
+        await proceed(pilot, "escape")
+        screen.add_session(read(str(tmp_path / "nothing.fwt.jsonl")))
+        assert "cannot be opened" in await go(pilot)
+        broken = tmp_path / "broken.fwt.jsonl"
+        broken.write_text("hello\n")
+        screen.add_session(read(str(broken)))
+        assert "not a fwtui session" in await go(pilot)
+        screen.add_session(("x", "x could not be read: [/] \x1b[31m"))
+        assert "x could not be read: [/]" in await go(pilot)
+        answers: list[str | None] = []
+        await app.push_screen(PickFile("Another session", [("a[/]b", "a[/]b"), ("c", "c")], ""), answers.append)
+        await proceed(pilot, "enter")
+        await app.push_screen(PickFile("Another session", [], "or a path"), answers.append)
+        await pilot.pause()
+        assert app.screen.query_one(Input).placeholder == "a path", "there is nothing that it would be an alternative to"
+        app.screen.query_one(Input).value = " /tmp/x "
+        await proceed(pilot, "enter")
+        assert answers == ["a[/]b", "/tmp/x"]
 
 
 async def test_several_devices_are_compared_with_one_of_their_number_type() -> None:
@@ -134,39 +147,13 @@ async def test_it_opens_on_a_run_that_is_compared(replay_of: Replay) -> None:
         assert "run 2 against run 1" in await go(pilot, "1", "3"), "again when one comes back"
 
 
-async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "B")
-        assert isinstance(app.screen, PickFile)
-        assert app.screen.query_one(OptionList).option_count >= 2
-        await proceed(pilot, "escape")
-        screen = screen_of(app, CompareScreen)
-        screen.add_session(read(str(tmp_path / "nothing.fwt.jsonl")))
-        assert "cannot be opened" in await go(pilot)
-        broken = tmp_path / "broken.fwt.jsonl"
-        broken.write_text("hello\n")
-        screen.add_session(read(str(broken)))
-        assert "not a fwtui session" in await go(pilot)
-        screen.add_session(("x", "x could not be read: [/] \x1b[31m"))
-        assert "x could not be read: [/]" in await go(pilot)
-
-
-async def test_the_dialog_gives_back_a_name_or_a_path(app: FwtuiApp) -> None:
-    answers: list[str | None] = []
-    async with app.run_test(size=WIDE) as pilot:
-        await app.push_screen(PickFile("Another session", [("a[/]b", "a[/]b"), ("c", "c")], ""), answers.append)
-        await proceed(pilot, "enter")
-        await app.push_screen(PickFile("Another session", [], "or a path"), answers.append)
-        await pilot.pause()
-        assert app.screen.query_one(Input).placeholder == "a path", "there is nothing that it would be an alternative to"
-        app.screen.query_one(Input).value = " /tmp/x "
-        await proceed(pilot, "enter")
-    assert answers == ["a[/]b", "/tmp/x"]
-
-
 async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
+    async with opened(dashboard) as pilot:
         assert "run two experiments" in await go(pilot, "3")
+        dashboard.screen.query_one(CompareTable).focus()
+        shown = await go(pilot, "up", "down", "end", "home", "pagedown", "enter", "b", "g", "v")
+        assert isinstance(dashboard.screen, CompareScreen) and "no run has ended yet" in shown
+        assert "From " in shown and "Look-ahead " in shown, "the recorded ladder, until a run has ended here"
         live.start(live.settled(dashboard.experiment))
         shown = await go(pilot)
         assert "run 1 is the baseline; run another experiment" in shown
@@ -179,86 +166,55 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         assert "the same experiment again took 66.7 % less time: the machine's doing; run it on a quiet machine" in shown
 
 
-async def test_a_recording_does_not_ask_for_runs(app: FwtuiApp) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        assert app.view is not None and app.view.playback is not None
-        for place, words in (("0%", "no run has ended yet; press B"), ("60%", "no other run has ended yet; press B")):
-            app.view.playback.go(place)
-            assert words in await go(pilot)
-
-
-async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await proceed(pilot, "3")
-        dashboard.screen.query_one(CompareTable).focus()
-        shown = await go(pilot, "up", "down", "end", "home", "pagedown", "enter", "b", "g", "v")
-        assert isinstance(dashboard.screen, CompareScreen) and "no run has ended yet" in shown
-        assert "From " in shown and "Look-ahead " in shown, "the recorded ladder, until a run has ended here"
-
-
-async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
+async def test_the_baseline_is_of_the_newest_runs_size_and_a_wrong_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
         for n, tile in ((64, 16), (256, 16), (256, 32)):
             live.start(live.settled(changed(dashboard.experiment, n=n, tile=tile)))
             await proceed(pilot)
         shown = await go(pilot, "3")
-    assert "run 3 against run 2  FASTER" in shown and "IS 1.50x AS FAST AS RUN 2" in shown
-
-
-async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        live.start(live.settled(dashboard.experiment))
-        await proceed(pilot, "3")
+        assert "run 3 against run 2  FASTER" in shown and "IS 1.50x AS FAST AS RUN 2" in shown
         live.verdict = scenes.verdict("wrong", how="in 3 cells")
-        live.start(live.settled(dashboard.experiment))
+        live.start(live.settled(changed(dashboard.experiment, n=256, tile=64)))
         shown = await go(pilot)
-    assert shown.count("NOT COMPARED") == 2 and "run 2 is wrong, so its time does not count" in shown
-    assert "FASTER" not in shown
+        assert "run 4 is wrong, so its time does not count" in shown
 
 
-async def test_passes_are_shown_by_a_key_where_there_is_no_room_for_both(app: FwtuiApp) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        await proceed(pilot)
-        assert not app.screen.query_one(Chart).display
-        await proceed(pilot, "v")
-        assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
+def pair_of(model: Model, run: int, against: int) -> Pair:
+    return paired(ComparedRun(model, model.runs[run]), ComparedRun(model, model.runs[against]))
+
+
+def paired(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
+    found = compare(entrant, baseline)
+    return Pair(entrant, baseline, found, verdict(entrant, baseline, found=found))
 
 
 @pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])
 def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, kernels: list[str]) -> None:
-    model = load_model(RECORDED)[0]
-    entrant, baseline = (ComparedRun(model, model.runs[number]) for number in (run, 3))
-    assert [series.kernel for series in passes(pair_of(entrant, baseline)).series] == kernels
+    assert [series.kernel for series in passes(pair_of(load_model(RECORDED)[0], run, 3)).series] == kernels
 
 
 def test_bars_and_passes_of_runs_far_apart_still_differ() -> None:
-    model = load_model(RECORDED)[0]
-    entrant, baseline = (ComparedRun(model, model.runs[number]) for number in (8, 3))
-    pair = pair_of(entrant, baseline)
+    pair = pair_of(load_model(RECORDED)[0], 8, 3)
     drawn = {row.plain.split()[0]: row.plain[LABEL : LABEL + 30] for row in Deltas(pair).draw(pair, 78)[1:]}
     assert drawn["pivot"].strip() == SLIVER and drawn["rest"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
     assert all(-0.05 < change < 0.05 for series in passes(pair).series for change in filter(None, series.ys)), "no two flat lines"
 
 
 def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
-    model = Model()
     told = [
         *scenes.run(1, 1.0, scenes.experiment("naive"), title="[/]", seconds=1e-12, passes=5),
         *scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b", seconds=1e9, passes=1),
         events.RunStarted(t=1e9, run=3, experiment=scenes.experiment("naive"), title="c", backend="cuda", phases=()),
         events.RunDone(t=1e9, run=3, outcome="failed"),
     ]
-    for event in told:
-        model.apply(event)
-    runs = [ComparedRun(model, run, "s" * 60) for run in model.runs.values()]
-    for entrant in runs:
-        for baseline in runs:
-            pair = pair_of(entrant, baseline)
-            assert all(text.plain is not None for text in cells(CompareRow(entrant, pair.found), 9).values())
-            assert passes(pair).empty
-            for width in (1, 3, 20, 79, 300):
-                CompareVerdict(pair).draw(pair, width)
-                Deltas(pair).draw(pair, width)
+    model = model_of(told)
+    for entrant, baseline in product((ComparedRun(model, run, "s" * 60) for run in model.runs.values()), repeat=2):
+        pair = paired(entrant, baseline)
+        assert all(text.plain is not None for text in cells(CompareRow(entrant, pair.found), 9).values())
+        assert passes(pair).empty
+        for width in (1, 3, 20, 79, 300):
+            CompareVerdict(pair).draw(pair, width)
+            Deltas(pair).draw(pair, width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
 
 
@@ -271,31 +227,22 @@ def test_why_takes_what_is_left_also_where_a_column_follows_it(monkeypatch: pyte
 
 
 def test_phases_that_are_a_guide_are_said_to_be() -> None:
-    model = Model()
     *told, done = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b")
-    for event in (
-        *scenes.run(1, 1.0, scenes.experiment("naive"), title="a"),
-        *told,
-        structs.replace(done, instrumentation=0.01536),
-    ):
-        model.apply(event)
-    entrant, baseline = ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1])
-    *_, last = Deltas(None).draw(pair_of(entrant, baseline), 120)
+    first = scenes.run(1, 1.0, scenes.experiment("naive"), title="a")
+    pair = pair_of(model_of([*first, *told, structs.replace(done, instrumentation=0.01536)]), 2, 1)
+    *_, last = Deltas(None).draw(pair, 120)
     assert last.plain.startswith("run 2") and "at each phase took 40 % longer; the phases' shares are approximate" in last.plain
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(3.9, "SLOWER  about 100x (one pass)"), (0.06, "UNCLEAR")])
 def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words: str) -> None:
-    model = Model()
-    for number, (kernel, took) in enumerate((("naive", 0.0384), ("katz-kider", seconds)), 1):
-        for event in scenes.run(number, 100.0 * number, scenes.experiment(kernel), title=kernel, seconds=took, passes=1):
-            model.apply(event)
-    entrant, baseline = ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1])
-    pair = pair_of(entrant, baseline)
+    first = scenes.run(1, 100.0, scenes.experiment("naive"), title="naive", seconds=0.0384, passes=1)
+    second = scenes.run(2, 200.0, scenes.experiment("katz-kider"), title="katz-kider", seconds=seconds, passes=1)
+    pair = pair_of(model_of([*first, *second]), 2, 1)
     shown = "\n".join(row.plain for row in CompareVerdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
     assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")
-    assert cells(CompareRow(entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
+    assert cells(CompareRow(pair.entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:

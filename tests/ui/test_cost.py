@@ -236,9 +236,7 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
     assert looks == [None]
 
 
-async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(
-    dashboard: FwtuiApp,
-) -> None:
+async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(dashboard: FwtuiApp) -> None:
     dashboard.collector = Collector(ticks=1)
 
     def tick_after(partial: int) -> bool:
@@ -269,7 +267,7 @@ async def test_replays_and_dialogs_that_are_no_longer_shown_are_let_go(tmp_path:
                 app.open(path)
             await until(pilot, lambda at=number: app.view is not None and app.view.number == at)
             assert app.view is not None
-            for place in app.view.places:
+            for place in app.view.places[2:4]:
                 app.action_place(place.name)
                 await pilot.pause()
             await pilot.press("question_mark", "escape")

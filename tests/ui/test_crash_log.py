@@ -50,17 +50,15 @@ async def test_a_widget_that_fails_is_drawn_anew(survivor: FwtuiApp) -> None:
         assert isinstance(survivor.screen, ExplainScreen), "its keys are handled"
 
 
-async def test_the_program_itself_goes_on_after_an_error(
-    survivor: FwtuiApp, live: FakeLive, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_program_itself_goes_on_after_an_error(survivor: FwtuiApp, live: FakeLive) -> None:
     async with survivor.run_test(size=WIDE) as pilot:
         await until(pilot, lambda: survivor.painted)
         await proceed(pilot, "question_mark")
-        with monkeypatch.context() as patched:
-            patched.setattr(FwtuiApp, "action_place", fails)
-            survivor.post_message(TopBar.Chosen("explain"))
-            while len(survivor.screen_stack) > 1:  # "no dialog is left open"; Pilot would wait for the one that is closed
-                await asyncio.sleep(0.01)
+        survivor.action_place = fails  # type: ignore[method-assign, assignment]
+        survivor.post_message(TopBar.Chosen("explain"))
+        while len(survivor.screen_stack) > 1:  # "no dialog is left open"; Pilot would wait for the one that is closed
+            await asyncio.sleep(0.01)
+        del survivor.action_place
         assert "IndexError" in await go(pilot)
         await proceed(pilot, "r")
         assert len(live.started) == 1

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import pytest
 import scenes
 from apps import screen_of
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import NARROW, ONE_SIZE, WIDE, go, opened, press, proceed
+from pressing import NARROW, WIDE, go, opened, press, proceed
 from textual.widgets import Button, Input, Select
 
 from fwtui.campaigns.noise import LOOK, noisy_runs
@@ -32,20 +31,23 @@ from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
 
 
-@pytest.mark.parametrize("size", ONE_SIZE)
-async def test_a_newcomer_presses_r_and_sees_a_verified_result(
-    dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int]
-) -> None:
-    async with dashboard.run_test(size=size) as pilot:
-        assert "r        run the experiment: Tiled CPU" in await go(pilot)
+async def test_a_newcomer_presses_r_and_sees_a_verified_result(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
+        assert "r        run the experiment: Tiled CPU" in screen_text(dashboard)
+        offered = {active.binding.action for active in dashboard.screen.active_bindings.values()}
+        assert {"run", "record", "help", "leave"} <= offered
+        assert offered.isdisjoint({"cancel", "baseline", "mark", "again", "edit", "back"})
         shown = await go(pilot, "r")
-    assert live.started[0].kernel == "tiled-cpu"
-    assert "✓ verified · 16 rows · checksum 9f3c…e1" in shown
-    assert "± 0.3 %, 12 passes" in shown and "relaxations/s" in shown
-    assert all(phase.title in shown for phase in scenes.PHASES)
-    assert "90.0 %" in shown and "18.4 ms" in shown
-    assert "1.26 GB/s" in shown and "not known          limit (probe)" in shown
-    assert "no GPU · CPU kernels" in shown
+        assert live.started[0].kernel == "tiled-cpu"
+        assert "✓ verified · 16 rows · checksum 9f3c…e1" in shown
+        assert "± 0.3 %, 12 passes" in shown and "relaxations/s" in shown
+        assert all(phase.title in shown for phase in scenes.PHASES)
+        assert "90.0 %" in shown and "18.4 ms" in shown
+        assert "1.26 GB/s" in shown and "not known          limit (probe)" in shown
+        assert "no GPU · CPU kernels" in shown
+        dashboard.screen.query_one("#field-kernel", Select).focus()
+        await proceed(pilot, "enter", "pagedown", "enter")
+        assert screen_of(dashboard, RunScreen).draft.kernel.id != "tiled-cpu", "page keys move in an open list of choices"
 
 
 async def test_progress_is_shown_and_c_cancels(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -67,18 +69,47 @@ async def test_progress_is_shown_and_c_cancels(dashboard: FwtuiApp, live: FakeLi
         assert live.cancelled == 2, "as c does"
 
 
-async def test_history_is_newest_first_and_enter_shows_an_older_run(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        for _ in range(3):
-            await proceed(pilot, "r")
-        table = dashboard.screen.query_one(HistoryTable)
+async def test_runs_are_newest_first_chosen_compared_and_repeated(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
+        await proceed(pilot, "r")
+        table, screen = dashboard.screen.query_one(HistoryTable), screen_of(dashboard, RunScreen)
+        written: list[str] = []
+        update = table.update_cell
+
+        def counting(row: str, column: str, *rest: Any, **named: Any) -> None:
+            written.append(f"{row}:{column}")
+            update(row, column, *rest, **named)
+
+        table.update_cell = counting  # type: ignore[method-assign, assignment]
+        await proceed(pilot)
+        assert written == []
+        shown = await go(pilot, "r")
+        assert "Unclear: Tiled CPU, measured 2.00x as fast as run 1" in shown and "the same experiment again" in shown
+        written.clear()
+        await proceed(pilot, "b")
+        assert written == ["2:gained", "1:gained"], "only cells that have changed"
+        screen.choose("serial")
+        await proceed(pilot, "r")
         assert [str(table.get_row_at(row)[0]) for row in range(3)] == ["3", "2", "1"]
         table.focus()
         shown = await go(pilot, "down", "down", "enter")
         assert "RUN 1  " in shown and "20.0 ms" in shown
         assert "RUN 3  " in await go(pilot, "escape")
         assert "RUN 2  " in await go(pilot, "up", "enter")
-        assert "RUN 4  " in await go(pilot, "r"), "a new run is shown even if an older one was"
+        assert "RUN 4  " in await go(pilot, "a"), "a new run is shown even if an older one was"
+        assert [e.kernel for e in live.started] == ["tiled-cpu", "tiled-cpu", "serial", "tiled-cpu"]
+        assert screen.draft.kernel.id == "tiled-cpu"
+        screen.query_one("#field-n", Input).value = "256"
+        await proceed(pilot, "r")
+        assert "x" not in str(table.get_row("5")[8]), "a ratio is of runs of one size"
+        screen.query_one("#field-n", Input).value = "/somewhere/roads.gr"
+        await proceed(pilot, "r")
+        table.focus()
+        table.move_cursor(row=0)
+        await proceed(pilot, "enter")
+        await proceed(pilot, "a")
+        assert live.model.runs[6].experiment.file == "roads.gr"
+        assert [e.file for e in live.started[5:]] == ["/somewhere/roads.gr"] * 2, "its folder is kept"
 
 
 def test_a_wider_table_says_more_of_a_run_and_no_column_is_cut() -> None:
@@ -87,112 +118,46 @@ def test_a_wider_table_says_more_of_a_run_and_no_column_is_cut() -> None:
     assert titles == sorted(titles, key=len) and {"spread", "bandwidth", "checksum"} == titles[3] - titles[2]
 
 
-async def test_only_changed_cells_are_written(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
-    plain = HistoryTable.update_cell
-
-    def counting(self: HistoryTable, row: str, column: str, *rest: object, **named: object) -> None:
-        written.append(f"{row}:{column}")
-        plain(self, row, column, *rest, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(HistoryTable, "update_cell", counting)
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r")
-        written.clear()
-        await proceed(pilot)
-        assert written == []
-        await proceed(pilot, "r")
-        written.clear()
-        await proceed(pilot, "b")
-        assert written == ["2:gained", "1:gained"]
-
-
-async def test_baseline_compares_runs_of_the_same_size(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r")
-        shown = await go(pilot, "r")
-        assert "Unclear: Tiled CPU, measured 2.00x as fast as run 1" in shown and "the same experiment again" in shown
-        dashboard.screen.query_one("#field-n", Input).value = "256"
-        await proceed(pilot, "r")
-        row = dashboard.screen.query_one(HistoryTable).get_row("3")
-        assert "x" not in str(row[8])
-
-
-@pytest.mark.parametrize("key", ["n", "enter"])
-async def test_what_is_next_is_offered_and_run_on_the_same_graph(dashboard: FwtuiApp, live: FakeLive, key: str) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
+async def test_what_is_next_is_offered_and_run_on_the_same_graph(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
         screen = screen_of(dashboard, RunScreen)
-        screen.choose("serial")
-        dashboard.screen.query_one("#field-n", Input).value = "96"
-        shown = await go(pilot, "r")
-        assert "next  Tiled CPU" in shown and "[n: try it]" in shown
-        screen.choose("scipy")
-        screen.query_one(HistoryTable).focus()
-        await proceed(pilot, key)
-        assert [(e.kernel, e.n) for e in live.started] == [("serial", 96), ("tiled-cpu", 96)]
+        for n, key in ((96, "n"), (97, "enter")):
+            screen.choose("serial")
+            screen.query_one("#field-n", Input).value = str(n)
+            shown = await go(pilot, "r")
+            assert "next  Tiled CPU" in shown and "[n: try it]" in shown
+            screen.choose("scipy")
+            screen.query_one(HistoryTable).focus()
+            await proceed(pilot, key)
+            assert [(e.kernel, e.n) for e in live.started[-2:]] == [("serial", n), ("tiled-cpu", n)]
         assert "nothing on the ladder is known to be faster here" in await go(pilot, "n")
 
 
-async def test_again_repeats_the_run_that_is_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r")
-        screen = screen_of(dashboard, RunScreen)
-        screen.choose("serial")
-        await proceed(pilot, "r")
-        screen.query_one(HistoryTable).focus()
-        await proceed(pilot, "down", "enter")
-        await proceed(pilot, "a")
-        assert [e.kernel for e in live.started] == ["tiled-cpu", "serial", "tiled-cpu"]
-        assert screen.draft.kernel.id == "tiled-cpu"
-
-
-async def test_again_keeps_the_folder_of_a_graph_file(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        dashboard.screen.query_one("#field-n", Input).value = "/somewhere/roads.gr"
-        await proceed(pilot, "r")
-        assert [run.experiment.file for run in live.model.runs.values()] == ["roads.gr"]
-        dashboard.screen.query_one(HistoryTable).focus()
-        await proceed(pilot, "enter")
-        await proceed(pilot, "a")
-        assert [e.file for e in live.started] == ["/somewhere/roads.gr"] * 2
-
-
-async def test_wrong_numbers_are_struck_through_and_said(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_wrong_numbers_are_struck_through_and_a_simulated_run_shows_no_time(dashboard: FwtuiApp, live: FakeLive) -> None:
     live.verdict = scenes.verdict("wrong", "wrong at (3, 17): 12, expected 11; 4 cells differ")
-    async with dashboard.run_test(size=(160, 40)) as pilot:
+    async with opened(dashboard, size=(160, 40)) as pilot:
         assert "✗ WRONG at (3, 17): 12, expected 11" in await go(pilot, "r")
         segments = [segment for strip in strips(dashboard.screen) for segment in strip]
         struck = " ".join(segment.text for segment in segments if segment.style is not None and segment.style.strike)
-    for number in ("612 us", "1.43 ms", "18.4 ms", "1.26 GB/s", "20.4 ms", "20.0 ms", "6.71 G"):
-        assert number in struck
-
-
-async def test_a_negative_cycle_names_its_vertices(dashboard: FwtuiApp, live: FakeLive) -> None:
-    live.verdict = scenes.verdict("negative cycle", "vertex 3 has a negative distance to itself", (3, 7))
-    async with dashboard.run_test(size=WIDE) as pilot:
+        for number in ("612 us", "1.43 ms", "18.4 ms", "1.26 GB/s", "20.4 ms", "20.0 ms", "6.71 G"):
+            assert number in struck
+        live.verdict = scenes.verdict("negative cycle", "vertex 3 has a negative distance to itself", (3, 7))
         assert "↻ negative cycle through 3 → 7 → 3" in await go(pilot, "r")
-
-
-async def test_a_simulated_run_shows_no_time_anywhere(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        screen = screen_of(dashboard, RunScreen)
-        screen.choose("katz-kider")
-        screen.query_one("#field-n", Input).value = "16"
+        live.verdict = None
+        await pilot.resize_terminal(*WIDE)
+        screen_of(dashboard, RunScreen).choose("katz-kider")
+        dashboard.screen.query_one("#field-n", Input).value = "16"
         shown = await go(pilot, "r")
+        assert live.started[-1].tile in (4, 8) and "not timed" in shown
         panel = "\n".join(part for line in shown.split("\n")[:27] for part in line.split("│")[1:])
-    assert live.started[0].tile in (4, 8)
-    assert panel.count("simulated: correct, not timed") == 2, "nothing of it is cut off"
-    for unit in (" ms", " us", "relax/s", "B/s", " of peak"):
-        assert unit not in panel
-    assert "not timed" in shown
+        assert panel.count("simulated: correct, not timed") == 2, "nothing of it is cut off"
+        assert not [unit for unit in (" ms", " us", "relax/s", "B/s", " of peak") if unit in panel]
 
 
-@pytest.mark.parametrize("size", ONE_SIZE)
-async def test_a_refused_run_says_why(dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int]) -> None:
+async def test_a_refused_run_says_why_and_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live: FakeLive) -> None:
     e = Experiment(kernel="tiled-cpu", file="roads.gr")
     why = "n = 90000 is more than 65536, the limit of tiled-cpu; choose a file with fewer vertices"
-    async with dashboard.run_test(size=size) as pilot:
-        await proceed(pilot)
+    async with opened(dashboard) as pilot:
         live.tell(
             events.RunStarted(t=1.0, run=1, experiment=e, title="Tiled CPU", backend="cpu", phases=scenes.PHASES),
             events.RunDone(t=1.5, run=1, outcome="refused", message=why),
@@ -205,16 +170,12 @@ async def test_a_refused_run_says_why(dashboard: FwtuiApp, live: FakeLive, size:
         assert all(any(word in text for text in lines[:-4]) for word in ("n = 90000", "vertices"))
         log = " ".join((await go(pilot, "l")).replace("│", " ").split())
         assert f"✗ run 1 refused: {why[:40]}" in log
-
-
-async def test_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live: FakeLive) -> None:
-    live.pace = 8
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r")
-        live._script.clear()
         died = "the worker died (signal 9, killed) during compilation; the next run gets a new one"
-        live.tell(events.Fault(t=live.now, source="worker", code="died", run=1, message=died, stderr="Segmentation fault\nbye"))
-        shown = await go(pilot)
+        live.tell(
+            events.RunStarted(t=2.0, run=2, experiment=e, title="Tiled CPU", backend="cpu", phases=scenes.PHASES),
+            events.Fault(t=2.1, source="worker", code="died", run=2, message=died, stderr="Segmentation fault\nbye"),
+        )
+        shown = await go(pilot, "escape")
         assert died[:40] in shown and "✗ failed" in shown
         assert "bye" in await go(pilot, "l")
         await proceed(pilot, "escape")
@@ -222,7 +183,7 @@ async def test_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live:
 
 
 async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
+    async with opened(dashboard) as pilot:
         assert "REC" not in await go(pilot, "m")
         assert "Keep this session" in await go(pilot, "R")
         shown = await go(pilot, *"mine", "enter")
@@ -241,58 +202,36 @@ async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> Non
     assert any(isinstance(line.event, events.Marker) and line.event.text == "rq" for line in loaded.lines)
 
 
-async def test_no_run_no_baseline_and_no_marker_without_a_recording(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard):
-        offered = {active.binding.action for active in dashboard.screen.active_bindings.values()}
-        assert {"run", "record", "help", "leave"} <= offered
-        assert offered.isdisjoint({"cancel", "baseline", "mark", "again", "edit", "back"})
-
-
-async def test_page_keys_scroll_the_run_that_is_taller_than_its_place(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(60, 16)) as pilot:
+async def test_on_small_screens_lines_are_short_pages_scroll_and_the_footer_fits(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard, size=NARROW) as pilot:
+        assert "density 0.3 · tile 64 · float32" in screen_text(dashboard)
+        await pilot.resize_terminal(60, 24)
+        assert " tiled-cpu · n 512 · d 0.3 · t 64 · f32 · eager   e edit" in await go(pilot)
+        await pilot.resize_terminal(60, 16)
         shown = await go(pilot, "r")
         assert "RUN 1  " in shown and "outside the clock" not in shown
         shown = await go(pilot, *["pagedown"] * 5)
         assert "RUN 1  " not in shown and "16 rows by Dijkstra" in shown
         assert "RUN 1  " in await go(pilot, *["pageup"] * 5)
-
-
-async def test_page_keys_move_in_an_open_list_of_choices(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r")
-        dashboard.screen.query_one("#field-kernel", Select).focus()
-        await proceed(pilot, "enter", "pagedown", "enter")
-        assert isinstance(dashboard.screen, RunScreen)
-        assert dashboard.screen.draft.kernel.id != "tiled-cpu"
-
-
-async def test_the_line_of_a_narrow_screen_has_short_forms_only_where_it_must(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
-        assert "density 0.3 · tile 64 · float32" in await go(pilot)
-        await pilot.resize_terminal(60, 24)
-        assert " tiled-cpu · n 512 · d 0.3 · t 64 · f32 · eager   e edit" in await go(pilot)
-
-
-async def test_the_footer_fits_into_80_columns(dashboard: FwtuiApp, live: FakeLive) -> None:
-    live.pace = 20
-    async with dashboard.run_test(size=NARROW) as pilot:
+        await pilot.resize_terminal(*NARROW)
+        live.pace = 20
         for keys in ((), ("R", "enter"), ("r",)):
             last = (await go(pilot, *keys)).rstrip("\n").split("\n")[-1]
             assert last.endswith("^p Palette") and "Quit" in last, last
 
 
-@pytest.mark.parametrize(("key", "again"), [("q", "enter"), ("ctrl+q", "ctrl+q")])
-async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live: FakeLive, key: str, again: str) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
+async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
         await proceed(pilot, "r")
-        live.pace = 10
+        live.pace = 3
         await proceed(pilot, "r")
-        shown = await go(pilot, key)
-        assert "Run 2 would be cancelled and 1 finished run would be lost, as nothing is recorded." in shown
-        await proceed(pilot, "escape")
-        assert isinstance(dashboard.screen, RunScreen) and not live.cancelled
-        await proceed(pilot, key)
-        await pilot.press(again)
+        for key in ("q", "ctrl+q"):
+            shown = await go(pilot, key)
+            assert "Run 2 would be cancelled and 1 finished run would be lost, as nothing is recorded." in shown
+            await proceed(pilot, "escape")
+            assert isinstance(dashboard.screen, RunScreen) and not live.cancelled
+        await proceed(pilot, "ctrl+q")
+        await pilot.press("ctrl+q")
         await pilot.pause()
     assert live.cancelled == 1
     assert dashboard.return_code == 0
@@ -300,7 +239,7 @@ async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live
 
 async def test_quitting_does_not_ask_where_nothing_is_lost(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path) -> None:
     live.keeper = Keeper.at(tmp_path / "kept", scenes.header())
-    async with dashboard.run_test(size=WIDE) as pilot:
+    async with opened(dashboard) as pilot:
         await proceed(pilot, "r")
         assert dashboard.view is not None and dashboard.view.end == ""
         await press(pilot, "q")
@@ -343,7 +282,7 @@ def disturbed(live: FakeLive, share: float) -> None:
 async def test_the_bar_says_how_busy_the_machine_is_and_a_key_repeats_noisy_runs_when_it_is_quiet(
     dashboard: FwtuiApp, live: FakeLive
 ) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
+    async with opened(dashboard) as pilot:
         assert "machine busy" not in await go(pilot, "r")
         disturbed(live, 0.66)
         assert live.model.run is not None and noisy_runs(live.model) == (live.model.run,)
@@ -353,6 +292,11 @@ async def test_the_bar_says_how_busy_the_machine_is_and_a_key_repeats_noisy_runs
         others(live, 0.66)
         shown = await go(pilot)
         assert "machine busy 66 %: ± 30 %" in shown.splitlines()[0]
+        await proceed(pilot, "Y", "Y")
+        others(live, 0.01)
+        await proceed(pilot)
+        assert len(live.started) == 1, "the same key took it back"
+        others(live, 0.66)
         assert "1 noisy run will be repeated once the machine is quiet" in await go(pilot, "Y")
         others(live, 0.66)
         await proceed(pilot)
@@ -363,20 +307,6 @@ async def test_the_bar_says_how_busy_the_machine_is_and_a_key_repeats_noisy_runs
         await proceed(pilot)
         disturbed(live, 0.01)
         assert noisy_runs(live.model) == (), "it has a quiet run now"
-
-
-@pytest.mark.parametrize("keys", [("Y",), ("Y", "Y")])
-async def test_what_was_asked_for_is_taken_back_by_the_same_key(
-    dashboard: FwtuiApp, live: FakeLive, keys: tuple[str, ...]
-) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r")
-        disturbed(live, 0.66)
-        others(live, 0.66)
-        await proceed(pilot, *keys)
-        others(live, 0.01)
-        await proceed(pilot)
-        assert len(live.started) == (2 if len(keys) == 1 else 1)
 
 
 async def test_the_view_stands_still_and_the_data_does_not(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -398,23 +328,10 @@ async def test_the_view_stands_still_and_the_data_does_not(dashboard: FwtuiApp, 
         assert "RUN 7" not in screen_text(dashboard), "nor does a resize show what is newer"
         await press(pilot, "p")
         assert "PAUSED" not in screen_text(dashboard) and "RUN 7" in screen_text(dashboard)
-
-
-async def test_a_run_that_is_started_is_seen(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with opened(dashboard) as pilot:
-        dashboard.screen.set_focus(None)
         await pilot.press("p")
         assert dashboard.view is not None and dashboard.view.paused
         await proceed(pilot, "r")
-        assert not dashboard.view.paused and "RUN 1" in screen_text(dashboard)
-
-
-async def test_a_recording_has_play_and_pause_of_its_own(replay_of: Callable[..., FwtuiApp]) -> None:
-    app = replay_of(scenes.cpu_session())
-    async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press("p")
-        assert app.view is not None and not app.view.paused
-        assert "pause" not in {binding.action for binding in app.screen.rows.offered()}  # type: ignore[attr-defined]
+        assert not dashboard.view.paused and "RUN 1" in screen_text(dashboard), "a run that is started is seen"
 
 
 def test_a_frozen_model_is_equal_and_independent() -> None:

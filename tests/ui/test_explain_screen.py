@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import scenes
 from apps import dashboard_of, screen_of
+from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +27,6 @@ from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.event import Cache
 from fwtui.stream.listing import CodeLine, Listing
-from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
@@ -63,7 +63,7 @@ def row(text: str, title: str) -> str:
 
 async def test_all_three_panels_explain_the_run_that_is_shown(replay_of: Replay) -> None:
     app = replay_of(explained(scenes.gpu_session()))
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         text = await shown(pilot, "4")
     for words in ("ROOFLINE", "OCCUPANCY  rest", "SPEED OF LIGHT  run 3  Katz-Kider · n 4096 · tile 16"):
         assert words in text, words
@@ -100,7 +100,7 @@ def test_without_measured_limits_the_words_say_so(tmp_path: Path) -> None:
 
 async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         every = await shown(pilot, "4")
         words_of = {"roofline": "ROOFLINE", "ledger": "SPEED OF LIGHT", "occupancy": "OCCUPANCY  ", "warps": "WHERE WARPS WAIT"}
         for panel, words in words_of.items():
@@ -108,9 +108,8 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
             assert words in text and f" {TITLES[panel]} " in text
             assert sum(other in text for other in ("ROOFLINE", "SPEED OF LIGHT  ", "OCCUPANCY  ", "WHERE WARPS WAIT")) == 1
         assert await shown(pilot, "v") == every
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(80, 24)) as pilot:
-        seen = [await shown(pilot, "4"), await shown(pilot, "v"), await shown(pilot, "v")]
+        await pilot.resize_terminal(*NARROW)
+        seen = [await shown(pilot), await shown(pilot, "v"), await shown(pilot, "v")]
         assert ["ROOFLINE" in seen[0], "what limits it is not known" in seen[1], "threads/block" in seen[2]] == [True] * 3
         assert "at limits" in seen[1] and "< 0.1 %" not in seen[0]
         assert "this run was not sampled" in await shown(pilot, "v")
@@ -119,12 +118,17 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
 
 async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of_it(replay_of: Replay) -> None:
     app = replay_of(scenes.sampled_session(short_scoreboard=60, selected=40))
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(app, size=NARROW) as pilot:
         text = await shown(pilot, "4")
         assert "Waits for shared memory in 60 % of samples, most at mine.py:9." in text
         assert " 100 % ██████████ S    9  best = min(best, via)" in text and "3 of 4 instructions are LDS, 1 FMNMX" in text
         assert "LDS R1, [R2]" in await shown(pilot, "down", "enter")
         assert "LDS R1" not in await shown(pilot, "enter")
+        await pilot.resize_terminal(*WIDE)
+        text = await shown(pilot)
+        assert all(words in text for words in ("ROOFLINE", "WHERE WARPS WAIT  run 3", "OCCUPANCY", "SPEED OF LIGHT  run 3"))
+        assert " 100 % ██████████ S    9  best = min(best, via)" in text
+        assert "WHERE WARPS WAIT" not in await shown(pilot, "j"), "only where they were sampled"
 
 
 def test_the_panel_names_the_line_of_the_reason_where_the_recording_named_another() -> None:
@@ -134,19 +138,10 @@ def test_the_panel_names_the_line_of_the_reason_where_the_recording_named_anothe
     assert subject.hot_lines == [1, 0] and subject.most_wait == "Waits at a barrier in 75 % of samples, most at a.py:9."
 
 
-async def test_with_room_for_all_panels_that_of_the_warps_is_among_them_if_they_were_sampled(replay_of: Replay) -> None:
-    app = replay_of(scenes.sampled_session(short_scoreboard=60, selected=40))
-    async with app.run_test(size=(120, 40)) as pilot:
-        text = await shown(pilot, "4")
-        assert all(words in text for words in ("ROOFLINE", "WHERE WARPS WAIT  run 3", "OCCUPANCY", "SPEED OF LIGHT  run 3"))
-        assert " 100 % ██████████ S    9  best = min(best, via)" in text and "LDS R1, [R2]" in await shown(pilot, "enter")
-        assert "WHERE WARPS WAIT" not in await shown(pilot, "escape", "j")
-
-
 async def test_beside_its_baseline_a_run_shows_what_changed_against_the_baseline(replay_of: Replay) -> None:
     both = scenes.sampled_session(1, barrier=50, selected=50), scenes.sampled_session(short_scoreboard=60, selected=40)
     app = replay_of([*both[0], *both[1][-2:]])
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(app, size=NARROW) as pilot:
         text = await shown(pilot, "4", "B")
         assert "run 3  remaining tiles  against run 1" in text and "run 1   Waits at a barrier in 50 % of samples" in text
         assert re.search(r"reasons +0 % +60 %  S for shared memory\n +50 % +0 %  B at a barrier\n +50 % +40 %  I issues", text)
@@ -157,16 +152,9 @@ async def test_beside_its_baseline_a_run_shows_what_changed_against_the_baseline
         assert "run 1 is the baseline; J explains another run" in await shown(pilot, "B", "B")
 
 
-async def test_samples_of_nothing_are_none(replay_of: Replay) -> None:
-    app = replay_of(scenes.sampled_session(wait=0))
-    async with app.run_test(size=(80, 24)) as pilot:
-        text = await shown(pilot, "4")
-        assert "this run was not sampled" in text and "omputes" not in text
-
-
-async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: Replay) -> None:
+async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         assert "run 3  Katz-Kider" in await shown(pilot, "4")
         text = await shown(pilot, "j", "j")
         assert "SPEED OF LIGHT  run 1  Naive" in text and app.view is not None and app.view.selected == 1
@@ -182,22 +170,8 @@ async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: R
         place = (chart.drawing.left + plot.column(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
         await pilot.click(chart, offset=place)
         assert "SPEED OF LIGHT  run 2 " in await shown(pilot) or "SPEED OF LIGHT  run 3 " in await shown(pilot)
-
-
-def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
-    model = Model()
-    for number in (1, 2):
-        begun, *rest = scenes.run(number, number, scenes.experiment("naive"), title="Naive")
-        for event in (msgspec.structs.replace(begun, gpu=number - 1), *rest):
-            model.apply(event)
-    for number in (1, 2):
-        assert figure(model, model.runs[number])[1] == ((number,),)
-
-
-async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        before = await shown(pilot, "4", "x", "x")
+        await press(pilot, "escape", "J", "J")
+        before = await shown(pilot, "x", "x")
         panel = app.screen.query_one(OccupancyPanel)
         assert isinstance(app.screen.focused, Slider) and app.screen.focused.id == "threads"
         assert panel.said.choice == BlockChoice(256, 40, 12) and "changed" not in before
@@ -213,11 +187,6 @@ async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(
         assert "by driver" in text and "50.0 % by driver" in text  # what was compiled stays beside it
         text = await shown(pilot, "u", "escape")
         assert panel.said.choice == BlockChoice(256, 40, 12) and "u Undo" not in text
-
-
-async def test_a_slider_is_dragged(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app, "4") as pilot:
         slider = app.screen.query_one("#registers", Slider)
         await pilot.click(slider, offset=(slider.size.width - 1, 0))
         await pilot.pause()
@@ -225,6 +194,13 @@ async def test_a_slider_is_dragged(replay_of: Replay) -> None:
         await pilot.click(slider, offset=(29, 0))
         await pilot.pause()
         assert app.screen.query_one(OccupancyPanel).said.choice.registers == 16
+
+
+def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
+    told = [event for run in (1, 2) for event in scenes.run(run, run, scenes.experiment("naive"), title="Naive")]
+    model = model_of(replace(event, gpu=event.run - 1) if isinstance(event, events.RunStarted) else event for event in told)
+    for number in (1, 2):
+        assert figure(model, model.runs[number])[1] == ((number,),)
 
 
 @settings(max_examples=80, deadline=None)
@@ -247,33 +223,23 @@ def test_every_what_if_has_a_curve(capability: tuple[int, int], threads: int, re
     assert len(draw(figure, 40, 10).rows) == 10
 
 
-async def test_operations_are_gone_through(replay_of: Replay) -> None:
-    told = scenes.gpu_session()
+async def test_operations_are_gone_through_and_doubtful_runs_crossed_out(replay_of: Replay) -> None:
+    told = scenes.sampled_session(wait=0)
     first = next(e for e in told if isinstance(e, events.Occupancy) and e.run == 3)
     told.insert(told.index(first), msgspec.structs.replace(first, op="pivot", registers=90, warps=16))
-    app = replay_of(told)
-    async with app.run_test(size=(120, 40)) as pilot:
-        assert "OCCUPANCY  rest" in await shown(pilot, "4")
+    app = replay_of([msgspec.structs.replace(e, verdict="wrong") if isinstance(e, events.Verdict) else e for e in told])
+    async with opened(app) as pilot:
+        text = await shown(pilot, "4")
+        assert "OCCUPANCY  rest" in text and "✖" in text and "not to be trusted" in text and "✗ WRONG" in text
+        segments = [segment for strip in strips(app.screen) for segment in strip if "62.4 ms" in segment.text]
+        assert segments and all(segment.style is not None and segment.style.strike for segment in segments)
         text = await shown(pilot, "O")
         assert "OCCUPANCY  pivot" in text and "25.0 % by driver" in text
         assert app.screen.query_one(OccupancyPanel).said.choice.registers == 90
         assert "OCCUPANCY  rest" in await shown(pilot, "O")
-
-
-async def test_doubtful_runs_are_crossed_out(replay_of: Replay) -> None:
-    told = scenes.gpu_session()
-    wrong = [msgspec.structs.replace(e, verdict="wrong") if isinstance(e, events.Verdict) else e for e in told]
-    app = replay_of(wrong)
-    async with app.run_test(size=(120, 40)) as pilot:
-        text = await shown(pilot, "4")
-        assert "✖" in text and "not to be trusted" in text and "✗ WRONG" in text
-        style = next(
-            segment.style
-            for strip in strips(app.screen)
-            for segment in strip
-            if segment.text.strip() == "93.7 ms" or "62.4 ms" in segment.text
-        )
-        assert style is not None and style.strike
+        await pilot.resize_terminal(*NARROW)
+        text = await shown(pilot, *["v"] * 4)
+        assert "this run was not sampled" in text and "omputes" not in text, "samples of nothing are none"
 
 
 def on_cpu(kernel: str, moved: int) -> list[events.Event]:
@@ -307,7 +273,7 @@ async def test_a_cpu_run_has_its_cores_and_caches_and_nothing_of_a_gpu(replay_of
 
 async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: Replay) -> None:
     app = replay_of(scenes.cpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         text = await shown(pilot, "4")
         assert text.count("simulated: correct, not timed") >= 2 and "occupancy is about GPUs" in text
         text = await shown(pilot, "j")
@@ -318,7 +284,7 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
 async def test_it_follows_a_live_run() -> None:
     live = FakeLive(scenes.GPU, pace=12)
     app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         before = await shown(pilot, "4")
         assert "BEFORE THE FIRST RUN" in before and "n 1024" in before, "nothing stays empty"
         assert "rest        ━" in before and "1.06 G   2.11 GB" in before and "def pivot" in before, before
@@ -351,7 +317,7 @@ async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) 
             event = msgspec.structs.replace(event, forms=(events.FormLimit("float32", min(number, 1e15), None),))
         told.append(event)
     app = replay_of(told)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         for size in ((120, 40), (80, 24), (61, 16)):
             await pilot.resize_terminal(*size)
             for keys in (("4",), ("x", "home", "right"), ("v",), ("v",), ("x", "right"), ("j",), ("escape",)):
@@ -359,9 +325,21 @@ async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) 
                 assert "nan" not in text and " inf" not in text
 
 
-async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
+async def test_the_first_idle_minute_offers_to_measure_limits_and_a_key_does(live: FakeLive, tmp_path: Path) -> None:
     app = dashboard_of(live)
-    async with opened(app, "r") as pilot:
+    async with opened(app) as pilot:
+        screen, offer = screen_of(app, RunScreen), "D measures what this CPU can do at most"
+        app.inputs.key_since = time.monotonic()
+        screen.offer_limits()
+        assert offer not in await shown(pilot), "a key was pressed just now"
+        app.inputs.key_since = 0.0
+        limits.save(replace(LIMITS, backend="cpu"))
+        screen.offer_limits()
+        assert offer not in await shown(pilot), "they are known"
+        shutil.rmtree(tmp_path / "cache")
+        screen.offer_limits()
+        assert offer in await shown(pilot)
+        await press(pilot, "r")
         app.tick()
         text = await shown(pilot, "4")
         assert "limits not measured yet; press D" in text
@@ -375,25 +353,8 @@ async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
         assert "not measured" not in text and "measuring what" not in text and not live.busy
 
 
-async def test_the_first_idle_minute_offers_that(live: FakeLive, tmp_path: Path) -> None:
-    app = dashboard_of(live)
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen, offer = screen_of(app, RunScreen), "D measures what this CPU can do at most"
-        app.inputs.key_since = time.monotonic()
-        screen.offer_limits()
-        assert offer not in await shown(pilot), "a key was pressed just now"
-        app.inputs.key_since = 0.0
-        limits.save(replace(LIMITS, backend="cpu"))
-        screen.offer_limits()
-        assert offer not in await shown(pilot), "they are known"
-        shutil.rmtree(tmp_path / "cache")
-        screen.offer_limits()
-        assert offer in await shown(pilot)
-
-
 def test_a_kernel_that_says_nothing_of_its_bytes_has_no_place_in_the_chart() -> None:
-    model = Model()
-    for event in scenes.run(1, 1.0, scenes.experiment("naive"), title="SciPy"):
-        model.apply(replace(event, device_bytes=0) if isinstance(event, events.Planned) else event)
+    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="SciPy")
+    model = model_of(replace(event, device_bytes=0) if isinstance(event, events.Planned) else event for event in told)
     drawn, points = roofline.figure(model, model.runs[1])
     assert not points and drawn.empty.startswith("how many bytes SciPy moves is not known")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from apps import dashboard_of, screen_of
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SMALLEST_TOO, keyed, opened, press, until
+from pressing import WIDE, keyed, opened, press, until
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -27,9 +27,8 @@ def learning(live: FakeLive) -> FwtuiApp:
     return dashboard_of(live, found=Hardware(reason="none"), place="learn")
 
 
-@pytest.mark.parametrize("size", ONE_SIZE)
-async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp, size: tuple[int, int]) -> None:
-    async with learning.run_test(size=size) as pilot:
+async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp) -> None:
+    async with opened(learning) as pilot:
         shown_first = await keyed(pilot)
         assert "the graph itself" in shown_first and "Katz-Kider · n 8 · tile 4 · seed 7" in shown_first
         assert "step 1 of 6 · round 1 of 2" in await keyed(pilot, "full_stop")
@@ -41,6 +40,25 @@ async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp, siz
         assert "step 3 of 6" in await keyed(pilot, "left_curly_bracket")
         assert "step 2 of 6" in await keyed(pilot, "left_square_bracket")
         assert await keyed(pilot, "home") == shown_first
+        here = screen_of(learning, LearnScreen)
+        await press(pilot, "space")
+        for _ in range(30):
+            here.play_on()
+        await pilot.pause()
+        assert "step 6 of 6" in screen_text(learning) and not here.plays
+        await press(pilot, "space")
+        assert here.plays and here.stepping.position < 6, "it begins again"
+        await press(pilot, "space")
+        await pilot.resize_terminal(80, 24)
+        here.stepping.choose(n=24)
+        here.update(True)
+        await press(pilot, *["right"] * 30, *["down"] * 30)
+        grid = learning.screen.query_one(DistanceGrid)
+        assert grid.scroll_offset.x > 0 and grid.scroll_offset.y > 0
+        assert "d[23,23]" in screen_text(learning)
+        follow = {c.words: c for c in screen_of(learning, LearnScreen).commands()}
+        follow["Follow: kleene"].run()
+        assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()
 
 
 async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: FwtuiApp) -> None:
@@ -59,10 +77,8 @@ async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: Fwtui
         screen_of(learning, LearnScreen).update(True)
         await pilot.click(DistanceGrid, offset=(4 + 5 * 2 + 1, 4))
         assert (s.row, s.column) == (3, 2)
-
-
-async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning: FwtuiApp) -> None:
-    async with opened(learning, "right", "w") as pilot:
+        s.mark(0, 0)
+        await press(pilot, "home", "right", "w")
         assert isinstance(learning.screen, AskScreen)
         learning.screen.query_one(Input).value = "3"
         text = await keyed(pilot, "enter")
@@ -84,7 +100,9 @@ async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning
         assert screen_of(learning, LearnScreen).stepping.trace.kernel.id == before
 
 
-async def test_the_source_follows_what_runs(learning: FwtuiApp) -> None:
+async def test_the_source_follows_what_runs_and_the_kernel_itself_is_compared_on_request(
+    learning: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with learning.run_test(size=(120, 60)) as pilot:
         assert "▌ " not in (await keyed(pilot)).replace("▌ runs now", ""), "nothing runs at the beginning"
         for name in ("pivot(distance, p)", "panels(distance, p)", "rest(distance, p)"):
@@ -97,6 +115,12 @@ async def test_the_source_follows_what_runs(learning: FwtuiApp) -> None:
         assert place.scroll_y > words.begins, "the page keys read on"
         before = place.scroll_y
         assert "▌ def panels" in await keyed(pilot, "left_square_bracket") and place.scroll_y < before
+        answers = iter([Agreement(6), Agreement(6, wrong=2), Agreement(reason="no numba")])
+        monkeypatch.setattr(real, "compare", lambda trace, experiment, stop: next(answers))
+        for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
+            await press(pilot, "V")
+            await until(pilot, lambda words=words: all(word in screen_text(learning) for word in words.split()))
+        assert "V runs the kernel itself" in await keyed(pilot, "F"), "another graph has not been compared"
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
@@ -108,45 +132,7 @@ def test_no_line_of_a_source_is_cut(width: int) -> None:
             assert "".join(row.plain[GUTTER:] for row in drawn).replace(" ", "") == code.replace(" ", "")
 
 
-async def test_it_plays_to_the_end_and_stands(learning: FwtuiApp) -> None:
-    async with opened(learning, "space") as pilot:
-        here = screen_of(learning, LearnScreen)
-        for _ in range(30):
-            here.play_on()
-        await pilot.pause()
-        assert "step 6 of 6" in screen_text(learning) and not here.plays
-        await press(pilot, "space")
-        assert here.plays and here.stepping.position < 6, "it begins again"
-
-
-async def test_the_kernel_itself_is_compared_on_request(learning: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([Agreement(6), Agreement(6, wrong=2), Agreement(reason="no numba")])
-    monkeypatch.setattr(real, "compare", lambda trace, experiment, stop: next(answers))
-    async with learning.run_test(size=(120, 40)) as pilot:
-        for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
-            await press(pilot, "V")
-            await until(pilot, lambda words=words: all(word in screen_text(learning) for word in words.split()))
-        assert "V runs the kernel itself" in await keyed(pilot, "F"), "another graph has not been compared"
-
-
-async def test_a_large_graph_is_scrolled_to_the_marked_cell(learning: FwtuiApp) -> None:
-    async with learning.run_test(size=(80, 24)) as pilot:
-        screen_of(learning, LearnScreen).stepping.choose(n=24)
-        screen_of(learning, LearnScreen).update(True)
-        await press(pilot, *["right"] * 30, *["down"] * 30)
-        grid = learning.screen.query_one(DistanceGrid)
-        assert grid.scroll_offset.x > 0 and grid.scroll_offset.y > 0
-        assert "d[23,23]" in screen_text(learning)
-
-
-async def test_the_palette_offers_every_kernel(learning: FwtuiApp) -> None:
-    async with opened(learning) as pilot:
-        follow = {c.words: c for c in screen_of(learning, LearnScreen).commands()}
-        follow["Follow: kleene"].run()
-        assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()
-
-
-@pytest.mark.parametrize("size", SMALLEST_TOO)
+@pytest.mark.parametrize("size", [(60, 16), WIDE])
 def test_snapshots(learning: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await press(pilot, "right_square_bracket", "right_square_bracket", "full_stop", *["right"] * 6, *["down"] * 4)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import scenes
 from apps import playback_of, view_of
-from pressing import NARROW, ONE_SIZE, WIDE, keyed, opened, proceed, until
+from pressing import NARROW, WIDE, keyed, opened, proceed, until
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
@@ -60,9 +60,8 @@ def pointed(app: FwtuiApp) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("size", ONE_SIZE)
-async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, size: tuple[int, int]) -> None:
-    async with opened(lecture, size=size) as pilot:
+async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) -> None:
+    async with opened(lecture) as pilot:
         assert playback_of(lecture).player.stops, "a lecture stops at its markers"
         card = lecture.screen.query_one(CueCard)
         assert not card.region.area
@@ -93,20 +92,23 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
         await pilot.press("full_stop", "comma", "comma", "comma", "home")
         await pilot.pause()
         assert not card.region.area and not pointed(lecture)
+        text = await at(pilot, 1)
+        assert "A thread for each pair" in text and "! Answer" not in text
+        assert "! Answer" in await at(pilot, 3)
+        assert "What share of the peak" in await at(pilot, 3, "4"), "on the place Explain too"
 
 
-@pytest.mark.parametrize("presented", [False, True])
-async def test_what_is_asked_is_nowhere_to_be_read_until_the_answer(lecture: FwtuiApp, presented: bool) -> None:
+async def test_what_is_asked_is_nowhere_to_be_read_until_the_answer(lecture: FwtuiApp) -> None:
     async with opened(lecture) as pilot:
-        for marker, giveaway in ((3, "% of peak"), (6, "8.0"), (7, "92.7 %")):
+        for presented, marker, giveaway in ((False, 3, "% of peak"), (True, 6, "8.0"), (True, 7, "92.7 %")):
             asked = await at(pilot, marker, *(["P"] if presented else []))
             assert ("What" in asked or "How" in asked or "Which" in asked) and giveaway not in asked
             assert giveaway in await at(pilot, marker, "exclamation_mark") and not lecture.screen.query(".-veiled")
             await pilot.press(*(["escape"] if presented else []))
 
 
-async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) -> None:
-    async with opened(lecture, size=(80, 24)) as pilot:
+async def test_the_panel_that_is_pointed_at_is_scrolled_to_and_the_log_says_the_marker(lecture: FwtuiApp) -> None:
+    async with opened(lecture, size=NARROW) as pilot:
         await at(pilot, 8)
         meters = next(m for m in lecture.screen.query(".meters") if m.display and m.region.area)
         panel = lecture.screen.query_one("RunPanel")
@@ -124,11 +126,17 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) ->
         above.styles.min_height = 60
         await pilot.pause(0.05)
         assert not seen(), "after a key, the place is the user's to scroll"
+        await at(pilot, 7)
+        shown = screen_text(lecture)
+        log, card = (
+            next(row for row in shown.splitlines() if said in row) for said in ("marker: the phases: ", " · the phases: ")
+        )
+        assert log.split("marker: ")[1].strip() == card.split(" · ", 1)[1].split("  ")[0].strip()
+        assert "@phases" not in shown and "b Baseline" in shown.splitlines()[-1] and "q Quit" in shown.splitlines()[-1]
 
 
-@pytest.mark.parametrize("size", ONE_SIZE)
-async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp, size: tuple[int, int]) -> None:
-    async with opened(lecture, size=size) as pilot:
+async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp) -> None:
+    async with opened(lecture) as pilot:
         assert "i guess" in await at(pilot, 3, "P")
         await pilot.press("i", *"40", "enter")
         text = await press(pilot)
@@ -140,12 +148,11 @@ async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp, size: tuple[i
         assert "40.0 %" in await at(pilot, 3, "exclamation_mark"), "it is kept"
 
 
-@pytest.mark.parametrize("presented", [False, True])
-async def test_a_card_shows_the_source_and_what_changed_in_it(presented: bool) -> None:
+async def test_a_card_shows_the_source_and_what_changed_in_it() -> None:
     talk = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
     app = FwtuiApp(replay=Recording("it", reader.load(talk)), still=True)
     async with opened(app) as pilot:
-        for size, keys in ((WIDE, ["P"] * presented), (NARROW, [])):
+        for size, keys in ((WIDE, ()), (NARROW, ()), (WIDE, ("P",))):
             await pilot.resize_terminal(*size)
             text = await at(pilot, 8, *keys)
             assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
@@ -153,34 +160,15 @@ async def test_a_card_shows_the_source_and_what_changed_in_it(presented: bool) -
 
 async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         number = playback_of(app).player.count(events.Marker)[1]
         assert "was not recorded up to here; `fwtui run --record-source` keeps it" in await at(pilot, number)
-
-
-async def test_the_log_says_a_marker_as_the_card_does(lecture: FwtuiApp) -> None:
-    async with opened(lecture, size=(80, 24)) as pilot:
-        await at(pilot, 7)
-        shown = screen_text(lecture)
-        log, card = (
-            next(row for row in shown.splitlines() if said in row) for said in ("marker: the phases: ", " · the phases: ")
-        )
-        assert log.split("marker: ")[1].strip() == card.split(" · ", 1)[1].split("  ")[0].strip()
-        assert "@phases" not in shown and "b Baseline" in shown.splitlines()[-1] and "q Quit" in shown.splitlines()[-1]
-
-
-async def test_a_marker_of_words_has_no_answer_and_any_place_shows_it(lecture: FwtuiApp) -> None:
-    async with lecture.run_test(size=(120, 40)) as pilot:
-        text = await at(pilot, 1)
-        assert "A thread for each pair" in text and "! Answer" not in text
-        assert "! Answer" in await at(pilot, 3)
-        assert "What share of the peak" in await at(pilot, 3, "4"), "on the place Explain too"
 
 
 async def test_a_question_before_anything_ran_says_so(replay_of: Callable[..., FwtuiApp]) -> None:
     told = [scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="@phases ?phase"), events.Marker(t=0.2, text="?speedup")]
     app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64), title="Tiled CPU", backend="cpu")])
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         assert "no run has begun here" in await at(pilot, 1, "exclamation_mark")
         lines = app.screen.query_one(CueCard).lines
         assert "no run has begun here" in lines[-1].plain
@@ -199,7 +187,7 @@ async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Cal
     told = scenes.run(1, 0.3, Experiment(kernel="naive", n=64), title="Naive")
     broken = [msgspec.structs.replace(e, threads=0) if isinstance(e, events.Occupancy) else e for e in told]
     app = replay_of([scenes.header(), scenes.GPU, *broken, events.Marker(t=9.0, text=words)])
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(app, size=NARROW) as pilot:
         text = await at(pilot, 1, "exclamation_mark")
         assert "[bold]red[/]" in text and app.screen.query_one("RunPanel").region.height >= 3
         assert app.screen.query_one(CueCard).region.height <= 12
@@ -207,8 +195,9 @@ async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Cal
 
 async def test_other_recordings_play_over_their_markers(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of([scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="just words")])
-    async with app.run_test(size=(80, 24)):
+    async with opened(app, "P", size=NARROW):
         assert not playback_of(app).player.stops
+        assert app.look.presenter and not view_of(app).presenting, "without cue cards the same key enlarges the figures"
 
 
 def shades(app: FwtuiApp, shade: str) -> set[str]:
@@ -218,7 +207,7 @@ def shades(app: FwtuiApp, shade: str) -> set[str]:
 
 
 async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiApp) -> None:
-    async with opened(lecture, size=(80, 24)) as pilot:
+    async with opened(lecture, size=NARROW) as pilot:
         player, table = playback_of(lecture).player, lecture.screen.query_one("HistoryTable")
         text = await press(pilot, "P")
         assert "1 of 9" in text and "A thread for each pair" in text and lecture.screen.query_one(CueCard).region.y == 0
@@ -251,7 +240,7 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
 
 
 async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture: FwtuiApp) -> None:
-    async with lecture.run_test(size=(80, 24)) as pilot:
+    async with opened(lecture, size=NARROW) as pilot:
         await at(pilot, 4, "P")
         matrix = lecture.screen.query_one(MatrixPicture)
         assert not matrix.moves
@@ -259,11 +248,7 @@ async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture
         assert matrix.moves and "slow motion" in text and shades(lecture, "pointed") == {"MatrixPicture"}
         await press(pilot, "space")
         assert not matrix.moves
-
-
-async def test_in_a_small_terminal_the_card_and_its_panel_have_all_of_it(lecture: FwtuiApp) -> None:
-    async with lecture.run_test(size=(120, 40)) as pilot:
-        await at(pilot, 5, "P")
+        await at(pilot, 5)
         await pilot.resize_terminal(60, 16)
         text = await press(pilot, "left", "right")
         assert "First the pivot tile, then the panels in its row and column, then the rest." in text
@@ -277,7 +262,7 @@ async def test_in_a_small_terminal_the_card_and_its_panel_have_all_of_it(lecture
 async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp]) -> None:
     session = [event for event in scenes.gpu_session() if not isinstance(event, events.Marker)]
     app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in PANELS)], start=0.0)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(app, size=NARROW) as pilot:
         await press(pilot, "P")
         for panel in PANELS:
             (lit,) = [widget for widget in app.screen.query(".-pointed") if widget.region.area]
@@ -286,27 +271,17 @@ async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp])
             await press(pilot, "space")
 
 
-async def test_without_cue_cards_the_same_key_enlarges_the_figures(replay_of: Callable[..., FwtuiApp]) -> None:
-    app = replay_of([scenes.header(), scenes.NO_GPU])
-    async with app.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "P")
-        assert app.look.presenter and not view_of(app).presenting
-
-
 async def test_a_lecture_that_is_opened_while_presenting_begins_with_its_cards() -> None:
     app = FwtuiApp(replay=Recording("lecture-tiles", reader.load(LECTURE)), look=Appearance(presenter=True))
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with opened(app, size=NARROW) as pilot:
         await until(pilot, lambda: app.view is not None and app.view.presenting)
         await press(pilot, "escape")
         assert not view_of(app).presenting and not app.look.presenter, "one mode, left by one key"
         assert "T is now P" in await press(pilot, "T")
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE])
-def test_pictures(snap_compare, size: tuple[int, int]) -> None:
-    lecture = FwtuiApp(replay=Recording("lecture-tiles", reader.load(LECTURE)), still=True)
-
+def test_picture(lecture: FwtuiApp, snap_compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         assert "7 of 9" in await press(pilot, "P", *["space"] * 6, "exclamation_mark")
 
-    assert snap_compare(lecture, terminal_size=size, run_before=before)
+    assert snap_compare(lecture, terminal_size=WIDE, run_before=before)

@@ -11,7 +11,7 @@ from builders import model_of, occupancy
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs, tiles_per_launch
-from fwtui.sessions.reader import load
+from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -129,11 +129,20 @@ def test_counters_say_which_unit_is_busiest(shares: tuple[float, ...], shared: f
     assert str(line.limiter) == words
 
 
-def test_a_cpu_far_from_both_roofs_is_not_said_to_wait_for_memory() -> None:
-    told = limits(1e13, "cpu", copy=1e13)
-    model, run = modelled((part("rest", 1.0, 1, 10**9, 10**9),), told, kernel="tiled-cpu", backend="cpu", n=1000)
+@pytest.mark.parametrize(
+    ("rate", "copy", "moved", "expected", "words"),
+    [
+        (2e9, 3e10, 3 * 10**10, 1.0, "memory: 100 % of its bandwidth (model)"),
+        (1e13, 1e13, 10**9, 1e-4, "unknown: memory 0.0 % of its bandwidth (model), arithmetic 0.0 % of its limit"),
+    ],
+)
+def test_a_cpu_run_is_held_against_the_cpu(rate: float, copy: float, moved: int, expected: float, words: str) -> None:
+    told = limits(rate, "cpu", copy=copy)
+    model, run = modelled((part("rest", 1.0, 1, 10**9, moved),), told, kernel="tiled-cpu", backend="cpu", n=1000)
+    known = roofs(model, run)
+    assert known.bytes_per_second == copy and known.relaxations_per_second == rate and known.shared_bytes_per_second is None
     (line,) = ledger(model, run)
-    assert str(line.limiter) == "unknown: memory 0.0 % of its bandwidth (model), arithmetic 0.0 % of its limit"
+    assert line.expected == pytest.approx(expected) and str(line.limiter) == words
 
 
 def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
@@ -145,15 +154,6 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     assert formula(roofs(model, run), line) == "no limit is known for it"
 
 
-def test_a_cpu_run_is_held_against_the_cpu() -> None:
-    told = limits(2e9, "cpu", copy=3e10)
-    model, run = modelled((part("rest", 1.0, 1, 10**9, 3 * 10**10),), told, kernel="tiled-cpu", backend="cpu", n=1000)
-    known = roofs(model, run)
-    assert known.bytes_per_second == 3e10 and known.relaxations_per_second == 2e9 and known.shared_bytes_per_second is None
-    (line,) = ledger(model, run)
-    assert line.expected == pytest.approx(1.0) and line.limiter[:2] == ("memory", "100 % of its bandwidth (model)")
-
-
 def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
     model, run = modelled((part("rest", 1.0),), backend="simulator", n=16)
     assert ledger(model, run) == () and roofs(model, run) == roofs(model, run).__class__()
@@ -162,9 +162,7 @@ def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
 
 
 def test_a_recorded_run_fits_what_is_known_of_it() -> None:
-    model = Model()
-    for line in load(SESSION).lines:
-        model.apply(line.event)
+    model = load_model(SESSION)[0]
     naive, tiled = model.runs[4], model.runs[8]
     (all_rounds,) = ledger(model, naive)
     assert all_rounds.limiter[:2] == (UNKNOWN, "device memory is 46 % busy (GPM)") and 0.8 < (all_rounds.share or 0) < 1
@@ -175,15 +173,10 @@ def test_a_recorded_run_fits_what_is_known_of_it() -> None:
     assert pivot.launches * LAUNCH_SECONDS < pivot.seconds
 
 
-def test_shared_memory_is_read_at_128_bytes_per_clock() -> None:
-    assert shared_bytes_per_second(scenes.GPU) == pytest.approx(128 * 132 * 1.98e9)
-    assert shared_bytes_per_second(msgspec.structs.replace(scenes.GPU, multiprocessors=None)) is None
-    assert shared_bytes_per_second(None) is None
-
-
 def test_requests_beyond_device_memory_are_held_against_the_measured_l2_cache() -> None:
     told = msgspec.structs.replace(limits(1e13), levels=(events.LevelLimit(1, 2e13), events.LevelLimit(2, 6e12)))
     model, run = modelled((part("rest", 0.01, 100, 10**9, 54 * 10**9),), told)
+    assert shared_bytes_per_second(scenes.GPU) == pytest.approx(128 * 132 * 1.98e9), "128 bytes per clock"
     (line,) = ledger(model, run)
     assert line.limiter[:2] == ("the L2 cache", "90 % of its measured bandwidth (model)")
     whole = model_of([scenes.header(), GPU, told, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])

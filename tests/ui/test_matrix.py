@@ -57,7 +57,7 @@ def slow_run() -> list[events.Event]:
 
 async def test_a_replay_shows_the_round_of_each_moment(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(slow_run(), start=0.0)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         picture = app.screen.query_one(MatrixPicture)
         playback = app.view.playback if app.view is not None else None
         assert playback is not None
@@ -77,28 +77,34 @@ async def test_a_replay_shows_the_round_of_each_moment(replay_of: Callable[..., 
 
 async def test_it_goes_first_where_there_is_little_room(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         for size, seen in (((120, 40), True), ((80, 24), False), ((200, 60), True), ((60, 16), False), ((120, 40), True)):
             await pilot.resize_terminal(*size)
             await press(pilot)
+            await press(pilot, "o")
+            assert view_of(app).motion is seen, "without a picture there is no key for it"
+            await press(pilot, *["o"] * seen)
             shown = app.screen.query_one(RunPanel)
             assert bool(app.screen.query_one(MatrixPicture).region.area) is seen, size
             for name in (".outside", ".meters"):
                 assert sum(bool(part.display and part.region.width) for part in shown.query(name)) == 1, (size, name)
+        await press(pilot)
+        picture = app.screen.query_one(MatrixPicture)
+        picture.slow_steps_per_second = 200
+        end, said = picture.scene, set[str]()
+        assert end is not None and end.words[0].startswith("finished: round 256 of 256")
 
+        def moved() -> bool:
+            assert picture.scene is not None
+            said.add(picture.scene.words[0])
+            return len(said) > 5
 
-async def test_it_is_told_apart_without_colours(no_colours: None, replay_of: Callable[..., FwtuiApp]) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app, size=(120, 44)):
-        shown = screen_text(app)
-        assert "▒ written" in shown and "█ read" in shown and "▀" not in shown
-        assert any("▒▒▒█" in row for row in shown.splitlines())
-
-
-async def test_a_long_plan_is_looked_at_in_slices(replay_of: Callable[..., FwtuiApp]) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app) as pilot:
-        picture, run = app.screen.query_one(MatrixPicture), view_of(app).run
+        await pilot.press("o")
+        await until(pilot, moved)
+        assert all(words.startswith(("slow motion: round", "finished: ")) for words in said)
+        await press(pilot, "o")
+        assert picture.scene == end, "and stands still again"
+        run = view_of(app).run
         assert run is not None
         picture.steps_at_once, picture.pause_seconds = 20, 0.001
         app.still = False  # from now on a user waits for keys
@@ -108,28 +114,9 @@ async def test_a_long_plan_is_looked_at_in_slices(replay_of: Callable[..., Fwtui
         assert picture.scene is not None and picture.scene.words[1] == "finished: round 101 of 101"
 
 
-async def test_slow_motion_plays_a_run_that_has_ended(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_it_is_told_apart_without_colours(no_colours: None, replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
-    async with opened(app) as pilot:
-        picture = app.screen.query_one(MatrixPicture)
-        picture.slow_steps_per_second = 200
-        end, seen = picture.scene, set[str]()
-        assert end is not None and end.words[0].startswith("finished: round 256 of 256")
-
-        def moved() -> bool:
-            assert picture.scene is not None
-            seen.add(picture.scene.words[0])
-            return len(seen) > 5
-
-        await pilot.press("o")
-        await until(pilot, moved)
-        assert all(words.startswith(("slow motion: round", "finished: ")) for words in seen)
-        await press(pilot, "o")
-        assert picture.scene == end, "and stands still again"
-
-
-async def test_without_a_picture_there_is_no_key_for_it(replay_of: Callable[..., FwtuiApp]) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app, size=(80, 24)) as pilot:
-        await pilot.press("o")
-        assert app.view is not None and not app.view.motion
+    async with opened(app, size=(120, 44)):
+        shown = screen_text(app)
+        assert "▒ written" in shown and "█ read" in shown and "▀" not in shown
+        assert any("▒▒▒█" in row for row in shown.splitlines())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 import scenes
 from apps import dashboard_of
 from builders import model_of
@@ -16,7 +15,6 @@ from textual.widgets import Digits
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.verdict import verdict
 from fwtui.experiment.device import DeviceId
-from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.look import Appearance
@@ -27,11 +25,8 @@ from fwtui.tui.widgets.run_text import RunSubject
 
 
 def subject(run: int, baseline: int | None = None, until: str = "end", **changes: object) -> RunSubject:
-    model = Model()
-    for event in scenes.gpu_session() if until == "end" else [
-        scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", until=until)
-    ]:  # fmt: skip
-        model.apply(event)
+    unfinished = [scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", until=until)]
+    model = model_of(scenes.gpu_session() if until == "end" else unfinished)
     chosen = replace(model.runs[run], **changes)  # type: ignore[arg-type]
     return RunSubject(chosen, None, model.gpu, model.runs.get(baseline) if baseline else None, True)
 
@@ -72,24 +67,26 @@ def test_before_there_is_a_time_the_progress() -> None:
     )
 
 
-@pytest.mark.parametrize("size", [(60, 16), (120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))])
-async def test_a_replay_enlarges_what_matters(size: tuple[int, int], replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_replay_enlarges_what_matters(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
-    async with opened(app, size=size) as pilot:
-        roomy = size[1] >= 20
-        assert any(digits.region.area for digits in app.screen.query(Digits)) == roomy
-        await pilot.press("P")
-        await press(pilot)
-        shown = [digits.value for digits in app.screen.query(Digits) if digits.region.area]
-        assert shown == ["3.71x"]
-        assert not app.screen.query_one(TelemetryStrip).region.area
-        words = screen_text(app)
-        assert "settings  " not in words and "outside the clock" not in words
-        assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [TALL if roomy else 3]
-        await pilot.press("P")
-        await press(pilot)
-        assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [3] * roomy
-        assert app.screen.query_one(TelemetryStrip).region.area
+    async with opened(app) as pilot:
+        for size in ((120, 40), (60, 16)):
+            await pilot.resize_terminal(*size)
+            await press(pilot)
+            roomy = size[1] >= 20
+            assert any(digits.region.area for digits in app.screen.query(Digits)) == roomy
+            await pilot.press("P")
+            await press(pilot)
+            shown = [digits.value for digits in app.screen.query(Digits) if digits.region.area]
+            assert shown == ["3.71x"]
+            assert not app.screen.query_one(TelemetryStrip).region.area
+            words = screen_text(app)
+            assert "settings  " not in words and "outside the clock" not in words
+            assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [TALL if roomy else 3]
+            await pilot.press("P")
+            await press(pilot)
+            assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [3] * roomy
+            assert app.screen.query_one(TelemetryStrip).region.area
 
 
 def test_filled_digits_are_as_wide_in_ascii_and_keep_the_unit() -> None:
@@ -99,10 +96,7 @@ def test_filled_digits_are_as_wide_in_ascii_and_keep_the_unit() -> None:
 
 
 async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:
-    app = dashboard_of(
-        live,
-        look=Appearance(presenter=True),
-    )
+    app = dashboard_of(live, look=Appearance(presenter=True))
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot)
         assert "EXPERIMENT" not in screen_text(app) and "e edit" in screen_text(app)
@@ -114,14 +108,9 @@ async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:
 
 
 async def test_doubt_is_seen_from_the_last_row(replay_of: Callable[..., FwtuiApp]) -> None:
-    told = [
-        scenes.header(),
-        scenes.GPU,
-        *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=scenes.verdict("wrong", "3 cells differ")),
-    ]
-    app = replay_of(told)
+    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=scenes.verdict("wrong", "3 cells differ"))
+    app = replay_of([scenes.header(), scenes.GPU, *run])
     app.look = Appearance(presenter=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot)
+    async with opened(app):
         assert all(digits.has_class("-doubtful") for digits in app.screen.query(Digits) if digits.value)
         assert "not to be trusted: WRONG" in screen_text(app)

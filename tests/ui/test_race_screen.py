@@ -9,7 +9,7 @@ import pytest
 import scenes
 from apps import replay_at_end
 from msgspec.structs import replace
-from pressing import SIZES, WIDE, keyed, opened, press
+from pressing import NARROW, SIZES, keyed, opened, press
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits
@@ -37,10 +37,6 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     told = [100.0]
     monkeypatch.setattr(race, "monotonic", lambda: told[-1])
     return told
-
-
-def replay(place: str) -> FwtuiApp:
-    return replay_at_end(SESSION, place)
 
 
 async def after(pilot: Pilot[None], now: list[float], seconds: float) -> str:
@@ -91,8 +87,8 @@ def test_the_time_so_far_has_the_unit_and_the_decimals_of_the_whole(total: float
 
 
 async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float]) -> None:
-    app = replay("compare")
-    async with app.run_test(size=WIDE) as pilot:
+    app = replay_at_end(SESSION, "compare")
+    async with opened(app) as pilot:
         shown = await keyed(pilot, "g")
         assert "by time: both at the same moment" in shown and SLOWED in shown and "run 8 against run 3" in shown
         shown = await after(pilot, now, 0.5)  # a sixteenth of the race: half of the faster one
@@ -114,10 +110,9 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         assert not isinstance(app.screen, RaceScreen)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 16)])
-async def test_the_whole_reason_is_read_at_the_end(now: list[float], size: tuple[int, int]) -> None:
-    app = replay("compare")
-    async with opened(app, "g", size=size) as pilot:
+async def test_the_whole_reason_is_read_at_the_end(now: list[float]) -> None:
+    app = replay_at_end(SESSION, "compare")
+    async with opened(app, "g", size=NARROW) as pilot:
         shown = await after(pilot, now, 60.0)
         assert isinstance(app.screen, RaceScreen)
         why = app.screen.ending.words
@@ -142,4 +137,4 @@ def test_picture(now: list[float], snap_compare: Callable[..., bool], size: tupl
         await press(pilot, "g")
         await after(pilot, now, 0.5)
 
-    assert snap_compare(replay("compare"), terminal_size=size, run_before=story)
+    assert snap_compare(replay_at_end(SESSION, "compare"), terminal_size=size, run_before=story)

@@ -60,19 +60,27 @@ def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path, monkeypatch
         saving.write("a", ".txt", "x")
 
 
-async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
+async def test_each_form_is_a_file_and_text_is_copied(
+    replay_of: Callable[..., FwtuiApp], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         kept: dict[str, str] = {}
+        notified: list[str] = []
+        app.notify = lambda message, **how: notified.append(message)  # type: ignore[method-assign]
         for name, form in FORMS.items():
-            app._clipboard = ""
+            app.copy_to_clipboard("")
             screen_of(app, Frame).save(name)
             await pilot.pause()
             (path,) = (tmp_path / "data" / "fwtui" / "saved").glob(f"fwtui-run-{name}-*{form.suffix}")
             kept[name] = path.read_text()
             assert app.clipboard == (kept[name] if form.copied else "")
-            told = list(app._notifications)[-1]
-            assert told.message.startswith(str(path)) and ("clipboard" in told.message) is form.copied
+            assert notified[-1].startswith(str(path)) and ("clipboard" in notified[-1]) is form.copied
+        (tmp_path / "no-folder").write_text("")
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "no-folder"))
+        screen_of(app, Frame).save("screen-text")
+        await pilot.pause()
+        assert "nothing was saved in" in screen_text(app)
     assert kept["screen-svg"].startswith("<svg") and "Katz-Kider" in kept["screen-svg"].replace("&#160;", " ")
     assert [row.split("\t")[1] for row in kept["table-tsv"].splitlines()] == ["kernel", "naive", "katz-kider", "katz-kider"]
     assert kept["table-markdown"].startswith("| run | kernel |") and "katz-kider" in kept["table-markdown"]
@@ -89,6 +97,13 @@ async def test_the_key_asks_in_which_form(replay_of: Callable[..., FwtuiApp], tm
         await press(pilot)
         (path,) = (tmp_path / "data" / "fwtui" / "saved").iterdir()
         assert path.read_text() == before, "the dialog is not in the picture"
+        await pilot.press("ctrl+p", *"save the screen as text")
+        await until(pilot, lambda: app.screen.query(OptionList) and app.screen.query_one(OptionList).option_count == 1)
+        await pilot.press("enter")
+        saved = path.parent
+        await until(pilot, lambda: len(list(saved.iterdir())) == 2)
+        (path,) = {*saved.iterdir()} - {path}
+        assert "RUN 3  Katz-Kider" in path.read_text() and "Save the screen" not in path.read_text()
 
 
 async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp]) -> None:
@@ -109,32 +124,8 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp
         assert "Saved" not in screen_text(app) and "▏" not in screen_text(app), "it covers no dialog"
 
 
-async def test_where_nothing_can_be_saved_it_says_so(
-    replay_of: Callable[..., FwtuiApp], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "no-folder").write_text("")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "no-folder"))
-    app = replay_of(scenes.gpu_session())
-    async with opened(app) as pilot:
-        screen_of(app, Frame).save("screen-text")
-        await pilot.pause()
-        assert "nothing was saved in" in screen_text(app)
-
-
 async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:
     async with opened(dashboard):
         assert savable(screen_of(dashboard, Frame).model, screen_of(dashboard, Frame).table()) == ["screen-svg", "screen-text"]
         words = [command.words for command in screen_of(dashboard, Frame).commands()]
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words
-
-
-async def test_from_the_palette_the_palette_is_not_in_the_picture(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app) as pilot:
-        await pilot.press("ctrl+p", *"save the screen as text")
-        await until(pilot, lambda: app.screen.query(OptionList) and app.screen.query_one(OptionList).option_count == 1)
-        await pilot.press("enter")
-        saved = tmp_path / "data" / "fwtui" / "saved"
-        await until(pilot, lambda: saved.is_dir() and list(saved.iterdir()))
-        (path,) = saved.iterdir()
-        assert "RUN 3  Katz-Kider" in path.read_text() and "Save the screen" not in path.read_text()

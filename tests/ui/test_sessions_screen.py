@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import screen_of
-from pressing import SIZES, keyed, until
+from apps import playback_of, screen_of
+from pressing import SIZES, keyed, opened, until
 from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -28,7 +28,6 @@ from fwtui.tui.sessions.screen import SessionsScreen
 from fwtui.tui.sessions.table import SessionsTable, columns
 
 Replay = Callable[..., FwtuiApp]
-SIZE = (120, 40)
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ async def mark(pilot: Pilot[None], name: str) -> None:
     await pilot.pause()
 
 
-async def test_what_is_here_newest_first_with_all_that_is_known(own: Path, replay_of: Replay) -> None:
+async def test_what_is_here_is_told_found_by_words_put_in_order_and_opened(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(160, 40)) as pilot:
         shown = await settled(pilot, "7")
@@ -90,6 +89,31 @@ async def test_what_is_here_newest_first_with_all_that_is_known(own: Path, repla
         assert "the one that was cut" in shown and "Example CPU 9000 · Example GPU" in shown and "your own" in shown
         await mark(pilot, "broken")
         assert "is not a fwtui session" in screen_text(app)
+        await settle(pilot, "slash", *"tiled 512")
+        assert names(app) == ["20250102-cpu"]
+        assert isinstance(app.focused, Input)
+        await settle(pilot, "enter")
+        assert isinstance(app.focused, SessionsTable)
+        shown = await settled(pilot, "slash", *"xyz")
+        assert names(app) == [] and "None of 4 sessions has all of 'xyz'" in shown
+        await settle(pilot, "escape")
+        assert len(names(app)) == 4 and isinstance(app.screen, SessionsScreen)
+        orders = {}
+        for _ in range(7):
+            shown = await settled(pilot, "S")
+            by = next(word for word in ("name", "kernels", "n", "best", "length", "state", "date") if f"{word} ▾" in shown)
+            orders[by] = names(app)
+        assert orders["name"] == ["20250102-cpu", "20250103-cut", "broken", "shipped-gpu"]
+        assert orders["best"][:2] == ["shipped-gpu", "20250102-cpu"]
+        assert orders["n"][-1] == "broken" and orders["kernels"][-1] == "broken"
+        assert orders["state"].index("broken") < orders["state"].index("shipped-gpu")
+        assert orders["date"] == ["20250103-cut", "20250102-cpu", "shipped-gpu", "broken"]
+        await mark(pilot, "20250102-cpu")
+        await settle(pilot, "enter")
+        await until(pilot, lambda: playback_of(app).recording.name == "20250102-cpu")
+        shown = await settled(pilot)
+        assert "RUN" in shown and "tiles on a processor" in shown
+        assert load(own / f"20250102-cpu{SUFFIX}").complete
 
 
 @pytest.mark.parametrize(("sizes", "words"), [((), ""), ((4096,), "4096"), ((8192, 256, 1024), "256..8192")])
@@ -120,7 +144,7 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
 
     monkeypatch.setattr(screen, "find", late)
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(app) as pilot:
         assert "looking for sessions" in await settled(pilot, "7")
         found.set()
         await settle(pilot, "down")
@@ -130,55 +154,11 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
         assert "enter Replay" in shown.splitlines()[-1]
 
 
-async def test_words_choose_and_escape_shows_all_again(own: Path, replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot, "7", "slash", *"tiled 512")
-        assert names(app) == ["20250102-cpu"]
-        assert isinstance(app.focused, Input)
-        await settle(pilot, "enter")
-        assert isinstance(app.focused, SessionsTable)
-        shown = await settled(pilot, "slash", *"xyz")
-        assert names(app) == [] and "None of 4 sessions has all of 'xyz'" in shown
-        await settle(pilot, "escape")
-        assert len(names(app)) == 4 and isinstance(app.screen, SessionsScreen)
-
-
-async def test_every_order(own: Path, replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot, "7")
-        orders = {}
-        for _ in range(7):
-            shown = await settled(pilot, "S")
-            by = next(word for word in ("name", "kernels", "n", "best", "length", "state", "date") if f"{word} ▾" in shown)
-            orders[by] = names(app)
-        assert orders["name"] == ["20250102-cpu", "20250103-cut", "broken", "shipped-gpu"]
-        assert orders["best"][:2] == ["shipped-gpu", "20250102-cpu"]
-        assert orders["n"][-1] == "broken" and orders["kernels"][-1] == "broken"
-        assert orders["state"].index("broken") < orders["state"].index("shipped-gpu")
-        assert orders["date"] == ["20250103-cut", "20250102-cpu", "shipped-gpu", "broken"]
-
-
-async def test_enter_opens_what_is_marked(own: Path, replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot, "7")
-        await mark(pilot, "20250102-cpu")
-        await settle(pilot, "enter")
-        for _ in range(100):
-            if app.view is not None and app.view.playback is not None and app.view.playback.recording.name == "20250102-cpu":
-                break
-            await pilot.pause(0.02)
-        assert "RUN" in (shown := await settled(pilot)) and "tiles on a processor" in shown
-        assert load(own / f"20250102-cpu{SUFFIX}").complete
-
-
 async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     path = own / f"20250102-cpu{SUFFIX}"
     before = path.read_bytes()
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(app) as pilot:
         await settle(pilot, "7")
         await mark(pilot, "20250102-cpu")
         await settle(pilot, "N")
@@ -202,7 +182,7 @@ async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Re
 
 async def test_what_is_brought_back_is_what_the_next_key_acts_on(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(app) as pilot:
         await settle(pilot, "7")
         await mark(pilot, "20250103-cut")
         await settle(pilot, "d")
@@ -216,7 +196,7 @@ async def test_what_is_brought_back_is_what_the_next_key_acts_on(own: Path, repl
 
 async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(app) as pilot:
         await settle(pilot, "7")
         await mark(pilot, "shipped-gpu")
         for action in ("rename", "annotate", "delete", "undo"):
@@ -230,22 +210,16 @@ async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: 
         os.unlink(own / f"20250102-cpu{SUFFIX}")
         assert "no such file or directory" in await settled(pilot, "d")
         assert len(names(app)) == 3
-
-
-async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
-        await settle(pilot, "7")
-        await mark(pilot, "20250102-cpu")
+        await mark(pilot, "20250103-cut")
         await settle(pilot, "B")
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and "of 20250102-cpu" in screen_text(app))
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and "of 20250103-cut" in screen_text(app))
 
 
 async def test_without_any_session_it_says_how_to_get_one(own: Path, replay_of: Replay) -> None:
     for path in (*own.iterdir(), *(own.parent / "shipped").iterdir()):
         path.unlink()
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(app) as pilot:
         assert "There are no sessions yet." in await settled(pilot, "7")
 
 
@@ -253,7 +227,7 @@ async def test_hostile_names_and_titles_are_only_text(own: Path, replay_of: Repl
     told = [_made("2025-02-02", "[@click=app.quit]x[/] \x1b[31m"), *scenes.cpu_session()[1:]]
     scenes.write(own / f"[bold]\x1b[2J{SUFFIX}", told)
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=SIZE) as pilot:
+    async with opened(app) as pilot:
         shown = await settled(pilot, "7")
         assert "[bold][2J" in shown and "[@click=app.quit]x[/] [31m" in shown and "\x1b" not in shown
 

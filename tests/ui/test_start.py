@@ -9,7 +9,7 @@ import pytest
 import scenes
 from apps import dashboard_of
 from fake_live import FakeLive
-from pressing import WIDE, go, opened, proceed, until
+from pressing import WIDE, go, opened, press, proceed, until
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.screen import Screen
@@ -25,11 +25,9 @@ from fwtui.tui.app import left
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.left import Left
 from fwtui.tui.frame.look import HEIGHTS, WIDTHS, classes_at
-from fwtui.tui.frame.places import PLACES, Place
+from fwtui.tui.frame.places import PLACES
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
-
-SIZE = (120, 40)
 
 
 async def test_a_screen_has_from_the_start_the_classes_that_textual_gives_it(dashboard: FwtuiApp) -> None:
@@ -38,15 +36,12 @@ async def test_a_screen_has_from_the_start_the_classes_that_textual_gives_it(das
         for height in range(1, 60):
             given = screen._get_breakpoint_classes(width, WIDTHS) | screen._get_breakpoint_classes(height, HEIGHTS)
             assert classes_at(width, height) == given
-    async with dashboard.run_test(size=SIZE):
+    async with opened(dashboard):
         assert dashboard.screen.has_class("-wide", "-tall")
         assert not dashboard.screen.has_class("-narrow") and not dashboard.screen.has_class("-short")
 
 
-@pytest.mark.parametrize("place", (PLACES[0], PLACES[3]), ids=lambda place: place.name)
-async def test_no_style_of_a_new_screen_is_found_twice(
-    dashboard: FwtuiApp, place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_style_of_a_new_screen_is_found_twice(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes Textual as long as everything else together to find those of all widgets again."""
     passes: list[list[DOMNode]] = []
     update = Stylesheet.update_nodes
@@ -59,11 +54,13 @@ async def test_no_style_of_a_new_screen_is_found_twice(
     parsed: list[Stylesheet] = []
     parse = Stylesheet.reparse
     monkeypatch.setattr(Stylesheet, "reparse", lambda self: parsed.append(self) or parse(self))
-    async with opened(dashboard, place.key):
-        widgets = {dashboard.screen, *dashboard.screen.query("*")}
-        found = [len(widgets.intersection(nodes)) for nodes in passes]
-        whole = [nodes for nodes in passes if len(nodes) > 1 and nodes[0] is dashboard.screen]
-    assert len(widgets) > 15 and sum(found) > 0 and not whole
+    async with opened(dashboard) as pilot:
+        for place in (PLACES[0], PLACES[3]):
+            await press(pilot, place.key)
+            widgets = {dashboard.screen, *dashboard.screen.query("*")}
+            found = [len(widgets.intersection(nodes)) for nodes in passes]
+            assert len(widgets) > 15 and sum(found) > 0
+            assert not [nodes for nodes in passes if len(nodes) > 1 and nodes[0] is dashboard.screen]
     assert len(parsed) == 1, "the theme's, and never for another place"
 
 
@@ -76,7 +73,7 @@ async def test_children_begin_when_something_is_seen(live: FakeLive) -> None:
 
     drain = live.drain
     live.drain = lambda: (told.append("drain"), drain())[1]  # type: ignore[method-assign]
-    async with Watched(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none")).run_test(size=SIZE) as pilot:
+    async with Watched(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none")).run_test(size=WIDE) as pilot:
         await until(pilot, lambda: told.count("drain") > 2)
     assert told.index("frame") < told.index("drain")
 
@@ -154,14 +151,13 @@ def test_a_damaged_file_was_never_written(text: str) -> None:
     assert left.load() == Left()
 
 
-def test_what_cannot_be_written_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-    left.save(Left(course="blocked"))
-    assert left.load() == Left()
-
-
-def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else() -> None:
+def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = ("/hw/mine.py",)
     left.save(Left(usual=USUAL, form=changed(USUAL, kernel="mine"), course="tiles", session="/s", own_files=files))
     assert left.load() == Left(usual=USUAL, course="tiles", session="/s", own_files=files)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    left.save(Left(course="blocked"))
+    assert left.load() == Left(), "what cannot be written is not remembered"

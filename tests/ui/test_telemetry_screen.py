@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pressing import keyed as shown
 from pressing import opened, press, settled
+from textual.events import MouseScrollUp
 from textual.geometry import Region
 from textual.widgets import SelectionList
 
@@ -90,12 +91,9 @@ def test_an_area_is_solid_and_a_gradient_from_its_foot_to_its_top() -> None:
 
 
 def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
-    model = Model()
     gpus = [DeviceId("cuda", index) for index in range(2)]
-    for t in range(10):
-        model.apply(events.Telemetry(t=t, gpu=0, pcie_bytes_per_second=4e9))
-        if t < 3:
-            model.apply(events.Telemetry(t=t, gpu=1, pcie_bytes_per_second=1e9))
+    rates = [*((t, 0, 4e9) for t in range(10)), *((t, 1, 1e9) for t in range(3))]
+    model = model_of(events.Telemetry(t=t, gpu=gpu, pcie_bytes_per_second=rate) for t, gpu, rate in sorted(rates))
     lanes = lanes_of(model, ("pcie_bytes_per_second", "cpu_utilisation"), gpus)
     assert [(lane.title, lane.gpu, bool(lane.head)) for lane in lanes] == [
         ("GPU 0", gpus[0], True),
@@ -140,23 +138,15 @@ def test_what_tells_the_end_of_a_scale_is_a_fact_of_the_device_or_the_machine() 
             assert quantity.most in (events.Machine if quantity.host else events.Device).__struct_fields__
 
 
-def test_sparks_leave_gaps_and_stay_inside_their_scale() -> None:
+def test_sparks_leave_gaps_and_history_is_means_of_half_seconds() -> None:
     assert telemetry_strip.spark([0.0, 0.5, 1.0, 2.0, -1.0, None, math.nan], 0, 1) == "▁▅██▁  "
     assert telemetry_strip.spark([1.0], 1, 1) == " "
-
-
-def test_history_is_means_of_half_seconds() -> None:
     readings = [events.Telemetry(t=t / 10, gpu_utilisation=1.0 if t >= 95 else 0.0) for t in range(0, 100)]
     assert telemetry_strip.history(readings, "gpu_utilisation")[-2:] == (0.0, 1.0)
     assert telemetry_strip.history(readings, "gpu_power_watts") == (None,) * telemetry_strip.BINS
     assert telemetry_strip.history([], "t") == (None,) * telemetry_strip.BINS
-
-
-def test_what_was_not_read_is_na_and_never_0() -> None:
-    empty = model_of([scenes.header(), scenes.GPU])
-    for quantity in telemetry_strip.places(empty):
-        assert quantity.text == "n/a"
-    assert {q.text for q in telemetry_strip.places(model_of([scenes.header(), scenes.NO_GPU]))} == {"n/a"}
+    for device in (scenes.GPU, scenes.NO_GPU):
+        assert {q.text for q in telemetry_strip.places(model_of([scenes.header(), device]))} == {"n/a"}, "and never 0"
 
 
 @pytest.mark.parametrize(("width", "rows"), [(118, 2), (78, 2), (58, 1), (20, 2), (1, 1)])
@@ -172,13 +162,14 @@ def test_the_strip_is_never_wider_than_its_place(width: int, rows: int) -> None:
 
 
 def test_several_gpus_are_side_by_side_on_the_strip_at_equal_widths() -> None:
-    told = scenes.several_gpus(8, idler=3)
-    widths = set()
-    for stop in (40, len(told) // 2, len(told)):
-        places = telemetry_strip.places(model_of(told[:stop]))
-        assert [place.label for place in places] == ["SM busy", "power", "NVLink", "DRAM", "SM clock", "throttle"]
-        widths.add(tuple(place.width for place in places))
-    assert len(widths) == 1
+    for told in (scenes.several_gpus(8, idler=3), scenes.gpu_session()):
+        widths = set()
+        for stop in (40, len(told) // 2, len(told)):
+            places = telemetry_strip.places(model_of(told[:stop]))
+            widths.add(tuple(len("".join(place.parts(True))) for place in places if place.label != "throttle"))
+        assert len(widths) == 1, "they do not move when numbers change"
+    places = telemetry_strip.places(model_of(scenes.several_gpus(8, idler=3)))
+    assert [place.label for place in places] == ["SM busy", "power", "NVLink", "DRAM", "SM clock", "throttle"]
     now = [
         events.Telemetry(t=90.0, gpu=gpu, gpu_power_watts=watts, throttle=gpu)
         for gpu, watts in ((2, 99.0), (4, None), (5, 1000.0))
@@ -189,15 +180,6 @@ def test_several_gpus_are_side_by_side_on_the_strip_at_equal_widths() -> None:
         ("power", " 99 n/a 1000 W"),
         ("throttle", "GPU 4, 5"),
     ]
-
-
-def test_places_on_the_strip_do_not_move_when_numbers_change() -> None:
-    told = scenes.gpu_session()
-    widths = set()
-    for stop in (40, len(told) // 2, len(told)):
-        model = model_of(told[:stop])
-        widths.add(tuple("".join(q.parts(True)).__len__() for q in telemetry_strip.places(model) if q.label != "throttle"))
-    assert len(widths) == 1
 
 
 @pytest.mark.parametrize("gpu", [True, False])
@@ -245,24 +227,21 @@ def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since
     )
 
 
-async def test_lanes_runs_and_clock_are_there_at_once(replay_of: Replay) -> None:
+async def test_lanes_are_there_at_once_and_cursor_and_mouse_say_when_and_how_much(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        text = await shown(pilot, "5")
-    runs = row(text, "run 3")
-    assert "┣━" in runs and "1 naive" in runs and "2 katz-kider" in runs and "mean ↑ peak" in runs
-    assert row(text, "SM clock")[: GUTTER + 1].rstrip().endswith(" MHz") and "0 to 700 W" in text and "20 to 95 °C" in text
-    assert " ↑ " in text.split("\n")[text.split("\n").index(row(text, "SM clock")) + 1], "its peak"
-    for title in ("SM clock", "temp", "kernels", "SM occ", "DRAM", "memory", "throttle"):
-        assert row(text, title)
-    assert "none" in row(text, "throttle") and "····" in row(text, "throttle")
-    assert "  00:10" in text and "all of it" in text and "█" in text
-
-
-async def test_the_cursor_says_when_and_how_much(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        before = await shown(pilot, "5")
+    async with opened(app, "5") as pilot:
+        text = await shown(pilot)
+        runs = row(text, "run 3")
+        assert "┣━" in runs and "1 naive" in runs and "2 katz-kider" in runs and "mean ↑ peak" in runs
+        assert row(text, "SM clock")[: GUTTER + 1].rstrip().endswith(" MHz") and "0 to 700 W" in text and "20 to 95 °C" in text
+        assert " ↑ " in text.split("\n")[text.split("\n").index(row(text, "SM clock")) + 1], "its peak"
+        for title in ("SM clock", "temp", "kernels", "SM occ", "DRAM", "memory", "throttle"):
+            assert row(text, title)
+        assert "none" in row(text, "throttle") and "····" in row(text, "throttle")
+        assert "  00:10" in text and "all of it" in text and "█" in text
+        assert "GPU 0" not in text and "even in" not in text
+        assert "telemetry of one GPU at most" in await shown(pilot, "H")
+        before = text
         text = await shown(pilot, "x", "home")
         assert " at 00:00." in text
         assert row(text, "power") != row(before, "power")
@@ -282,29 +261,19 @@ async def test_the_cursor_says_when_and_how_much(replay_of: Replay) -> None:
         assert "run 1  Naive" in text
         await press(pilot, "escape")
         assert app.view.selected is None
-
-
-async def test_the_mouse_points_clicks_runs_and_its_wheel_zooms(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        text = await shown(pilot, "5")
-        chart = app.screen.query_one(LaneChart)
+        text = await shown(pilot)
         column = row(text, "run 3").index("2 katz-kider")
         await pilot.click(chart, offset=(column, 3))
         await pilot.pause()
         assert app.view is not None and app.view.selected == 2 and chart.at is not None
         start, end = chart.window.start, chart.window.end
-        chart.on_mouse_scroll_up(_Wheel())  # type: ignore[arg-type]
+        chart.post_message(MouseScrollUp(chart, column, 3, 0, -1, 0, False, False, False))
         await press(pilot)
         assert chart.window.end - chart.window.start < end - start
         assert chart.window.start <= chart.at <= chart.window.end
 
 
-class _Wheel:
-    def stop(self) -> None: ...
-
-
-async def test_zoom_goes_nearer_wider_and_back_to_everything(replay_of: Replay) -> None:
+async def test_zoom_goes_nearer_wider_and_back_and_series_are_chosen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app, "5") as pilot:
         whole = app.screen.query_one(LaneChart).window
@@ -318,11 +287,6 @@ async def test_zoom_goes_nearer_wider_and_back_to_everything(replay_of: Replay) 
         assert app.screen.query_one(LaneChart).window == whole
         await press(pilot, "plus", "0")
         assert app.screen.query_one(LaneChart).window == whole
-
-
-async def test_series_are_chosen_and_unchosen(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app, "5") as pilot:
         text = await shown(pilot, "Q")
         assert isinstance(app.screen, LanesScreen)
         assert all(quantity.title in text for quantity in events.QUANTITIES.values())
@@ -336,17 +300,10 @@ async def test_series_are_chosen_and_unchosen(replay_of: Replay) -> None:
         assert row(text, "CPU") and not any(line.startswith(" power ") for line in text.split("\n"))
 
 
-async def test_what_was_never_read_is_not_available_and_not_zero(replay_of: Replay) -> None:
-    app = replay_of([scenes.header(), scenes.GPU, *readings([None, None, None])])
-    async with app.run_test(size=(80, 24)) as pilot:
-        text = await shown(pilot, "5")
-    assert "n/a" in row(text, "power") and "▁" not in row(text, "power") and "n/a" in row(text, "throttle")
-
-
 async def test_throttling_is_a_lane_with_words(replay_of: Replay) -> None:
     told = [events.Telemetry(t=t / 10, gpu_power_watts=700.0, throttle=0x4 if t > 20 else 0x1) for t in range(40)]
     app = replay_of([scenes.header(), scenes.GPU, *told])
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with opened(app) as pilot:
         text = await shown(pilot, "5")
         lane = row(text, "throttle")
         assert "power cap" in lane and "·████" in lane
@@ -368,14 +325,6 @@ async def test_each_of_eight_gpus_has_a_lane_on_a_small_terminal(replay_of: Repl
         assert "· GPU 2" in text and "uneven" in text and row(text, "NVLink") and row(text, "temp")
         assert "all quantities of GPU 2 are shown" in await settled(pilot, "v")
         assert "8 GPUs" in await settled(pilot, *["H"] * 6)
-
-
-async def test_with_one_gpu_there_is_nothing_to_choose(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(80, 24)) as pilot:
-        text = await shown(pilot, "5")
-        assert "GPU 0" not in text and "even in" not in text
-        assert "telemetry of one GPU at most" in await shown(pilot, "H")
 
 
 async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
@@ -414,20 +363,11 @@ async def test_extreme_readings_break_no_lane(replay_of: Replay, number: float) 
         for f in fields
     }
     told = [events.Telemetry(t=t, **values) for t in (0.0, 0.2, 1e3, 1e3 + 5e-7)]  # type: ignore[arg-type]
-    app = replay_of([scenes.header(), msgspec_gpu(number), *told])
-    async with app.run_test(size=(120, 40)) as pilot:
+    most = dict.fromkeys(("max_clock_mhz", "power_limit_watts", "peak_bytes_per_second"), min(number, 1e15))
+    gpu = events.Device(t=0.0, name="Example GPU", memory_bytes=int(number), **most)
+    app = replay_of([scenes.header(), gpu, *told])
+    async with opened(app) as pilot:
         for keys in (("5",), ("x", "home"), ("plus", "plus"), ("end", "left")):
             text = await shown(pilot, *keys)
             assert "nan" not in text and row(text, "power")
         assert all(math.isfinite(value) for value in app.screen.query_one(LaneChart).window)
-
-
-def msgspec_gpu(number: float) -> events.Device:
-    return events.Device(
-        t=0.0,
-        name="Example GPU",
-        memory_bytes=int(number),
-        max_clock_mhz=min(number, 1e15),
-        power_limit_watts=min(number, 1e15),
-        peak_bytes_per_second=min(number, 1e15),
-    )

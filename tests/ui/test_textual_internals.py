@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from collections.abc import Iterator
-
 import pytest
+from apps import own_classes
 from pressing import opened
 from rich.segment import Segment
 from textual import _xterm_parser
@@ -16,10 +12,9 @@ from textual.message_pump import MessagePump
 from textual.strip import Strip
 from textual.widget import Widget
 
-import fwtui.tui
 from fwtui.common.errors import Refused
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.textual_internals import NEEDS, check, failed_widget, leave_undrawn, parser, strips
+from fwtui.tui.textual_internals import NEEDS, check, leave_undrawn, parser, strips
 
 
 def test_the_installed_textual_has_what_is_needed() -> None:
@@ -27,12 +22,6 @@ def test_the_installed_textual_has_what_is_needed() -> None:
     assert [need.member for need in NEEDS if not need.there()] == []
     check()
     assert [message.key for message in parser().feed("a")] == ["a"]
-
-
-async def test_the_lines_of_a_screen_are_strips(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard, size=(80, 24)):
-        lines = strips(dashboard.screen)
-        assert len(lines) == 24 and all(isinstance(line, Strip) and line.cell_length == 80 for line in lines)
 
 
 async def test_a_screen_that_is_left_undrawn_is_drawn_when_its_lines_are_asked_for(dashboard: FwtuiApp) -> None:
@@ -70,24 +59,10 @@ def test_a_version_without_one_is_refused_in_one_sentence(
     assert name in str(refused.value) and str(refused.value).count(".") <= 6 and "\n" not in str(refused.value)
 
 
-def test_the_widget_that_has_failed_is_found_in_the_traceback(dashboard: FwtuiApp) -> None:
-    try:
-        raise ValueError
-    except ValueError as error:
-        assert failed_widget(error) is None
-
-
-def classes() -> Iterator[type]:
-    for module in pkgutil.walk_packages(fwtui.tui.__path__, "fwtui.tui."):
-        for _, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if one.__module__ == module.name:
-                yield one
-
-
 def test_no_class_replaces_what_is_private_in_textual() -> None:
     found = {
         f"{one.__name__}.{name}"
-        for one in classes()
+        for one in own_classes()
         if issubclass(one, MessagePump)
         for name in vars(one)
         if name.startswith("_") and not name.startswith("__")

@@ -6,8 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 
-import pytest
-from pressing import WIDE, until
+from pressing import opened, until
 from textual.events import Event, Key, MouseDown, Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -16,7 +15,6 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen, HelpScreen
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.form import ExperimentForm
-from fwtui.tui.widgets.form_model import Draft
 
 
 def key(name: str) -> Key:
@@ -38,36 +36,35 @@ def value(app: FwtuiApp, name: str) -> str:
     return app.screen.query_one(f"#field-{name}", Input).value
 
 
-async def test_nothing_is_scrambled_while_what_was_typed_is_looked_at(
-    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked = Draft.errors
-
-    def slowly(self: Draft) -> dict[str, str]:
-        time.sleep(0.02)
-        return looked(self)
-
-    async with dashboard.run_test(size=WIDE) as pilot:
+async def test_nothing_is_scrambled_while_what_was_typed_is_looked_at(dashboard: FwtuiApp) -> None:
+    async with opened(dashboard) as pilot:
         await burst(pilot, ["tab"])
-        monkeypatch.setattr(Draft, "errors", slowly)
+        draft = dashboard.screen.query_one(ExperimentForm).draft
+        looked = draft.errors
+        draft.errors = lambda: (time.sleep(0.02), looked())[1]  # type: ignore[method-assign]
         for typed in ("2048", "/tmp/graph.gr"):
             await burst(pilot, ["ctrl+u", *typed])
-            draft = dashboard.screen.query_one(ExperimentForm).draft
             assert value(dashboard, "n") == draft.text("n") == typed
 
 
-async def test_keys_go_where_tab_has_gone(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await pilot.pause()
+async def test_keys_go_where_those_before_them_have_led(dashboard: FwtuiApp) -> None:
+    async with opened(dashboard) as pilot:
         erased = ["backspace"] * 3
         await burst(pilot, ["tab", *erased, "6", "4", "tab", *erased, "1", "tab", "shift+tab", "shift+tab", "8"])
         assert [value(dashboard, name) for name in ("n", "density")] == ["648", "1"]
         assert isinstance(dashboard.screen, RunScreen)
+        density = dashboard.screen.query_one("#field-density", Input).region
+        pressed = MouseDown(None, density.x + 1, density.y, 0, 0, 1, False, False, False)
+        await burst(pilot, ["ctrl+u", Paste("20"), "4", "8", pressed, "5"])
+        assert value(dashboard, "n") == "2048" and "5" in value(dashboard, "density")
+        await burst(pilot, ["escape", "7", "slash", *"cpu"])
+        assert dashboard.screen.query_one("#filter", Input).value == "cpu"
+        await burst(pilot, ["ctrl+p", *"quit"])
+        assert dashboard.screen.query_one(Input).value == "quit"
 
 
 async def test_a_key_that_takes_its_time_is_waited_for(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         dashboard.post_message(key("tab"))
         while not len(dashboard.inputs):
             await asyncio.sleep(0)
@@ -76,49 +73,17 @@ async def test_a_key_that_takes_its_time_is_waited_for(dashboard: FwtuiApp) -> N
         assert value(dashboard, "n") == "5124"
 
 
-async def test_keys_wait_for_a_field_that_a_key_before_them_has_opened(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await pilot.pause()
-        await burst(pilot, ["7", "slash", *"cpu"])
-        assert dashboard.screen.query_one("#filter", Input).value == "cpu"
-        await burst(pilot, ["ctrl+p", *"quit"])
-        assert dashboard.screen.query_one(Input).value == "quit"
-
-
-async def test_pasted_text_and_the_mouse_come_after_the_keys_before_them(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await pilot.pause()
-        density = dashboard.screen.query_one("#field-density", Input).region
-        pressed = MouseDown(None, density.x + 1, density.y, 0, 0, 1, False, False, False)
-        await burst(pilot, ["tab", "ctrl+u", Paste("20"), "4", "8", pressed, "5"])
-        assert value(dashboard, "n") == "2048" and "5" in value(dashboard, "density")
-
-
 async def test_what_is_typed_before_the_first_look_at_the_machine_stays(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard):
         form = dashboard.screen.query_one(ExperimentForm)
         dashboard.screen.query_one("#field-n", Input).value = "64"
         form.sync()  # as when the GPUs are known, and before the form has heard of the key
         assert value(dashboard, "n") == "64" == form.draft.text("n")
 
 
-async def test_a_key_that_is_pressed_once_a_dialog_has_answered_counts(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await pilot.pause()
-        asked = AskScreen("What?")
-        dashboard.push_screen(asked)
-        await pilot.press("a")
-        asked.dismiss("a")
-        assert asked.is_running, "it is still being taken down"
-        await burst(pilot, ["question_mark"])
-        assert isinstance(dashboard.screen, HelpScreen)
-
-
 async def test_a_widget_that_is_stuck_is_waited_for_once(dashboard: FwtuiApp) -> None:
     free = asyncio.Event()
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         stuck = dashboard.focused or dashboard.screen
         stuck.call_next(free.wait)
         for name in ("up", "down", "up"):
@@ -131,3 +96,14 @@ async def test_a_widget_that_is_stuck_is_waited_for_once(dashboard: FwtuiApp) ->
         assert waiting == 0
         await burst(pilot, ["down"])
         assert dashboard.inputs.stuck is None
+
+
+async def test_a_key_that_is_pressed_once_a_dialog_has_answered_counts(dashboard: FwtuiApp) -> None:
+    async with opened(dashboard) as pilot:
+        asked = AskScreen("What?")
+        dashboard.push_screen(asked)
+        await pilot.press("a")
+        asked.dismiss("a")
+        assert asked.is_running, "it is still being taken down"
+        await burst(pilot, ["question_mark"])
+        assert isinstance(dashboard.screen, HelpScreen)

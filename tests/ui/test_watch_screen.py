@@ -38,7 +38,6 @@ WHERE = Where(
     row=2, column=1, count=10, got="27", wanted="20", n=12, mask=np.packbits(CELLS).tobytes(), block=Rect(8, 4, 12, 8)
 )  # fmt: skip
 BROKEN = "n = 12, two tiles and a bit: wrong at row 2, column 1: 27, expected 20 (10 wrong cells); it began in rest of round 1"
-RIGHTS = (Finding(case="", outcome="right", sentence="", n=n) for n in (1, 3, 4, 5))
 GOOD = [
     Report("compiled", "sm_90: rest: 32 registers, 12.0 KiB of shared memory, no spills, 64 of 64 warps"),
     Report("plan", "the plan does every relaxation once, and its steps do not race", right=True),
@@ -141,9 +140,8 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         assert live.started, "the dashboard goes on"
 
 
-@pytest.mark.parametrize("size", [(60, 16), (120, 40)])
 async def test_the_last_step_of_the_course_leads_by_prompts(
-    size: tuple[int, int], live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
@@ -152,7 +150,7 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
     sitting = FakeSitting(Began(1), *BAD, Report("verdict", BROKEN, right=False))
     monkeypatch.setattr(judging, "WatchLoop", lambda asked, times: sitting)
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, place="learn", lesson="write-your-own")
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(60, 16)) as pilot:
         await until(pilot, lambda: "Write your own" in screen_text(app))
         await press(pilot, "r")
         await until(pilot, lambda: bool(app.screen.query("PickFile OptionList")))
@@ -175,22 +173,8 @@ def test_every_wrong_cell_is_seen_and_the_outline_is_around_the_block() -> None:
         signs = {RIGHT: ".", OUTLINE: "+", WRONG: "#"}
         return ["".join(signs[part] for part in row) for row in wrong_pixels(where, width, height)]
 
-    assert drawn(WHERE, 14, 14) == [
-        "..............",
-        "..............",
-        "..............",
-        "..#...........",
-        "..............",
-        "..............",
-        "..............",
-        "..............",
-        "....++++++....",
-        "....+###.+....",
-        "....+###.+....",
-        "....+###.+....",
-        "....+....+....",
-        "....++++++....",
-    ]
+    block = ("....++++++....", *["....+###.+...."] * 3, "....+....+....", "....++++++....")
+    assert drawn(WHERE, 14, 14) == [*["." * 14] * 3, "..#...........", *["." * 14] * 4, *block]
     whole = replace(WHERE, block=Rect(0, 0, 12, 12))
     assert drawn(whole, 6, 6) == ["++++++", "+#...+", "+....+", "+.##.+", "+.##.+", "++++++"]
     one = np.zeros((400, 400), dtype=bool)
