@@ -168,7 +168,7 @@ class Judge:
         self._request, self._folder, self._folders = request, Path(folder), count()
         self._contestants: list[SubmissionProcess] = []
         self._verifier = Verifier()
-        self._simulated, self._simulates, self._backend = False, True, ""
+        self._simulated, self._simulates, self._backend, self._ran = False, True, "", False
 
     def close(self) -> None:
         for contestant in self._contestants:
@@ -259,7 +259,10 @@ class Judge:
         graph = generate(asked)
         said, arrays = self._distances(contestant, graph, asked.dtype, runs)
         if said.refused:
-            return GradedGraph(False if said.simulates else None, f"{words(asked)}: {clean(said.refused)}")
+            # that this machine cannot run it holds for all graphs, and is known with the first one
+            self._simulates &= said.simulates or not self._simulated or self._ran
+            return GradedGraph(False if self._simulates else None, f"{words(asked)}: {clean(said.refused)}")
+        self._ran = True
         checksums = set()
         for raw in arrays:
             found = self._verified(graph, asked, raw)

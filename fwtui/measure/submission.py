@@ -23,7 +23,7 @@ from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.trial_cases import failure, tile_of
 from fwtui.stream.grades import Ask, SubmissionReply, SubmissionRequest
-from fwtui_kernels.own import check, load
+from fwtui_kernels.own import NoTrial, check, load
 from fwtui_kernels.plan import Kernel, Shape
 
 LARGEST_FILE = 2**30  # bytes that it may write into one file
@@ -51,6 +51,8 @@ class SubmittedKernel:
             parent.send(said)
             for array in arrays:
                 parent.write(array.data.cast("B"))
+        except (NotHere, NoTrial) as lacking:
+            parent.send(SubmissionReply(refused=str(lacking), simulates=False))
         except (Exception, SystemExit) as error:
             parent.send(SubmissionReply(wrong=failure(error, self._path)))
             parent.leave()
@@ -85,8 +87,8 @@ class SubmittedKernel:
                 self._shape = None
                 self._it = self._held.enter_context(loaded(kernel, shape, self._engine))
                 self._shape = shape
-        except NotHere as lacking:
-            return SubmissionReply(refused=str(lacking), simulates=False), []
+        except NotHere:
+            raise
         except NotTaken as refusal:
             return SubmissionReply(refused=f"it does not take this graph: {refusal}"), []
         self._it.load(np.fromfile(ask.graph, ask.dtype).reshape(ask.n, ask.n))

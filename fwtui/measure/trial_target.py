@@ -62,7 +62,7 @@ from fwtui.stream.trials import (
     TrialRequest,
     Where,
 )
-from fwtui_kernels.own import LOOKED_AT, files_of, load
+from fwtui_kernels.own import LOOKED_AT, NoTrial, files_of, load
 from fwtui_kernels.plan import Kernel, Rect, Shape
 
 REHEARSED = "naive"  # the rung that makes a device ready
@@ -205,7 +205,7 @@ class TrialRun:
         try:
             with loaded(kernel, shape, engine, graph.matrix) as it:
                 passes = self._passes(it, graph, case)
-        except NotTaken as refusal:
+        except (NotTaken, NoTrial) as refusal:
             return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles

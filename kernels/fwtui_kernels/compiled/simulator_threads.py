@@ -23,6 +23,7 @@ from numba.np import numpy_support
 
 from fwtui_kernels.compiled import simulator_races as races
 from fwtui_kernels.needs import Need, lacking, takes
+from fwtui_kernels.own import NoTrial
 
 Index = tuple[int, ...]
 _numba_s_array: Any = kernelapi.FakeCUDAShared.array
@@ -65,6 +66,8 @@ class _ThreadRunner(greenlet):
             try:
                 self._launched.function(*self._args)
             except Exception as error:
+                if isinstance(error, AttributeError) and isinstance(error.obj, kernelapi.FakeCUDAModule):
+                    raise NoTrial(f"it takes a GPU: Numba's simulator has no cuda.{error.name}") from None
                 error.add_note(f"in block {_place(self.blockIdx)}, thread {_place(self.threadIdx)}")
                 raise  # to whom switched here
 

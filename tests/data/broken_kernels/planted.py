@@ -24,12 +24,14 @@ _LOOP = f"        for k in range(tile):\n{_STEP}            cuda.syncthreads()\n
 _LOADED = "        to[y, x] = distance[i, p * tile + x]\n"
 _AFTER = "        after[y, x] = distance[p * tile + y, j]\n"
 _RELAXED = "distance[i, j] = min(distance[i, j], number(to_k + from_k))"
+_CUT_OFF = "distance[i, j] = min(distance[i, j], number(int32(to_k + from_k)))"
 _RACES = (
     r"n = \d+.*: it races: mine\.py:\d+ (reads what|writes where) mine\.py:\d+ of thread \(\d, \d\) writes in shared memory; "
 )
 _RACES += "no barrier between.*"
 _APART = r"n = \d+.*: of the 16 threads of block \(\d, \d\) \d+ wait at mine\.py:\d+ and \d+ "
 _UNWRITTEN = r"n = 5.*: mine\.py:\d+ reads shared memory that no thread has written; wrong at row .*"
+_ON_THE_CYCLE = r"n = 11, one cycle through all vertices: wrong at row .*"
 _WRONG = r"n = \d+.*: wrong at row .*"
 
 
@@ -124,6 +126,21 @@ PLANTED = {
     ),
     "the pivot in place of a panel": _edit(
         PHASES, _LOADED, _LOADED.replace("[i, ", "[p * tile + y, "), "wrong", _WRONG + "it began in rest of round 1 .*"
+    ),
+    "a path of 9999 is none": _edit(
+        BY_VERTEX,
+        f"            {_RELAXED}",
+        f"            if to_k + from_k < 9999:\n                {_RELAXED}",
+        "wrong",
+        _ON_THE_CYCLE,
+    ),
+    "fractions cut off": _edit(
+        BY_VERTEX,
+        '"int32", "float32"',
+        '"float32",',
+        "wrong",
+        _ON_THE_CYCLE,
+        (_RELAXED, f"if to_k + from_k < 1e9:\n                {_CUT_OFF}"),
     ),
     "whole numbers of 16 bits": _edit(
         BY_VERTEX,

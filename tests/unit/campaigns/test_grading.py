@@ -198,6 +198,8 @@ def whole(distance):
 """
 RELAXED = "np.minimum(distance, distance[:, k, None] + distance[k], out=distance)"
 IDLE = (RELAXED, "pass")
+BUILT = "    return CpuProgram("
+NOT_HERE = "if shape.n > 2: raise __import__('fwtui_kernels.own').own.NoTrial('it takes a GPU')"
 EACH_K = "range(n):\n        yield"
 
 
@@ -235,6 +237,10 @@ CHEATS = {
         r"(the plan is wrong: .*|its distances are right although .*)",
     ),
     "says that it is for a GPU": ([('backend="cpu"', 'backend="cuda"')], r"no function of it can be compiled for a GPU, .*"),
+    "says that it cannot be tried where it is wrong": (
+        [(RELAXED, f"{RELAXED} if len(distance) < 3 else None"), (BUILT, f"    {NOT_HERE}\n{BUILT}")],
+        r"right on 2 of 5 graphs; n = 7, seed 1: it takes a GPU",
+    ),
     "another backend than is required": ([], r"its backend is cpu, and the rubric requires cuda"),
     "spoils a neighbour": ([], r"it deletes or changes right.py, which is put back"),
     "is right of the rubric's sizes alone": (

@@ -169,6 +169,9 @@ def test_what_the_simulator_does_not_run_is_checked_and_left_out(tmp_path: Path)
     found = findings(path)
     assert [finding.case for finding in found] == ["plan", "all graphs"]
     assert verdict(found) == "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
+    path.write_text((FOLDER / BY_VERTEX).read_text().replace("to_k =", "cuda.syncwarp()\n            to_k ="))
+    assert {finding.outcome for finding in findings(path)[1:]} == {"left out"}
+    assert "left out: it takes a GPU: Numba's simulator has no cuda.syncwarp" in findings(path)[-1].sentence
 
 
 def test_other_answers_each_time_are_told(tmp_path: Path) -> None:
