@@ -59,7 +59,7 @@ def test_folders_and_macros_are_written_into_the_file(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_no_file(tmp_path: Path) -> None:
-    command = f"ulimit -f 0; exec {sys.executable} -B -P -m fwtui new mine.py --cuda"
+    command = f"ulimit -f 0; exec '{sys.executable}' -B -P -m fwtui new mine.py --cuda"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "cannot be written: file too large; choose another place" in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -22,7 +22,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(towns: str, tmp_path: Path, out:
     lines = [f"{v},{v + 1},1" for v in range(300)]
     Path(towns).write_text("\n".join(lines))
     done = subprocess.run(
-        ["sh", "-c", f"ulimit -f 8; exec {sys.executable} -P -m fwtui solve {towns} -o {out}"],
+        ["sh", "-c", f"ulimit -f 8; exec '{sys.executable}' -P -m fwtui solve {towns} -o {out}"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -94,7 +94,7 @@ class TestStopping:
     def test_streams_that_are_closed_full_or_left(self, towns: str, command: str, how: str, code: int, said: str) -> None:
         """Also where the terminal's encoding has no sign for what is said."""
         done = subprocess.run(
-            ["sh", "-c", f"{sys.executable} -P -m fwtui {command} {how}"],
+            ["sh", "-c", f"'{sys.executable}' -P -m fwtui {command} {how}"],
             cwd=Path(towns).parent,
             env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(fwtui.__file__).parents[1])},
             capture_output=True,
