@@ -23,12 +23,13 @@ CHECKED = {
     "fwtui/stream/codec.py": ("tests/unit/stream/test_codec.py", "tests/bad_files/test_damaged_files.py"),
     "fwtui/sessions/reader.py": ("tests/unit/sessions", "tests/bad_files/test_damaged_files.py"),
     "fwtui/graphs/formats/*.py": ("tests/unit/graphs",),
-    "fwtui/graphs/bounds.py": ("tests/unit/graphs/test_graphs.py", "tests/unit/solver/test_solve.py"),
+    "fwtui/graphs/bounds.py": ("tests/unit/graphs/test_graphs.py",),
 }
 CAUGHT = ("killed", "timeout", "segfault")
 SETTINGS = """[mutmut]
 source_paths = fwtui
 only_mutate = {file}
+process_isolation = forkserver
 also_copy =
   kernels
   sessions

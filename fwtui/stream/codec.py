@@ -128,10 +128,7 @@ def decode(raw: bytes, harmless: bool = False) -> Event | Unknown:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Corrupt(clean(str(error))) from None
     if not (harmless or _harmless(raw)) or (len(raw) > MAX_LENGTH and _LONG_TEXT.search(raw)):
-        try:
-            event = _cleaned(event)
-        except RecursionError:
-            raise Corrupt("nested too deeply") from None
+        event = _cleaned(event)
     return event
 
 

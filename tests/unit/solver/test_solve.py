@@ -195,12 +195,7 @@ class TestTypes:
         ("dtype", "change", "words"),
         [
             ("int16", lambda m: m - 2, "int16 takes no negative weights"),
-            ("int16", lambda m: m * 20000, "leaves no room in int16"),
-            ("int32", lambda m: m / 3, "not whole do not fit int32"),
-            ("int32", lambda m: m - 2.0**29, "leaves no room in int32; choose float32"),
-            ("float64", lambda m: m, "choose one of float32, int32, int16"),
             (None, lambda m: m * 2e38, "leave no room for sums"),
-            (None, lambda m: m * 1e-46, "too small for float32"),
         ],
     )
     def test_types_that_do_not_fit(self, dtype: str | None, change: object, words: str) -> None:
