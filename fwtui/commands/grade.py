@@ -8,6 +8,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 from fwtui.analysis import limits
@@ -32,6 +33,7 @@ from fwtui.machine.auto import settle_here
 from fwtui_kernels import registry
 
 MOST_JOBS = 64
+LONGEST_PAGE_NAME = 60  # characters of up to four bytes, of 255 that a file's name may have
 NO_SANDBOX = "a process is not a sandbox: what is graded can do to this computer and its files whatever you can"
 CONTAINED = (
     "each submission runs in containers of its own without a network, where it can read its own files and write nowhere but in "
@@ -80,7 +82,7 @@ def execute(given: argparse.Namespace) -> int:
     rubric = written.drawn(given.draw if given.draw is not None else secrets.randbelow(2**31))
     asked = str(DeviceId.parse(given.device))
     device = settle_here(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=asked)).runs_on
-    submissions = _submissions(given.files)
+    submissions = _submissions(given.files, given.container is not None)
     agree([submission.path for submission in submissions if submission.judgement is None], given.trust)
     container = None
     if given.container is not None:
@@ -104,23 +106,28 @@ def execute(given: argparse.Namespace) -> int:
         code = SIGNALLED + signal.SIGINT  # what was graded so far is shown
         submissions = [submission for submission in submissions if submission.judgement is not None]
     grades = [grading.grade(submission) for submission in submissions]
-    if given.feedback is not None:
-        _write_pages(Path(given.feedback), rubric, list(zip(submissions, grades, strict=True)))
     against = rubric.timing.against if rubric.timing is not None else ""
+    shown_grades = grades
     if given.nameless:
         best = sorted(grades, key=lambda grade: -grade.points)
-        grades = [grade._replace(file=str(number), verdict="") for number, grade in enumerate(best, 1)]
-    _print(grades, against, given)
+        shown_grades = [grade._replace(file=str(number), verdict="") for number, grade in enumerate(best, 1)]
+    try:
+        _print(shown_grades, against, given)
+    finally:  # neither a pipe that ends nor a full disk takes the other one's hours
+        if given.feedback is not None:
+            _write_pages(Path(given.feedback), rubric, list(zip(submissions, grades, strict=True)))
     return code or (OK if all(grade.passed for grade in grades) else WRONG)
 
 
-def _submissions(files: list[str]) -> list[Submission]:
-    """Each file once; one that is there and cannot be a kernel is a submission too. Raises Refused."""
+def _submissions(files: list[str], contained: bool) -> list[Submission]:
+    """Each file once; one that is there and cannot be a kernel, or in a container, is a submission too. Raises Refused."""
     found: dict[Path, Submission] = {}
     for file in files:
         try:
             path, unfit = located(file), ""
             str(path).encode()
+            if contained and ":" in str(path):
+                unfit = "podman and docker end its path at the colon in it, and cannot hand it on; rename it"
         except UnicodeEncodeError:
             path, unfit = Path(file).absolute(), "its name is not UTF-8, and cannot be handed on; rename the file"
         except Refused as refusal:
@@ -177,14 +184,18 @@ def _write_pages(folder: Path, rubric: Rubric, graded: Sequence[tuple[Submission
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(f"no page can be written in {shown(str(folder))}: {why(error)}; choose another folder") from None
+    taken = set[str]()
     for submission, grade in graded:
-        with whole_file(folder / _page_name(submission)) as file:
+        stem = _page_name(submission)
+        name = next(name for number in count(1) if (name := f"{stem}-{number}.md" if number > 1 else f"{stem}.md") not in taken)
+        taken.add(name)
+        with whole_file(folder / name) as file:
             file.write("\n".join([*_page(rubric, submission, grade), ""]).encode("utf-8", "replace"))
 
 
 def _page_name(submission: Submission) -> str:
-    """The submission's path as it was given, as one name: hw-ada.md."""
-    return re.sub(r"[^\w.-]+", "-", clean(submission.shown).removesuffix(".py")).strip("-.") + ".md"
+    """The submission's path as it was given, or the end of a long one, as one name without suffix: hw-ada."""
+    return re.sub(r"[^\w.-]+", "-", clean(submission.shown).removesuffix(".py"))[-LONGEST_PAGE_NAME:].strip("-.")
 
 
 def _page(rubric: Rubric, submission: Submission, grade: Grade) -> Iterator[str]:

@@ -56,6 +56,8 @@ class Container(Struct, frozen=True, kw_only=True):
 
 def container_of(image: str, memory: float, gpu: bool) -> Container:
     """One of that image, which has been tried. Raises Refused."""
+    if not image.strip() or image.startswith("-"):  # it would be an option, which may open the container
+        raise Refused(f"{shown(image)} is not the name of an image; give one with fwtui in it")
     tool = next(filter(None, map(which, TOOLS)), None)
     if tool is None:
         raise Refused(f"a container takes {' or '.join(TOOLS)}, and neither is on PATH; install one, or leave out --container")

@@ -16,6 +16,7 @@ from own_files import write_program, written
 from small_rubric import SMALL, small
 
 import fwtui_kernels
+from fwtui import __version__
 from fwtui.__main__ import main
 from fwtui.campaigns.grading.running import OWN_FOLDERS, SET_ASIDE, Grading, Submission, code_in, floored
 from fwtui.common.container import container_of
@@ -175,6 +176,12 @@ def test_a_container_that_cannot_be_is_refused(
         tool.chmod(0o755)
         with pytest.raises(Refused, match=f"podman does not run fwtui .* in 'IMAGE': {words}; choose an image with that in it"):
             container_of("IMAGE", 1.0, False)
+    for image in ("", "--privileged"):
+        with pytest.raises(Refused, match="is not the name of an image"):
+            container_of(image, 1.0, False)
+    tool.write_text(f"#!/bin/sh\necho fwtui {__version__}\n")
+    (row,) = graded(course, capsys, written(course, "a:b.py"), more=["--container", "IMAGE"])[1]
+    assert "at the colon" in row["verdict"]
 
 
 def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,10 +190,16 @@ def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Pa
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "1 other folder" in said and "--trust" in said
     (course / "notes.txt").write_text("")
-    odd = written(course, os.fsdecode(b"\xff.py"))
-    code, rows, _ = graded(course, capsys, course / "notes.txt", odd)
+    odd, pages = [written(course, os.fsdecode(name)) for name in (b"\xff.py", b"\xfe.py")], course / "pages"
+    code, rows, _ = graded(course, capsys, course / "notes.txt", *odd, more=["--feedback", str(pages)])
     assert code == 1 and "is no kernel's file" in rows[0]["verdict"] and "is not UTF-8" in rows[1]["verdict"]
-    _, rows, _ = graded(course, capsys, course / "notes.txt", odd, more=["--nameless"])
+    assert len(list(pages.iterdir())) == 3, "one for each, also where names differ in what no page's name has"
+    (deep := course.joinpath(*["x" * 99] * 3)).mkdir(parents=True)
+    long = written(deep, os.fsdecode(b"\xff.py"))
+    for folder, expected in ((pages, 1), (course / "notes.txt", 2)):
+        code, rows, _ = graded(course, capsys, long, more=["--feedback", str(folder)])
+        assert (code, len(rows)) == (expected, 1), "grades are told even where no page can be written"
+    _, rows, _ = graded(course, capsys, course / "notes.txt", odd[0], more=["--nameless"])
     assert [(row["file"], row["verdict"]) for row in rows] == [("1", ""), ("2", "")], "a table for a class has no names"
     assert main(["grade", str(course / "gone.py"), "--against", str(course / "r.toml")]) == 2
 
