@@ -188,7 +188,7 @@ def test_deep_json_and_hostile_numbers_are_counted_and_skipped(tmp_path: Path) -
 def test_a_read_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with open_session(GOLDEN) as session:
         monkeypatch.setattr(reader.os, "pread", failing(errno.EIO))
-        with pytest.raises(Refused, match="cannot be read: input/output error; copy it"):
+        with pytest.raises(Refused, match=r"golden-v1.fwt.jsonl cannot be read: input/output error; copy it"):
             list(session.lines())
 
 
