@@ -23,7 +23,7 @@ CHECKED = {
     "fwtui/stream/codec.py": ("tests/unit/stream/test_codec.py", "tests/bad_files/test_damaged_files.py"),
     "fwtui/sessions/reader.py": ("tests/unit/sessions", "tests/bad_files/test_damaged_files.py"),
     "fwtui/graphs/formats/*.py": ("tests/unit/graphs",),
-    "fwtui/graphs/bounds.py": ("tests/unit/graphs/test_graphs.py",),
+    "fwtui/graphs/bounds.py": ("tests/unit/graphs/test_bounds.py",),
 }
 CAUGHT = ("killed", "timeout", "segfault")
 SETTINGS = """[mutmut]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,6 @@ from fwtui.experiment.experiment import KINDS as LINKED
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.generate import expected_share, fill_numpy, generate, potential_range, recipe_for
 from fwtui.experiment.hashing import PLAIN
-from fwtui.graphs import bounds
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, canonical, fletcher64, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials, cycle_weight
 from fwtui.graphs.graph import GraphInput, graph_of
@@ -91,10 +89,6 @@ def test_each_of_many_graphs_is_the_one_of_its_seed(
         assert (stack.part(number).matrix == alone.matrix).all()
         if alone.potentials is not None:
             assert (stack.part(number).potentials == alone.potentials).all()
-
-
-def check_range(graph: GraphInput, dtype: str) -> str:
-    return bounds.check_range(graph, dtype, distances_from)
 
 
 def test_a_small_graph_is_the_corner_of_a_larger_one() -> None:
@@ -204,135 +198,6 @@ def test_a_graph_is_what_its_matrix_says() -> None:
     assert (matrix == before).all()
     empty = graph_of(np.zeros((1, 1), dtype=np.float32), True)
     assert (empty.edges, empty.negative_share, empty.low, empty.high, empty.drift) == (0, None, None, None, 0)
-
-
-INT16, INT32, MOST = NO_EDGE["int16"], NO_EDGE["int32"], float(np.finfo(np.float32).max)
-TINY = float(np.finfo(np.float32).tiny)
-EDGES, SEARCHED, AFTER = bounds.BY_EDGES, bounds.BY_SEARCHES, bounds.AFTERWARDS
-
-
-@pytest.mark.parametrize(
-    ("n", "low", "high", "what", "asked", "reach", "expected"),
-    [
-        (3, 1, 8191, "whole", None, None, [("int16", EDGES), ("int32", EDGES), ("float32", EDGES)]),
-        (3, 1, 8192, "whole", None, (16382, True), [("int16", SEARCHED), ("int32", EDGES), ("float32", EDGES)]),
-        (3, 1, 8192, "whole", None, (16382, False), [("int16", AFTER), ("int32", EDGES), ("float32", EDGES)]),
-        (3, 1, 8192, "whole", None, (16383, True), [("int32", EDGES), ("float32", EDGES)]),
-        (3, 1, 8192, "whole", "int16", (16383, False), [("int16", AFTER)]),
-        (3, 1, INT16, "whole", None, None, [("int32", EDGES), ("float32", EDGES)]),
-        (3, -1, INT16, "whole", None, None, [("int32", EDGES), ("float32", EDGES)]),
-        (3, 0, 2**23, "whole", None, None, [("int32", EDGES), ("float32", AFTER)]),
-        (3, -1, 2**29, "whole", None, (2**30 - 6, True), [("int32", SEARCHED), ("float32", AFTER)]),
-        (3, -1, 2**29, "whole", None, (2**30 - 6, False), [("float32", AFTER)]),
-        (3, 1, 2**29, "rounded", None, (9, True), [("int32", SEARCHED), ("float32", bounds.ROUNDED)]),
-        (3, 0.25, 2**15 - 0.25, "real", None, None, [("float32", EDGES)]),
-        (3, 0.25, 2**15, "real", None, None, [("float32", AFTER)]),
-        (1, None, None, "whole", None, None, [("int16", EDGES), ("int32", EDGES), ("float32", EDGES)]),
-        (4, -INT32 // 6, 1, "whole", None, None, [("float32", AFTER)]),
-        (3, 1, MOST / 4, "rounded", "float32", None, [("float32", bounds.ROUNDED)]),
-        (2, -(2**29) + 1, 1, "whole", "int32", (0, True), [("int32", SEARCHED)]),
-        (1, -MOST / 1.5, None, "real", None, None, [("float32", EDGES)]),
-        (3, 0, TINY, "real", None, None, [("float32", EDGES)]),
-        (3, -TINY / 2, 0, "real", None, None, "weights up to 5.87747e-39 are too small for float32; scale them up"),
-        (1, -INT32, None, "whole", "int32", None, "weight -1.07374e+09 on 1 vertices leaves no room in int32; choose float32"),
-        (3, 1, 9, "whole", "float64", None, "dtype 'float64' is not one that kernels have; choose one of float32, int32, int16"),
-        (3, 1, MOST / 3, "real", None, None, "weights up to 1.13427e+38 leave no room for sums in float32; scale them down"),
-        (3, -MOST, 1, "real", None, None, "weights up to 3.40282e+38 leave no room for sums in float32; scale them down"),
-        (3, 1, 9, "real", "int32", None, "weights that are not whole do not fit int32; choose float32"),
-        (3, -2, 9, "whole", "int16", None, "int16 takes no negative weights, and -2 is one; choose int32 or float32"),
-        (3, 1, INT16, "whole", "int16", None, "weight 16383 on 3 vertices leaves no room in int16; choose int32"),
-        (3, 1, INT32, "whole", "int32", None, "weight 1.07374e+09 on 3 vertices leaves no room in int32; choose float32"),
-        (2000, -(10**6), 5, "whole", "int32", None, "weight -1e+06 on 2,000 vertices leaves no room in int32; choose float32"),
-    ],
-)  # fmt: skip
-def test_types_are_tried_narrowest_first_each_with_its_proof(
-    n: int, low: float | None, high: float | None, what: str, asked: str | None, reach: Any, expected: Any
-) -> None:
-    facts = bounds.EdgeFacts(n, 4, low, high, what != "real", what != "rounded")
-    within: list[float] = []
-    found: Any
-    try:
-        found = [*bounds.choices(facts, asked, lambda most: within.append(most) or reach)]
-    except Refused as refusal:
-        found = str(refusal)
-    assert found == expected
-    assert within == ([bounds.limit(facts, "int16" if asked != "int32" and high and high < INT16 else "int32")] if reach else [])
-
-
-def test_what_float32_represents_exactly() -> None:
-    whole, real, below = (bounds.EdgeFacts(3, 2, low, 9, integer, True) for low, integer in ((1, True), (1, False), (-2, True)))
-    for facts, most in ((whole, 2**24), (real, 2**16), (below, 2**23 - 4)):
-        assert bounds.exact_up_to(facts, most - 1) and not bounds.exact_up_to(facts, most)
-    assert (bounds.far_of(below, "float32"), bounds.far_of(below, "int16")) == (np.inf, INT16 - 8)
-
-
-def test_what_is_known_of_edges_and_of_two_searches() -> None:
-    assert bounds.facts_of(3, 0, np.inf, -np.inf, True, False) == bounds.EdgeFacts(3, 0, None, None, True, False)
-    assert bounds.facts_of(4, 2, -1, 9, False, True) == bounds.EdgeFacts(4, 2, -1.0, 9.0, False, True)
-    assert bounds.longest(np.array([0.0, 0.25]), np.array([0.125, np.inf])) == (0.25, False)
-
-
-def test_range_is_proved_by_edges() -> None:
-    assert check_range(generate(Experiment(n=64, dtype="int16")), "int16") == bounds.BY_EDGES
-    assert check_range(generate(Experiment(n=1)), "float32") == bounds.BY_EDGES
-    assert check_range(graph_from([[0, -(2**29) + 1], [None, 0]]), "int32") == bounds.BY_EDGES, "room for a distance of 0"
-
-
-def test_range_is_proved_by_searches_from_both_sides() -> None:
-    graph = generate(Experiment(n=60, dtype="int16", high=1000, connected=True))
-    assert check_range(graph, "int16") == bounds.BY_SEARCHES
-    negative = generate(Experiment(n=300, real=True, high=200, negative=0.05, connected=True, density=0.5))
-    assert check_range(negative, "float32") == bounds.BY_SEARCHES
-
-
-ROOM = "leave no room in int32; choose weights nearer to 0, or a smaller graph"
-
-
-@pytest.mark.parametrize(
-    ("rows", "dtype", "integer", "sentence"),
-    [
-        (
-            [[0, 16000, None], [None, 0, 16000], [16000, None, 0]],
-            "int16",
-            True,
-            "64,000, and int16 holds them only below 16,383 here; choose int32, or smaller weights",
-        ),
-        ([[0, 9000, 9000], [9000, 0, None], [9000, None, 0]], "int16", True, "18,000, and int16 holds them only below 16,383"),
-        (
-            [[0, 2**24, None], [None, 0, 9], [9, None, 0]],
-            "float32",
-            True,
-            "holds them exactly only below 1.67772e+07 here; choose int",
-        ),
-        (
-            [[0, 65535.5, None], [None, 0, 9], [9, None, 0]],
-            "float32",
-            False,
-            "exactly only below 65,536 here; choose smaller weights",
-        ),
-        (
-            [[0, 2**29, None], [None, 0, 2**29], [9, None, 0]],
-            "int32",
-            True,
-            "only below 1.07374e+09 here; choose smaller weights",
-        ),
-        ([[0, -(2**29), None], [None, 0, 1], [1, None, 0]], "int32", True, f"weights down to -5.36871e+08 on 3 vertices {ROOM}"),
-        ([[0, -(2**23)], [None, 0]], "float32", True, "on 2 vertices leave no room in float32"),
-    ],
-)
-def test_range_that_is_reached_is_refused(rows: Any, dtype: str, integer: bool, sentence: str) -> None:
-    with pytest.raises(Refused, match=re.escape(sentence)):
-        check_range(graph_from(rows, dtype, integer), dtype)
-
-
-def test_range_is_left_to_the_count_where_vertex_0_does_not_reach_all() -> None:
-    assert check_range(graph_from([[0, 9000, None], [None, 0, 7000], [None, None, 0]], "int16"), "int16") == bounds.AFTERWARDS
-    with pytest.raises(Refused, match="may reach 18,000"):
-        check_range(graph_from([[0, 9000, None], [None, 0, 9000], [None, None, 0]], "int16"), "int16")
-
-
-def test_range_does_not_refuse_possible_negative_cycles() -> None:
-    assert check_range(generate(Experiment(n=50, low=-9, high=9, dtype="int32")), "int32") == bounds.BY_EDGES
 
 
 def test_canonical_is_the_same_for_every_type() -> None:
