@@ -77,7 +77,7 @@ def serve_until_signal(app: web.Application, listening: socket.socket) -> int:
         ended_by = number
         raise GracefulExit
 
-    logging.getLogger("aiohttp.server").addFilter(_of_ours)  # requests that are no HTTP fill no terminal
+    logging.getLogger("aiohttp.server").addFilter(_of_ours)  # what strangers send fills no terminal
     loop = asyncio.new_event_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, end, number)
@@ -87,8 +87,10 @@ def serve_until_signal(app: web.Application, listening: socket.socket) -> int:
 
 
 def _of_ours(record: logging.LogRecord) -> bool:
-    """Whether it is about more than a request that is no HTTP."""
-    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+    """Whether it is about more than a request that is no HTTP, or was broken off."""
+    return not (
+        record.exc_info and isinstance(record.exc_info[1], (HttpProcessingError, web.RequestPayloadError, ConnectionError))
+    )
 
 
 def cookie_name(request: web.Request, what: str) -> str:

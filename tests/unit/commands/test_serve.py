@@ -128,6 +128,10 @@ def test_requests_that_are_half_sent_do_not_delay_the_end(words: list[str]) -> N
     with serving(*words) as (link, server, _):
         where = urlsplit(link)
         half = (b"POST /guess HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{", b"GET / HTTP/1.1\r\nHost:")
+        for broken in (half[0], half[0].replace(b"Content-Length: 99", b"Transfer-Encoding: chunked") + b"\r\n"):
+            with socket.create_connection((where.hostname, where.port)) as connection:
+                connection.sendall(broken)  # and then it is gone, which is not worth a traceback
+                time.sleep(0.1)
         open_ones = [socket.create_connection((where.hostname, where.port)) for _ in half]
         for connection, part in zip(open_ones, half, strict=True):
             connection.sendall(part)
