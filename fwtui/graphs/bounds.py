@@ -109,7 +109,7 @@ def unfit(graph: EdgeFacts, dtype: str) -> str | None:
 
 def far_of(facts: EdgeFacts, dtype: str) -> float:
     """From this value up a cell of a kernel's distances means no path; see graphs.canonical."""
-    return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
+    return NO_EDGE[dtype] - 2 * facts.drift
 
 
 def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:

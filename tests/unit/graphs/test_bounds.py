@@ -50,6 +50,7 @@ def check_range(graph: GraphInput, dtype: str) -> str:
         (1, -MOST / 1.5, None, "real", None, None, [("float32", EDGES)]),
         (3, 0, TINY, "real", None, None, [("float32", EDGES)]),
         (3, -TINY / 2, 0, "real", None, None, "weights up to 5.87747e-39 are too small for float32; scale them up"),
+        (3, 0, TINY / 2, "real", None, None, "weights up to 5.87747e-39 are too small for float32; scale them up"),
         (1, -INT32, None, "whole", "int32", None, "weight -1.07374e+09 on 1 vertices leaves no room in int32; choose float32"),
         (3, 1, 9, "whole", "float64", None, "dtype 'float64' is not one that kernels have; choose one of float32, int32, int16"),
         (3, 1, MOST / 3, "real", None, None, "weights up to 1.13427e+38 leave no room for sums in float32; scale them down"),

@@ -74,7 +74,7 @@ class TestReader:
         del whole[missing]
         path = tmp_path / "s"
         path.write_bytes(codec.seal(str(whole).replace("'", '"').encode()))
-        with pytest.raises(Refused, match="is not a fwtui session"), open_session(path):
+        with pytest.raises(Refused, match=f"{path.name} is not a fwtui session"), open_session(path):
             pass
 
     def test_reading_goes_no_further_than_the_size_at_opening(self, tmp_path: Path) -> None:
