@@ -121,6 +121,9 @@ def test_names_come_back(tmp_path: Path, suffix: str) -> None:
     again = read(str(tmp_path / f"g.{suffix}"), "int32")
     assert towns.vertices is not None and again.vertices is not None
     assert again.vertices.labels == towns.vertices.labels and same(again, towns)
+    (tmp_path / "far.txt").write_text("7 900 3\n900 40 4\n")
+    write(read(str(tmp_path / "far.txt"), "int32"), tmp_path / "again.txt")
+    assert "\n7 900 3\n900 40 4\n" in (tmp_path / "again.txt").read_text(), "also the numbers of an edge list"
 
 
 def test_others_read_it(tmp_path: Path) -> None:
@@ -133,6 +136,9 @@ def test_others_read_it(tmp_path: Path) -> None:
     assert lines[0] == "%%MatrixMarket matrix coordinate real general" and lines[2] == f"20 20 {graph.edges}"
     write(generate(Experiment(n=20)), tmp_path / "g.gr")
     assert all(re.fullmatch(r"c .*|p sp 20 \d+|a \d+ \d+ \d+", x) for x in (tmp_path / "g.gr").read_text().splitlines())
+    write(graph, tmp_path / "g.parquet")
+    table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "g.parquet")
+    assert table.column_names == ["source", "target", "weight"] and str(table.schema.types[0]) == "int64"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
