@@ -174,7 +174,8 @@ def _filmed(given: argparse.Namespace, cut: FilmCut, last: bool = False) -> tupl
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
     if last:
         cut = cut._replace(begin=min(cut.end, loaded.duration))
-    return path, loaded, filmed(path, loaded, size, cut, screen, look, show_drawn())
+    small = Path(given.out or "").suffix == ".html" and given.size is None
+    return path, loaded, filmed(path, loaded, size, cut, screen, look, show_drawn(), small)
 
 
 def _cut(given: argparse.Namespace, rate: float) -> FilmCut:

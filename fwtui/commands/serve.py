@@ -89,7 +89,9 @@ def _film(given: argparse.Namespace) -> Film:
 
     path = resolve(given.sessions[0])
     columns, rows = map(int, USUAL_SIZE.split("x"))
-    film = filmed(path, load(path, shown=True), (columns, rows), FilmCut(), settings=preferred(given), tell=show_drawn())
+    film = filmed(
+        path, load(path, shown=True), (columns, rows), FilmCut(), settings=preferred(given), tell=show_drawn(), small=True
+    )
     return written(film, ".html")[1]
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -184,10 +185,11 @@ def filmed(
     screen: str = "run",
     settings: Settings | None = None,
     tell: Callable[[float], None] = lambda share: None,
+    small: bool = False,
 ) -> Film:
     """The replay of the session that was read from `path`, screen after screen; the last one is what render() shows.
 
-    `tell` is given the share (0..1) of them that is there. Raises Refused as render() does.
+    `small`: for telephones, too. `tell` is given the share (0..1) of them that is there. Raises Refused as render() does.
     """
     _check_size(size)
     _check_screen(screen)
@@ -195,10 +197,17 @@ def filmed(
         import asyncio
 
         from fwtui.tui.export.capture import capture
+        from fwtui.tui.export.film import SMALL, SMALL_RATE
         from fwtui.tui.frame.look import look_of
         from fwtui.tui.frame.recording import named
 
-        return asyncio.run(capture(named(path), loaded, size, screen, look_of(settings), cut, tell))
+        look = look_of(settings)
+        film = asyncio.run(capture(named(path), loaded, size, screen, look, cut, tell))
+        if small:
+            cut = cut._replace(rate=min(cut.rate, SMALL_RATE))
+            less = asyncio.run(capture(named(path), loaded, SMALL, screen, look, cut, tell))
+            film = replace(film, small=replace(less, ground=film.ground))
+        return film
 
 
 def _check_size(size: tuple[int, int]) -> None:

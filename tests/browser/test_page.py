@@ -13,7 +13,7 @@ from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui import filmed, render
-from fwtui.tui.export.film import FilmCut
+from fwtui.tui.export.film import SMALL, FilmCut
 from fwtui.tui.export.page import page
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lecture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("lecture") / "lecture.html"
-    film = filmed(LECTURE, reader.load(LECTURE), (80, 24), FilmCut(begin=4.0, rate=1))
+    film = filmed(LECTURE, reader.load(LECTURE), (120, 40), FilmCut(begin=4.0, rate=1), small=True)
     out.write_text(page(film), encoding="utf-8")
     return out
 
@@ -249,7 +249,9 @@ def test_on_paper_are_the_last_screen_every_answer_and_reasons_as_rows(browser: 
 
 
 @pytest.mark.parametrize("size", [(1366, 768), (1920, 1080), (390, 844), (844, 390)])
-def test_card_screen_and_controls_are_seen_at_once(browser: Browser, lecture: Path, size: tuple[int, int]) -> None:
+def test_card_screen_and_controls_are_seen_at_once_and_letters_can_be_read(
+    browser: Browser, lecture: Path, size: tuple[int, int], tmp_path: Path
+) -> None:
     browser.view(*size)
     try:
         browser.open(lecture, "#marker=8")
@@ -258,6 +260,29 @@ def test_card_screen_and_controls_are_seen_at_once(browser: Browser, lecture: Pa
             box = browser.run(f"document.getElementById('{part}').getBoundingClientRect().toJSON()")
             assert box["height"] > 20 and box["top"] >= 0 and box["right"] <= size[0] and box["bottom"] <= size[1], part
         assert browser.run("scrollY") == 0
+        cells = SMALL if min(size) < 400 else (120, 40)
+        letters = browser.run(
+            "16 * document.getElementById('screen').clientWidth / document.getElementById('screen').viewBox.baseVal.width"
+        )
+        assert letters >= 9 and browser.run("document.querySelectorAll('#screen > g').length") == cells[1]
+        render(LECTURE, None, cells, tmp_path / "end.txt")
+        browser.press("end")
+        assert browser.run(TEXT) == (tmp_path / "end.txt").read_text(encoding="utf-8")
+    finally:
+        browser.view()
+
+
+def test_a_window_that_is_made_smaller_gets_larger_letters(browser: Browser, lecture: Path) -> None:
+    rows = "document.querySelectorAll('#screen > g').length"
+    try:
+        browser.view(1366, 768)
+        browser.open(lecture, "#marker=8")
+        browser.press("!")
+        assert browser.run(rows) == 40
+        browser.view(390, 844)
+        assert browser.wait(f"{rows} === 24") and "tries it" in browser.run("document.getElementById('screen').textContent")
+        browser.view(1366, 768)
+        assert browser.wait(f"{rows} === 40")
     finally:
         browser.view()
 

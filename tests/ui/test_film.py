@@ -28,9 +28,9 @@ from fwtui.tui.export import KINDS, ExportKind, written
 from fwtui.tui.export.animation import animation, holds
 from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
-from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes
-from fwtui.tui.export.film import Film, FilmCut, FilmFrame, FilmHotLine, FilmStop, FilmStretch, FilmWarps, Ink, Span
-from fwtui.tui.export.page import page
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, drawn
+from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotLine, FilmStop, FilmStretch, FilmWarps, Ink, Span
+from fwtui.tui.export.page import BEFORE, page, seen_stretch
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 EVIL = (
@@ -103,9 +103,18 @@ class Read(html.parser.HTMLParser):
 
 
 def payload(text: str) -> dict[str, Any]:
+    """What a page plays, with the rows and the frames of its sizes as its script unpacks them."""
     packed = re.search(r'id="film">([A-Za-z0-9+/=]+)</script>', text)
     assert packed is not None
-    return json.loads(zlib.decompress(base64.b64decode(packed[1])))
+    found = json.loads(zlib.decompress(base64.b64decode(packed[1])))
+    for size in found["sizes"]:
+        size["rows"] = ["".join(size["parts"][part] for part in row) for row in size["rows"]]
+        recorded, played, lines = 0, 0, dict[int, int]()
+        for place, (more, later, *changes) in enumerate(size["frames"]):
+            recorded, played = recorded + more, played + later
+            lines = lines | dict(zip(changes[::2], changes[1::2], strict=True))
+            size["frames"][place] = [recorded / 1000, played / 1000, [lines[y] for y in sorted(lines)]]
+    return found
 
 
 def screen(events_: Iterator[list[Any]], width: int, height: int) -> str:
@@ -228,8 +237,7 @@ class TestPage:
         found, wanted = ([(tag, set(has)) for tag, has in r.elements if tag != "text"] for r in (read, usual))
         assert found == wanted, "but for letters that stand alone"
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
-        rows = payload(text)["rows"]
-        for row in rows:
+        for row in payload(text)["sizes"][0]["rows"]:
             assert {element.tag for element in ElementTree.fromstring(f"<g>{row}</g>").iter()} <= {"g", "rect", "path", "text"}
 
     def test_it_asks_for_nothing(self, recorded: tuple[Path, Film]) -> None:
@@ -253,12 +261,34 @@ class TestPage:
         named = {"aria-label", "title"}
         assert all(named & set(found) for found in read.all("button") if found.get("type") == "button")
 
-    def test_what_it_plays_are_the_frames(self, recorded: tuple[Path, Film]) -> None:
+    def test_what_it_plays_are_the_frames_in_both_sizes(self, recorded: tuple[Path, Film]) -> None:
+        film = filmed(recorded[0], reader.load(recorded[0]), (100, 30), FilmCut(rate=0.2), small=True)
+        assert [(one.width, one.height) for one in film.sizes] == [(100, 30), SMALL]
+        assert len(film.thinned().sizes[1].frames) <= len(film.sizes[1].frames)
+        for size, one in zip(payload(page(film))["sizes"], film.sizes, strict=True):
+            for (recorded_at, played_at, lines), frame in zip(size["frames"], one.frames, strict=True):
+                assert (recorded_at, played_at) == (frame.recorded, frame.played)
+                assert "\n".join(size["texts"][line] for line in lines).rstrip("\n") + "\n" == one.text(frame.lines)
+                assert [size["rows"][line] for line in lines] == [drawn(one.rows[line], one) for line in frame.lines]
+
+    def test_a_follower_is_sent_what_has_been_shown_and_in_the_end_all_of_it(self, recorded: tuple[Path, Film]) -> None:
         film = recorded[1]
-        played = payload(page(film))
-        for (recorded_at, played_at, lines), frame in zip(played["frames"], film.frames, strict=True):
-            assert (recorded_at, played_at) == (frame.recorded, frame.played)
-            assert "\n".join(played["texts"][line] for line in lines).rstrip("\n") + "\n" == film.text(frame.lines)
+        whole, text = payload(page(film))["sizes"][0], page(film, drives=False)
+        (size,), (ended, _, _) = payload(text)["sizes"], (f"run {run.run}: {run.title}, {run.said}" for run in film.runs)
+        assert len(size["frames"]) == 1 and film.table[0][-1] not in text and ended not in text and not Read(text).all("td")
+        (stop,) = film.stops
+        pieces = [seen_stretch(film, *times) for times in ((BEFORE, stop.played), (stop.played, film.duration))]
+        assert [len(piece["cards"]) for piece in pieces] == [1, 0] and ended in pieces[0]["growing"]["marks"]
+        for piece in pieces:
+            (sent,) = piece["sizes"]
+            for line, row, words in sent["rows"]:
+                assert not size["rows"][line], "it is sent once"
+                size["rows"][line], size["texts"][line] = row, words
+            size["frames"] += [[*frame] for frame in sent["frames"]]
+            assert max(frame[1] for frame in size["frames"]) <= piece["end"]
+        assert [[*frame[:2], [*frame[2]]] for frame in size["frames"]] == whole["frames"]
+        assert (size["rows"], size["texts"]) == (whole["rows"], whole["texts"])
+        assert f'<div id="runs">{pieces[1]["growing"]["runs"]}</div>' in page(film)
 
 
 class TestCast:

@@ -10,6 +10,8 @@ import asyncio
 import secrets
 import socket
 import time
+import zlib
+from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -21,11 +23,12 @@ from fwtui.common.errors import Refused
 from fwtui.learn.ballot import ballot
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.film import Film
-from fwtui.tui.export.page import Room, notes_page, page, shown_answer
+from fwtui.tui.export.page import BEFORE, notes_page, page, seen_answer, seen_stretch
 
 MOST_BYTES = 1 << 12  # of what a page sends
 HEARTBEAT = 15.0  # seconds after which a connection is tried
 TOGETHER = 0.5  # seconds in which what the room does becomes one message
+SAME = 1e-3  # seconds between which a page and this agree
 VISITOR = "visitor"
 HEADERS = {
     "Cache-Control": "no-store",
@@ -58,17 +61,11 @@ class TalkServer:
         self._film, self._most, self._access = film, most, access
         ballots = {number: ballot(stop.cue, stop.answer) for number, stop in enumerate(film.stops, 1)}
         self._ballots = {number: one for number, one in ballots.items() if one is not None}
-        questions = {
-            number: {
-                "words": film.stops[number - 1].cue.words,
-                "choices": [choice.words for choice in one.choices],
-                "hint": one.kind.hint,
-            }
-            for number, one in self._ballots.items()
-        }
-        self._pages = {drives: page(film, Room(drives, questions)).encode() for drives in (False, True)}
+        self._pages = {drives: page(film, drives).encode() for drives in (False, True)}
         self._notes = notes_page(film).encode()
-        self._shown: dict[int, bytes] = {}  # the answers that the room has seen, by marker, as pages take them
+        self._ends = sorted({film.duration, *(stop.played for stop in film.stops)})  # of the stretches that followers are sent
+        self._shown: list[bytes] = []  # the pieces of the film that the room has seen, as pages take them
+        self._stretches, self._answers = 0, set[int]()  # among these
         self._position: FilmPosition | None = None
         self._since = 0.0
         self._followers = 0
@@ -78,7 +75,7 @@ class TalkServer:
         """Serve until a signal comes, and return its number."""
         app = web.Application(middlewares=[self._access.check], client_max_size=MOST_BYTES)
         app.add_routes([web.get("/", self._index), web.get("/notes", self._read_notes), web.get("/follow", self._follow)])
-        app.add_routes([web.get(r"/answer/{marker:\d{1,4}}", self._answer)])
+        app.add_routes([web.get(r"/shown/{piece:\d{1,4}}", self._piece)])
         app.add_routes([web.post("/drive", self._drive), web.post("/guess", self._guess)])
         app.on_startup.append(self._begin)
         app.on_shutdown.append(self._end)
@@ -106,11 +103,12 @@ class TalkServer:
             raise web.HTTPForbidden(text=NEEDS_TOKEN)
         return _html(self._notes)
 
-    async def _answer(self, request: web.Request) -> web.Response:
-        marker = int(request.match_info["marker"])
-        if marker not in self._shown:
-            raise web.HTTPForbidden(text="This answer has not been shown.")
-        return web.Response(body=self._shown[marker], content_type="application/json", headers=HEADERS)
+    async def _piece(self, request: web.Request) -> web.Response:
+        piece = int(request.match_info["piece"])
+        if piece >= len(self._shown):
+            raise web.HTTPForbidden(text="This has not been shown.")
+        headers = {**HEADERS, "Content-Encoding": "deflate"}
+        return web.Response(body=self._shown[piece], content_type="application/json", headers=headers)
 
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         """Tell a page where the lecture is, until the page is closed."""
@@ -141,10 +139,25 @@ class TalkServer:
         if position.marker > len(self._film.stops) or position.speed not in SPEEDS or position.time > self._film.duration + 1:
             raise web.HTTPBadRequest(text="There is no such position.")
         self._position, self._since = position, time.monotonic()
-        if position.answered and position.marker and position.marker not in self._shown:
-            self._shown[position.marker] = msgspec.json.encode(shown_answer(self._film, position.marker))
+        self._show(position)
         self._publish()
         return web.Response(status=204)
+
+    def _show(self, position: FilmPosition) -> None:
+        """Give followers the film up to the next marker where it plays, else up to the first that is not before the position."""
+        marker = self._film.stops[position.marker - 1] if position.marker else None
+        at = max(position.time, marker.played if marker is not None else 0.0)
+        reached = bisect_right(self._ends, at + SAME) if position.playing else bisect_left(self._ends, at - SAME)
+        while self._stretches <= min(reached, len(self._ends) - 1):
+            since = self._ends[self._stretches - 1] if self._stretches else BEFORE
+            self._add(seen_stretch(self._film, since, self._ends[self._stretches]))
+            self._stretches += 1
+        if position.answered and marker is not None and position.marker not in self._answers:
+            self._answers.add(position.marker)
+            self._add(seen_answer(self._film, position.marker))
+
+    def _add(self, piece: object) -> None:
+        self._shown.append(zlib.compress(msgspec.json.encode(piece)))
 
     async def _guess(self, request: web.Request) -> web.Response:
         guess = await _read(request, Guess)
@@ -174,16 +187,20 @@ class TalkServer:
 
     def _told(self) -> bytes:
         now = self._position
-        asked = self._ballots.get(now.marker) if now is not None else None
+        asked, question = self._ballots.get(now.marker) if now is not None else None, None
+        if now is not None and asked is not None:
+            words = self._film.stops[now.marker - 1].cue.words
+            question = {"words": words, "choices": [choice.words for choice in asked.choices], "hint": asked.kind.hint}
         answered = asked if now is not None and now.answered else None
         what = {
             "position": now,
             "age": time.monotonic() - self._since if now is not None else 0.0,
             "followers": self._followers,
+            "question": question,
             "guesses": len(asked) if asked is not None else 0,
             "answer": answered.answer.words if answered is not None else "",
             "bars": answered.bars() if answered is not None else None,
-            "shown": sorted(self._shown),
+            "shown": len(self._shown),
         }
         return b"data: " + msgspec.json.encode(what) + b"\n\n"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fwtui.tui.export.drawing import HEIGHT, WIDTH, escaped, grounds, signs, style_sheet
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, escaped, grounds, parts, signs, style_sheet
 from fwtui.tui.export.film import Film
 
 HOLD = 4.0  # seconds that the last screen stays before it begins again
@@ -54,7 +54,7 @@ def animation(film: Film) -> str:
 def holds(picture: str, film: Film) -> bool:
     """Whether the picture has all that is on that film's last screen, drawn as it is drawn today."""
     rows = [film.rows[line] for line in film.frames[-1].lines]
-    return all(part in picture for row in rows for part in (*grounds(row, film), *signs(row, film)))
+    return all(part in picture for row in rows for part in parts(row, film))
 
 
 class _Strip:
@@ -65,12 +65,12 @@ class _Strip:
         changes = [step for place, step in enumerate(steps) if not place or step[1] != steps[place - 1][1]]
         rows = [*dict.fromkeys(row for _, row in changes)]
         self.changes = [(at, rows.index(row)) for at, row in changes]
-        parts = [[*grounds(film.rows[row], film), *signs(film.rows[row], film)] for row in rows]
-        always = set(parts[0]).intersection(*parts[1:])
+        drawn = [[*parts(film.rows[row], film)] for row in rows]
+        always = set(drawn[0]).intersection(*drawn[1:])
         # in a row nothing lies on anything but on its grounds, so that these are all that has to stay below
         self.below = "".join(part for part in grounds(film.rows[rows[0]], film) if part in always)
         self.above = "".join(part for part in signs(film.rows[rows[0]], film) if part in always)
-        self.rows = [[part for part in row if part not in always] for row in parts]
+        self.rows = [[part for part in row if part not in always] for row in drawn]
 
 
 def _at(x: int) -> str:

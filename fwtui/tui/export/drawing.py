@@ -34,13 +34,13 @@ def escaped(text: str) -> str:
     return html.escape(_NOT_XML.sub("", clean(text)))
 
 
-def style_sheet(film: Film) -> str:
+def style_sheet(*films: Film) -> str:
     """The classes of the rows, named by what they say, so that a row is drawn alike in every film."""
     # sharp edges: where two cells meet at a fraction of a pixel, soft ones let through what is behind
     rules = [f"text{{font:16px {FONT};white-space:pre;font-variant-ligatures:none}}rect,path{{shape-rendering:crispEdges}}"]
-    used = [film.inks[number] for number in sorted({span.ink for row in film.rows for span in row})]
+    used = [film.inks[number] for film in films for number in sorted({span.ink for row in film.rows for span in row})]
     rules += dict.fromkeys(f".{_letter_class(ink)}{{fill:{ink.colour}{_letters(ink)}}}" for ink in used)
-    rules += dict.fromkeys(f".{_ground_class(ink)}{{fill:{ink.ground}}}" for ink in used if ink.ground != film.ground)
+    rules += dict.fromkeys(f".{_ground_class(ink)}{{fill:{ink.ground}}}" for ink in used if ink.ground != films[0].ground)
     return "".join(rules)
 
 
@@ -60,8 +60,13 @@ def _letters(ink: Ink) -> str:
 
 
 def drawn(row: Row, film: Film) -> str:
+    return "".join(parts(row, film))
+
+
+def parts(row: Row, film: Film) -> Iterator[str]:
     """One row: its grounds, then its shapes, then its letters."""
-    return "".join([*grounds(row, film), *signs(row, film)])
+    yield from grounds(row, film)
+    yield from signs(row, film)
 
 
 def signs(row: Row, film: Film) -> Iterator[str]:

@@ -10,6 +10,9 @@ from typing import NamedTuple
 from fwtui.learn.cue import Cue
 from fwtui.learn.questions import QuestionAnswer
 
+SMALL = (60, 24)  # columns and rows that telephones show in letters that can be read
+SMALL_RATE = 0.5  # frames a second of these, besides those of runs and markers
+
 
 class FilmCut(NamedTuple):
     """Which part of the session a film shows, how fast, and in how many frames."""
@@ -61,6 +64,10 @@ class FilmStretch(NamedTuple):
     end: float
     recorded: tuple[float, float]  # the same in seconds of the session
     bad: bool
+
+    def going(self, played: float) -> FilmStretch:
+        """As it is seen before it has ended."""
+        return self._replace(said="not over yet", end=played, bad=False)
 
 
 class FilmStop(NamedTuple):
@@ -116,6 +123,11 @@ class Film:
     table: Sequence[Sequence[str]] = ()
     warps: Sequence[FilmWarps] = ()
     left_out: tuple[str, ...] = ()  # what there was too much of, in words
+    small: Film | None = None  # the same in fewer and larger letters, for telephones
+
+    @property
+    def sizes(self) -> Sequence[Film]:
+        return [self] if self.small is None else [self, self.small]
 
     def text(self, lines: Lines) -> str:
         """A screen as plain text, as `fwtui render` writes it."""
@@ -126,7 +138,27 @@ class Film:
         last = len(self.frames) - 1
         plain = [place for place, frame in enumerate(self.frames[1:-1], 1) if not frame.key]
         out = {*(plain[1::2] if len(plain) > 1 else range(1, last, 2))}
-        return replace(self, frames=[frame for place, frame in enumerate(self.frames) if place not in out]).packed()
+        frames = [frame for place, frame in enumerate(self.frames) if place not in out]
+        return replace(self, frames=frames, small=self.small and self.small.thinned()).packed()
+
+    def until(self, played: float) -> Film:
+        """What has been seen when it has played so far, and its first frame; answers are not, and rows keep their numbers."""
+        over = {str(run.run) for run in self.runs if run.end <= played}
+        runs = [run if run.end <= played else run.going(played) for run in self.runs if run.begin <= played]
+        return replace(
+            self,
+            frames=[frame for place, frame in enumerate(self.frames) if not place or frame.played <= played],
+            runs=runs,
+            stops=[stop._replace(answered=()) for stop in self.stops if stop.played <= played],
+            table=[row for row in self.table if row[0] in over or played >= self.duration],
+            warps=[one for one in self.warps if str(one.run) in over or played >= self.duration],
+            small=self.small and self.small.until(played),
+        )
+
+    def seen(self) -> frozenset[int]:
+        """The rows that its frames and its markers show."""
+        shown = [frame.lines for frame in self.frames] + [lines for stop in self.stops for lines in (stop.lines, stop.answered)]
+        return frozenset(line for lines in shown for line in lines)
 
     def packed(self) -> Film:
         """Without the rows that no screen has."""

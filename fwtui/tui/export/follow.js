@@ -1,7 +1,7 @@
 "use strict";
 // a talk that is served: this page follows the lecturer's, or is the lecturer's, by `window.replay` of page.js
 document.addEventListener("replay", () => {
-  const { drives, questions } = JSON.parse(document.getElementById("room-data").textContent);
+  const drives = document.body.dataset.drives === "True";
   const LATE = 1.5, TOUCH = 400; // seconds beside the film that are a jump; ms in which a change is the visitor's doing
   const made = (tag, words = "", name = "") => Object.assign(document.createElement(tag), { textContent: words, className: name });
   const room = made("section"), said = made("p"), asked = made("form"), bars = made("ol");
@@ -15,7 +15,8 @@ document.addEventListener("replay", () => {
 
   let before = window.replay.at(), seen = performance.now(), touched = -Infinity;
   let news = null, heard = 0, wanders = false, lost = "", question = 0, reply = "";
-  const guessed = new Map(), revealed = new Set();
+  let taken = 0, taking = false; // pieces of the film, which the lecturer's page has from the beginning
+  const guessed = new Map();
 
   // whether the page is elsewhere than playing alone would have brought it
   function moved(at) {
@@ -46,22 +47,27 @@ document.addEventListener("replay", () => {
   function follow() {
     wanders = false;
     touched = -Infinity; // what changes now is the lecturer's doing
-    if (!news?.position) return;
+    if (!news?.position || (!drives && taken < news.shown)) return;
     const { position, age } = news;
     const passed = position.playing ? (age + (performance.now() - heard) / 1000) * position.speed : 0;
     window.replay.go({ ...position, time: position.time + passed });
   }
 
-  // answers are in the lecturer's page alone until they are shown
-  async function reveal(number) {
+  // what has been shown comes here piece by piece, answers too
+  async function take() {
+    if (taking || taken >= news.shown) return;
+    taking = true;
     try {
-      const answer = await fetch(`answer/${number}`);
-      if (!answer.ok) return;
-      window.replay.reveal(number, await answer.json());
+      for (; taken < news.shown; taken++) {
+        const piece = await fetch(`shown/${taken}`);
+        if (!piece.ok) break;
+        window.replay.take(await piece.json());
+      }
       if (!wanders) follow();
     } catch {
-      revealed.delete(number); // the next message tries again
+      // the next message tries again
     }
+    taking = false;
   }
 
   async function guess(words) {
@@ -78,14 +84,14 @@ document.addEventListener("replay", () => {
   // the question that is open now, to be answered by a click or a number
   function ask() {
     const at = news?.position;
-    const open = at && !at.answered && questions[at.marker] && !drives ? at.marker : 0;
+    const open = news?.question && !at.answered && !drives ? at.marker : 0;
     if (open !== question) reply = "";
     question = open;
     asked.hidden = !open;
     if (!open) return asked.replaceChildren();
-    const { choices, hint } = questions[open], mine = guessed.get(open);
-    const parts = choices.map((words, place) => {
-      const button = made("button", words);
+    const { words, choices, hint } = news.question, mine = guessed.get(open);
+    const parts = choices.map((choice, place) => {
+      const button = made("button", choice);
       button.type = "button";
       button.setAttribute("aria-pressed", String(mine === String(place + 1)));
       button.addEventListener("click", () => guess(String(place + 1)));
@@ -97,8 +103,8 @@ document.addEventListener("replay", () => {
       field.placeholder = hint;
       parts.push(field, made("button", mine ? "Change" : "Guess"));
     }
-    const words = reply || (mine ? "Your guess is in; you may change it until the answer is shown." : "");
-    asked.replaceChildren(made("p", questions[open].words, "asked"), ...parts, made("p", words, reply ? "problem" : ""));
+    const told = reply || (mine ? "Your guess is in; you may change it until the answer is shown." : "");
+    asked.replaceChildren(made("p", words, "asked"), ...parts, made("p", told, reply ? "problem" : ""));
   }
   asked.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -110,7 +116,7 @@ document.addEventListener("replay", () => {
     document.body.classList.toggle("follows", !drives && !wanders);
     const at = news?.position;
     const count = (number, one) => `${number} ${one}${number === 1 ? "" : one.endsWith("s") ? "es" : "s"}`;
-    const guesses = at && questions[at.marker] ? `; ${count(news.guesses, "guess")}` : "";
+    const guesses = news?.question ? `; ${count(news.guesses, "guess")}` : "";
     const answer = news?.answer ? ` The answer: ${news.answer}.` : "";
     said.textContent = lost || (drives ? `You lead; ${count(news?.followers ?? 0, "follower")}${guesses}.${answer}`
       : !at ? "The lecture has not begun; it will be followed here."
@@ -135,10 +141,7 @@ document.addEventListener("replay", () => {
     if (drives ? first : !wanders && (first || JSON.stringify(news.position) !== old)) follow();
     if (first || JSON.stringify(news.position) !== old || open !== question) ask();
     tell();
-    for (const number of drives ? [] : news.shown.filter((one) => !revealed.has(one))) {
-      revealed.add(number);
-      reveal(number);
-    }
+    if (!drives) take();
   });
   source.addEventListener("error", () => {
     lost = source.readyState === EventSource.CLOSED

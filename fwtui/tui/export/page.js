@@ -2,6 +2,7 @@
 (async () => {
   const $ = (id) => document.getElementById(id);
   const JUMP = 5, PASSING = 3; // seconds: of an arrow key; that a marker's card stays while it plays on
+  const ROW = 20, LETTER = 16, LEAST = 9; // as they are drawn; pixels of a letter that can be read
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   async function unpack(text) {
@@ -20,30 +21,55 @@
     return;
   }
 
-  const rows = [...$("screen").querySelectorAll(":scope > g")];
-  const recorded = film.frames.map((frame) => frame[0]);
-  const played = film.frames.map((frame) => frame[1]);
-  const drawn = rows.map(() => -1);
+  for (const one of film.sizes) {
+    let recorded = 0, played = 0, lines = [];
+    one.rows = one.rows.map((row) => row.map((part) => one.parts[part]).join(""));
+    one.frames = one.frames.map(([more, later, ...changes]) => {
+      lines = [...lines];
+      for (let place = 0; place < changes.length; place += 2) lines[changes[place]] = changes[place + 1];
+      return [(recorded += more) / 1000, (played += later) / 1000, lines];
+    });
+  }
+
+  const RECORDED = 0, PLAYED = 1, LINES = 2; // of a frame
+  let size = null, rows = [], drawn = [];
   // the film's time; the marker that it stands at, and how many it has passed
   let now = 0, marker = 0, gone = 0;
   let playing = false, looping = false, speed = 1, last = 0, shown = null;
 
-  // the place of the last value that is not above the limit
-  function upTo(values, limit) {
-    let low = 0, high = values.length;
+  // the place of the last frame that is not above the limit
+  function upTo(frames, kind, limit) {
+    let low = 0, high = frames.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (values[middle] <= limit + 1e-6) low = middle + 1; else high = middle;
+      if (frames[middle][kind] <= limit + 1e-6) low = middle + 1; else high = middle;
     }
     return low - 1;
   }
 
   function between(from, to, value) {
-    const place = upTo(from, value);
-    if (place < 0) return to[0];
-    if (place === from.length - 1) return to[place];
-    const share = (value - from[place]) / (from[place + 1] - from[place]);
-    return to[place] + share * (to[place + 1] - to[place]);
+    const [{ frames }] = film.sizes, place = upTo(frames, from, value);
+    if (place < 0) return frames[0][to];
+    const here = frames[place], next = frames[place + 1];
+    return next ? here[to] + ((value - here[from]) / (next[from] - here[from])) * (next[to] - here[to]) : here[to];
+  }
+
+  // the largest screen whose letters can be read in this window
+  function fit() {
+    const best = film.sizes.find((one) => {
+      $("player").style.setProperty("--ratio", one.width / one.height);
+      return ($("stage").clientWidth * LETTER) / one.width >= LEAST;
+    }) ?? film.sizes.at(-1);
+    if (best === size) return;
+    size = best;
+    $("screen").setAttribute("viewBox", `0 0 ${size.width} ${size.height}`);
+    const ground = $("screen").querySelector("rect");
+    for (const side of ["width", "height"]) ground.setAttribute(side, size[side]);
+    rows = size.frames[0][LINES].map(() => document.createElementNS(ground.namespaceURI, "g"));
+    rows.forEach((row, y) => row.setAttribute("transform", `translate(0 ${ROW * y})`));
+    $("screen").replaceChildren(ground, ...rows);
+    drawn = [];
+    shown = null;
   }
 
   const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
@@ -55,13 +81,13 @@
     lines.forEach((line, y) => {
       if (drawn[y] === line) return;
       drawn[y] = line;
-      rows[y].innerHTML = film.rows[line];
+      rows[y].innerHTML = size.rows[line];
     });
   }
 
   function card() {
     const before = marker;
-    const [time] = film.stops[marker - 1] ?? [];
+    const time = film.stops[marker - 1];
     if (marker && Math.abs(now - time) > (playing ? PASSING : 1e-3)) marker = 0;
     if (before === marker && $("card").dataset.marker === String(marker)) return;
     $("card").dataset.marker = marker;
@@ -74,11 +100,10 @@
 
   function show() {
     card();
-    const stop = marker ? film.stops[marker - 1] : null;
-    const answered = $("card").querySelector("details")?.open && stop[2].length;
-    const standing = stop && Math.abs(stop[0] - now) < 1e-3;
-    draw(standing ? (answered ? stop[2] : stop[1]) : film.frames[Math.max(upTo(played, now), 0)][2]);
-    const seconds = between(played, recorded, now), run = runAt(now);
+    const [asked, answer] = marker && Math.abs(film.stops[marker - 1] - now) < 1e-3 ? size.stops[marker - 1] : [];
+    const answered = $("card").querySelector("details")?.open && answer?.length;
+    draw(answered ? answer : asked ?? size.frames[Math.max(upTo(size.frames, PLAYED, now), 0)][LINES]);
+    const seconds = between(PLAYED, RECORDED, now), run = runAt(now);
     $("seek").value = now;
     $("seek").setAttribute("aria-valuetext", `${clock(seconds)}${run ? `, run ${run[0]}: ${run[1]}` : ""}`);
     $("clock").textContent = clock(seconds);
@@ -86,14 +111,14 @@
     $("play").setAttribute("aria-label", playing ? "Pause" : "Play");
     $("player").classList.toggle("playing", playing);
     document.body.dataset.t = seconds.toFixed(3);
-    if (!playing) $("text").textContent = shown.map((line) => film.texts[line]).join("\n").trimEnd() + "\n";
+    if (!playing) $("text").textContent = shown.map((line) => size.texts[line]).join("\n").trimEnd() + "\n";
     document.dispatchEvent(new Event("replay"));
   }
 
   function pause() {
     playing = false;
     show();
-    const link = `#${document.body.classList.contains("embedded") ? "embed&" : ""}${marker ? `marker=${marker}` : now >= film.duration ? "end" : `t=${between(played, recorded, now).toFixed(2)}`}`;
+    const link = `#${document.body.classList.contains("embedded") ? "embed&" : ""}${marker ? `marker=${marker}` : now >= film.duration ? "end" : `t=${between(PLAYED, RECORDED, now).toFixed(2)}`}`;
     try {
       history.replaceState(null, "", link);
     } catch {
@@ -103,7 +128,7 @@
 
   function play() {
     const next = film.stops[gone];
-    if (film.directed && next && next[0] <= now + 1e-6) return seek(next[0], gone + 1); // several of one moment
+    if (film.directed && next <= now + 1e-6) return seek(next, gone + 1); // several of one moment
     if (film.directed && marker && now >= film.duration) return seek(film.duration);
     if (now >= film.duration) now = marker = gone = 0;
     $("start").hidden = playing = true;
@@ -116,11 +141,11 @@
     if (!playing) return;
     // fewer pictures where the reader asked for less motion
     if (calm.matches && time - last < 1000) return void requestAnimationFrame(tick);
-    now = Math.min(now + (Math.max(time - last, 0) / 1000) * speed, film.duration);
+    now = Math.min(now + (Math.max(time - last, 0) / 1000) * speed, film.end);
     last = time;
-    const stops = film.directed && gone < film.stops.length && film.stops[gone][0] <= now;
-    if (stops) [now] = film.stops[gone];
-    while (gone < film.stops.length && film.stops[gone][0] <= now) {
+    const stops = film.directed && film.stops[gone] <= now;
+    if (stops) now = film.stops[gone];
+    while (film.stops[gone] <= now) {
       marker = ++gone;
       if (stops) break;
     }
@@ -132,10 +157,10 @@
   }
 
   function seek(time, at = 0) {
-    now = Math.min(Math.max(time, 0), film.duration);
-    gone = at || film.stops.filter((stop) => stop[0] <= now + 1e-6).length;
+    now = Math.min(Math.max(time, 0), film.end);
+    gone = at || film.stops.filter((stop) => stop <= now + 1e-6).length;
     // the end is the end, whatever stands there
-    marker = at || (gone && now < film.duration && Math.abs(film.stops[gone - 1][0] - now) < 1e-3 ? gone : 0);
+    marker = at || (gone && now < film.duration && Math.abs(film.stops[gone - 1] - now) < 1e-3 ? gone : 0);
     last = performance.now();
     $("start").hidden = true;
     if (playing && now < film.duration) show(); else pause();
@@ -155,16 +180,16 @@
   function toMarker(direction) {
     const target = direction > 0 ? gone + 1 : marker ? marker - 1 : gone;
     if (target < 1 || target > film.stops.length) return say(`No marker stands ${direction > 0 ? "after" : "before"} this.`);
-    seek(film.stops[target - 1][0], target);
+    seek(film.stops[target - 1], target);
   }
 
   function step(direction) {
     playing = false;
-    let place = upTo(played, now);
-    const from = played[place];
-    while (played[place] === from) place += direction; // several may be of one moment
-    if (place < 0 || place >= played.length) return say(`This is the ${direction > 0 ? "end" : "beginning"}.`);
-    seek(played[place]);
+    let place = upTo(size.frames, PLAYED, now);
+    const from = size.frames[place][PLAYED];
+    while (size.frames[place]?.[PLAYED] === from) place += direction; // several may be of one moment
+    if (!size.frames[place]) return say(`This is the ${direction > 0 ? "end" : "beginning"}.`);
+    seek(size.frames[place][PLAYED]);
   }
 
   function hurry(direction) {
@@ -213,8 +238,8 @@
     looping ||= words.has("loop");
     if (words.has("end")) seek(film.duration);
     else if (run) seek(run[2]);
-    else if (film.stops[number("marker") - 1]) seek(film.stops[number("marker") - 1][0], number("marker"));
-    else if (number("t") >= 0) seek(between(recorded, played, number("t")));
+    else if (film.stops[number("marker") - 1] >= 0) seek(film.stops[number("marker") - 1], number("marker"));
+    else if (number("t") >= 0) seek(between(RECORDED, PLAYED, number("t")));
     else if (!words.has("play")) return false;
     if (words.has("play")) play();
     return true;
@@ -234,7 +259,7 @@
   addEventListener("beforeprint", () => {
     unfolded = [...document.querySelectorAll("main > section details:not([open])")];
     for (const one of unfolded) one.open = true;
-    draw(film.frames.at(-1)[2]);
+    draw(size.frames.at(-1)[LINES]);
   });
   addEventListener("afterprint", () => {
     for (const one of unfolded) one.open = false;
@@ -282,7 +307,7 @@
   document.addEventListener("copy", (event) => {
     // whole rows, which a screen of single words does not give
     const selection = getSelection();
-    const chosen = rows.flatMap((row, y) => (selection.containsNode(row, true) ? [film.texts[shown[y]]] : []));
+    const chosen = rows.flatMap((row, y) => (selection.containsNode(row, true) ? [size.texts[shown[y]]] : []));
     if (!chosen.length) return;
     event.clipboardData.setData("text/plain", chosen.join("\n"));
     event.preventDefault();
@@ -306,26 +331,34 @@
     go(at) {
       speed = at.speed;
       playing &&= at.playing;
-      seek(at.marker && !at.playing ? film.stops[at.marker - 1][0] : at.time, at.marker);
+      seek(at.marker && !at.playing ? film.stops[at.marker - 1] : at.time, at.marker);
       const asked = $("card").querySelector("details");
       if (asked) asked.open = at.answered;
       if (at.playing && !playing && now < film.duration) play();
     },
-    reveal(number, answer) {
-      const before = film.rows.length;
-      film.rows.push(...answer.rows);
-      film.texts.push(...answer.texts);
-      film.stops[number - 1][2] = answer.rows.map((row, y) => before + y);
-      $("stops").children[number - 1].querySelector(".withheld").outerHTML = answer.html;
+    // a piece of the film that has been shown: what came since the piece before, or an answer
+    take({ sizes, cards = [], growing = {}, marker: number, answer, ...plan }) {
+      sizes.forEach((more, place) => {
+        const one = film.sizes[place];
+        for (const [line, row, text] of more.rows) [one.rows[line], one.texts[line]] = [row, text];
+        for (const [stop, ...lines] of more.stops) one.stops[stop - 1] = lines;
+        one.frames.push(...more.frames);
+      });
+      Object.assign(film, plan);
+      for (const [id, html] of Object.entries(growing)) $(id).innerHTML = html;
+      $("stops")?.insertAdjacentHTML("beforeend", cards.join(""));
+      if (answer) $("stops").children[number - 1].querySelector(".withheld").outerHTML = answer;
       $("card").dataset.marker = ""; // it is made again
       show();
     },
   };
 
   $("desk").hidden = false;
-  $("card").hidden = !film.stops.length;
+  $("card").hidden = !$("stops");
+  fit();
+  addEventListener("resize", () => (fit(), show()));
   if (!go()) { // a poster: its last screen
-    now = film.duration;
+    now = film.end;
     gone = film.stops.length;
     show();
     $("start").hidden = false;

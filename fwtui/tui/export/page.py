@@ -6,12 +6,10 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
 
 from fwtui import __version__
 from fwtui.analysis.columns import NONE
@@ -19,7 +17,7 @@ from fwtui.common import units
 from fwtui.learn.cue import PANELS, POINT
 from fwtui.learn.questions import QuestionAnswer
 from fwtui.sessions.player import SPEEDS
-from fwtui.tui.export.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, drawn, escaped, parts, style_sheet
 from fwtui.tui.export.film import Film, FilmStop, row_text
 
 HERE = Path(__file__).parent
@@ -27,57 +25,59 @@ HERE = Path(__file__).parent
 COLOURS = ("#1f7a89", "#9a5f14", "#7a55c4", "#3f7d34", "#b8437a", "#3c66bf", "#7d6122", "#237a64")  # white is read on each
 BAD = "#b8323d"
 _OWN_SERVER = "; connect-src 'self'"
-_ROOM = '<script type="application/json" id="room-data">{data}</script>\n<script>{script}</script>\n'
 PIN = 13  # pixels of a marker on the timeline
+BEFORE = -1.0  # seconds of a film: nothing of it has been seen
 
 
-class Room(NamedTuple):
-    """What makes a page one of a talk that is served: whether it leads, and the questions that take guesses, by marker."""
-
-    drives: bool
-    questions: Mapping[int, object]
-
-
-def page(film: Film, room: Room | None = None) -> str:
-    """The page; to followers of a talk answers come one by one, once they are shown (`shown_answer`)."""
-    script, beside = _part("page.js"), _part("follow.js") if room is not None else ""
-    inks, withheld = style_sheet(film), room is not None and not room.drives
-    if withheld:
-        film = replace(film, stops=[stop._replace(answered=()) for stop in film.stops]).packed()
-    last, rows = film.frames[-1], [drawn(row, film) for row in film.rows]
+def page(film: Film, drives: bool | None = None) -> str:
+    """The page; of a talk that is served it leads or follows: a follower's is sent the film piece by piece."""
+    script, beside = _part("page.js"), _part("follow.js") if drives is not None else ""
+    inks, whole = style_sheet(*film.sizes), film
+    if withheld := drives is False:
+        film = film.until(BEFORE)
+    last = film.frames[-1]
+    screen = (drawn(film.rows[line], film) for line in last.lines)
     return Template(_part("page.html")).substitute(
-        policy=_policy(script, beside) + _OWN_SERVER * (room is not None),
+        policy=_policy(script, beside) + _OWN_SERVER * (drives is not None),
         version=escaped(__version__),
         title=escaped(film.title),
         origin=escaped(film.origin),
         problems="".join(f'<p class="problem">This recording is incomplete: {escaped(words)}.</p>' for words in film.problems),
-        style=_part("page.css") + (_part("follow.css") if room is not None else ""),
+        style=_part("page.css") + (_part("follow.css") if drives is not None else ""),
         inks=inks,
         ground=film.ground,
         scheme="dark" if film.dark else "light",
         width=film.width * WIDTH,
-        height=(film.height - 1) * HEIGHT,  # without the line of the terminal's keys
-        kind="marked" if film.stops else "",
-        rows="".join(f'<g transform="translate(0 {HEIGHT * y})">{rows[row]}</g>' for y, row in enumerate(last.lines)),
+        height=_height(film),
+        kind="marked" if whole.stops else "",
+        rows="".join(f'<g transform="translate(0 {HEIGHT * y})">{row}</g>' for y, row in enumerate(screen)),
         text="".join(f"{escaped(row_text(film.rows[line]))}\n" for line in last.lines).rstrip() + "\n",
-        timeline="".join(chain(_bars(film), _ticks(film))),
         duration=f"{film.duration:.3f}",
-        clock=_clock(last.recorded),
-        legend="".join(_legend(film)),
-        runs="".join(_runs(film)),
-        warps="".join(_warps(film)),
-        markers="".join(_markers(film, withheld)),
+        clock=_clock(whole.frames[-1].recorded),
+        cards=_lecture(whole, "".join(_cards(film, withheld))),
         left_out="".join(f"<p>Only {escaped(words)} are shown.</p>" for words in film.left_out),
-        film=_payload(film, rows),
+        film=_payload(film),
         script=script,
-        room=_ROOM.format(data=_in_script(room), script=beside) if room is not None else "",
+        room=f"<script>{beside}</script>\n" if beside else "",
+        drives=f' data-drives="{drives}"' if drives is not None else "",
+        **_growing(film),
     )
+
+
+def _growing(film: Film) -> dict[str, str]:
+    """What of the page becomes more while the film plays, by where it is."""
+    return {
+        "marks": "".join(chain(_bars(film), _ticks(film))),
+        "legend": "".join(_legend(film)),
+        "runs": "".join(_runs(film)),
+        "warps": "".join(_warps(film)),
+    }
 
 
 def notes_page(film: Film) -> str:
     """The cards of a talk that is served with what only its lecturer reads: the answers and the notes."""
     script = _part("notes.js")
-    cards = (f"<li>{_said(stop, _clock(stop.recorded))}{''.join(_noted(stop))}</li>" for stop in film.stops)
+    cards = (f"<li>{_question(stop, _clock(stop.recorded))}{''.join(_noted(stop))}</li>" for stop in film.stops)
     return Template(_part("notes.html")).substitute(
         policy=_policy(script) + _OWN_SERVER,
         title=escaped(film.title),
@@ -87,11 +87,38 @@ def notes_page(film: Film) -> str:
     )
 
 
-def shown_answer(film: Film, marker: int) -> dict[str, object]:
-    """The answer at that marker, as a follower's page takes it."""
-    stop = film.stops[marker - 1]
-    rows = [film.rows[line] for line in stop.answered]
-    return {"html": "".join(_answer(stop)), "rows": [drawn(row, film) for row in rows], "texts": [*map(row_text, rows)]}
+def seen_stretch(film: Film, since: float, until: float) -> dict[str, object]:
+    """What a follower's page adds when the film has played from one time to the other: no answers."""
+    before, now = film.until(since), film.until(until)
+    return {
+        "sizes": [
+            {
+                "rows": _rows(now_seen, now_seen.seen() - known.seen()),
+                "frames": [frame[:3] for frame in now_seen.frames[len(known.frames) :]],
+                "stops": [(number, stop.lines, ()) for number, stop in enumerate(now_seen.stops, 1) if number > len(known.stops)],
+            }
+            for known, now_seen in zip(before.sizes, now.sizes, strict=True)
+        ],
+        **_plan(now),
+        "end": until,
+        "cards": [*_cards(now, True)][len(before.stops) :],
+        "growing": _growing(now),
+    }
+
+
+def seen_answer(film: Film, marker: int) -> dict[str, object]:
+    """What a follower's page adds when the answer at that marker is shown."""
+    stops = [size.stops[marker - 1] for size in film.sizes]
+    rows = (_rows(size, stop.answered) for size, stop in zip(film.sizes, stops, strict=True))
+    sizes = [
+        {"rows": one, "frames": (), "stops": [(marker, stop.lines, stop.answered)]} for one, stop in zip(rows, stops, strict=True)
+    ]
+    return {"sizes": sizes, "marker": marker, "answer": "".join(_answer(stops[0]))}
+
+
+def _rows(film: Film, lines: Iterable[int]) -> list[tuple[int, str, str]]:
+    rows = ((line, film.rows[line]) for line in sorted({*lines}))
+    return [(line, drawn(row, film), row_text(row)) for line, row in rows]
 
 
 def _policy(*scripts: str) -> str:
@@ -101,28 +128,60 @@ def _policy(*scripts: str) -> str:
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
 
 
-def _in_script(room: Room) -> str:
-    """As JSON that ends no element."""
-    return json.dumps(room._asdict()).replace("<", "\\u003c")
-
-
 def _part(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
-def _payload(film: Film, rows: Sequence[str]) -> str:
+def _payload(film: Film) -> str:
     """What the script plays: packed, since browsers can unpack it, and in letters that end no element."""
     whole = {
-        "rows": rows,
-        "texts": [row_text(row) for row in film.rows],
-        "frames": [(frame.recorded, frame.played, frame.lines) for frame in film.frames],
+        "sizes": [_size(one) for one in film.sizes],
+        **_plan(film),
         "duration": film.duration,
-        "runs": [(run.run, run.title, run.begin, run.end) for run in film.runs],
-        "stops": [(stop.played, stop.lines, stop.answered) for stop in film.stops],
+        "end": max(frame.played for frame in film.frames),
         "directed": film.directed,
         "speeds": SPEEDS,
     }
     return base64.b64encode(zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 9)).decode()
+
+
+def _plan(film: Film) -> dict[str, object]:
+    """When its runs and its markers are."""
+    return {
+        "runs": [(run.run, run.title, run.begin, run.end) for run in film.runs],
+        "stops": [stop.played for stop in film.stops],
+    }
+
+
+def _size(film: Film) -> dict[str, object]:
+    """Its rows as lists of parts, which are kept once, and of its frames the milliseconds and the lines that are new."""
+    kept: dict[str, int] = {}
+    seen = film.seen()
+    rows = [row if line in seen else () for line, row in enumerate(film.rows)]
+    return {
+        "width": film.width * WIDTH,
+        "height": _height(film),
+        "rows": [[kept.setdefault(part, len(kept)) for part in parts(row, film)] for row in rows],
+        "parts": [*kept],
+        "texts": [row_text(row) for row in rows],
+        "frames": [*_changes(film)],
+        "stops": [(stop.lines, stop.answered) for stop in film.stops],
+    }
+
+
+def _changes(film: Film) -> Iterator[list[int]]:
+    recorded = played = 0
+    before: Sequence[int] = [-1] * film.height
+    for frame in film.frames:
+        times = round(1000 * frame.recorded), round(1000 * frame.played)
+        changed = ((y, line) for y, line in enumerate(frame.lines) if line != before[y])
+        yield [times[0] - recorded, times[1] - played, *chain.from_iterable(changed)]
+        (recorded, played), before = times, frame.lines
+
+
+def _height(film: Film) -> int:
+    """Of what is seen of a screen: all but the line of the terminal's keys."""
+    return (film.height - 1) * HEIGHT
 
 
 def _clock(seconds: float) -> str:
@@ -187,7 +246,7 @@ def _runs(film: Film) -> Iterator[str]:
 def _warps(film: Film) -> Iterator[str]:
     if not film.warps:
         return
-    yield '<section id="warps"><h2>Where warps wait</h2>'
+    yield "<h2>Where warps wait</h2>"
     yield "<p>Sampled in launches apart from the timed passes. Under each run, the lines of source at which most warps were.</p>"
     head = "".join(f'<th scope="col">{title}</th>' for title in ("phase", "line", "of samples", "most warps there", "source"))
     for one in film.warps:
@@ -197,7 +256,6 @@ def _warps(film: Film) -> Iterator[str]:
             *words, text = map(escaped, line)
             yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in words)}<td><code>{text}</code></td></tr>"
         yield "</tbody></table></div></details>"
-    yield "</section>"
 
 
 def _side(film: Film, place: int) -> str:
@@ -205,18 +263,19 @@ def _side(film: Film, place: int) -> str:
     return f' class="{kind}"' if kind else ""
 
 
-def _markers(film: Film, withheld: bool) -> Iterator[str]:
-    if not film.stops:
-        return
-    yield f'<section><h2>{"Lecture" if film.directed else "Markers"}</h2><ol id="stops">'
+def _lecture(film: Film, cards: str) -> str:
+    title = "Lecture" if film.directed else "Markers"
+    return f'<section><h2>{title}</h2><ol id="stops">{cards}</ol></section>' if film.stops else ""
+
+
+def _cards(film: Film, withheld: bool) -> Iterator[str]:
     for number, stop in enumerate(film.stops, 1):
         link = f'<a class="when" href="#marker={number}">{_clock(stop.recorded)}</a>'
         answer = '<div class="withheld"></div>' if withheld and stop.answer is not None else "".join(_answer(stop))
-        yield f"<li>{_said(stop, link)}{answer}</li>"
-    yield "</ol></section>"
+        yield f"<li>{_question(stop, link)}{answer}</li>"
 
 
-def _said(stop: FilmStop, when: str) -> str:
+def _question(stop: FilmStop, when: str) -> str:
     """A card without its answer."""
     cue = stop.cue
     title = f"<h3>{escaped(cue.title)}</h3>" if cue.title and cue.words else ""

@@ -327,6 +327,10 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
     page, link = talk
 
     async def lecture() -> None:
+        async def all_shown(who: Any, news: dict[str, Any]) -> str:
+            pieces = [who.get(f"{page}shown/{piece}") for piece in range(news["shown"])]
+            return "".join([await (await piece).text() for piece in pieces])
+
         async with visiting() as lecturer, visiting() as follower, follower.get(f"{page}follow") as events:
 
             async def send(who: Any, path: str, status: int, **what: Any) -> None:
@@ -334,12 +338,12 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
                     assert answer.status == status, (what, await answer.text())
 
             async with lecturer.get(link) as answer:
-                assert '"drives": true' in await answer.text() and "token" not in str(answer.url)
+                assert 'data-drives="True"' in await answer.text() and "token" not in str(answer.url)
             await send(follower, "guess", 403, marker=ASKS, guess="1")  # without the page's cookie
             async with follower.get(page) as answer:
-                assert '"drives": false' in (text := await answer.text()) and link.split("=")[1] not in text
-                assert "64 warps" not in text and text.count('class="withheld"') > 1, "answers come when they are shown"
-            for who, path, status in ((follower, "notes", 403), (follower, f"answer/{ASKS}", 403), (lecturer, "notes", 200)):
+                assert 'data-drives="False"' in (text := await answer.text()) and link.split("=")[1] not in text
+                assert "<td" not in text and "resident warps" not in text, "what comes is sent when it is shown"
+            for who, path, status in ((follower, "notes", 403), (follower, "shown/0", 403), (lecturer, "notes", 200)):
                 async with who.get(page + path) as answer:
                     assert answer.status == status and ("64 warps" in await answer.text()) == (status == 200)
             await send(follower, "drive", 403, **BEGIN)
@@ -348,17 +352,19 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
             await send(follower, "guess", 409, marker=ASKS, guess="1")  # not asked yet
             await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS})
             news = await told_by(events, lambda news: news["position"] and news["position"]["marker"] == ASKS)
+            assert len(news["question"]["choices"]) == 3 and "64 warps" not in await all_shown(follower, news)
             assert news["bars"] is None and news["answer"] == "" and not news["position"]["playing"]
             for guess, status in (("2", 204), ("9", 400), ("<script>alert(1)</script>", 400), ("", 400), ("1", 204)):
                 await send(follower, "guess", status, marker=ASKS, guess=guess)
             await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS, "answered": True})
             news = await told_by(events, lambda news: news["bars"])
             assert [bar[1:] for bar in news["bars"]] == [[1, True], [0, False], [0, True]] and "64 warps" in news["answer"]
-            assert news["shown"] == [ASKS] and news["followers"] == 1, "the lecturer is none"
-            async with follower.get(f"{page}answer/{ASKS}") as answer:
+            assert news["followers"] == 1, "the lecturer is none"
+            async with follower.get(f"{page}shown/{news['shown'] - 1}") as answer:
                 shown = await answer.json()
-                assert "64 warps" in shown["html"] and any("64 warps" in text for text in shown["texts"])
-                assert len(shown["rows"]) == len(shown["texts"]) == 40
+                assert "64 warps" in shown["answer"] and shown["marker"] == ASKS
+                assert [len(size["stops"][0][2]) for size in shown["sizes"]] == [40, 24]
+                assert all(any("64 warps" in text for _, _, text in size["rows"]) for size in shown["sizes"])
             await send(follower, "guess", 409, marker=ASKS, guess="2")
             await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS})
             await send(follower, "guess", 204, marker=COUNTS, guess="88 %")
@@ -394,7 +400,7 @@ def test_what_no_page_sends_changes_nothing(talk: tuple[str, str], path: str, bo
     asyncio.run(send())
 
 
-NOT_THERE = "/ws /answer/x /answer/-1 /static/js/textual.js /../etc/passwd /%2e%2e/etc/passwd /run /record"
+NOT_THERE = "/ws /shown/x /shown/-1 /static/js/textual.js /../etc/passwd /%2e%2e/etc/passwd /run /record"
 
 
 @pytest.mark.parametrize(
