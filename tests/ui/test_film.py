@@ -108,13 +108,17 @@ def payload(text: str) -> dict[str, Any]:
     assert packed is not None
     found = json.loads(zlib.decompress(base64.b64decode(packed[1])))
     for size in found["sizes"]:
-        size["rows"] = ["".join(size["parts"][part] for part in row) for row in size["rows"]]
-        recorded, played, lines = 0, 0, dict[int, int]()
-        for place, (more, later, *changes) in enumerate(size["frames"]):
-            recorded, played = recorded + more, played + later
-            lines = lines | dict(zip(changes[::2], changes[1::2], strict=True))
-            size["frames"][place] = [recorded / 1000, played / 1000, [lines[y] for y in sorted(lines)]]
+        spread(size)
     return found
+
+
+def spread(size: dict[str, Any]) -> None:
+    size["rows"] = [None if row is None else "".join(size["parts"][part] for part in row) for row in size["rows"]]
+    recorded, played, lines = 0, 0, dict[int, int]()
+    for place, (more, later, *changes) in enumerate(size["frames"]):
+        recorded, played = recorded + more, played + later
+        lines = lines | dict(zip(changes[::2], changes[1::2], strict=True))
+        size["frames"][place] = [recorded / 1000, played / 1000, [lines[y] for y in sorted(lines)]]
 
 
 def screen(events_: Iterator[list[Any]], width: int, height: int) -> str:
@@ -281,13 +285,12 @@ class TestPage:
         assert [len(piece["cards"]) for piece in pieces] == [1, 0] and ended in pieces[0]["growing"]["marks"]
         for piece in pieces:
             (sent,) = piece["sizes"]
-            for line, row, words in sent["rows"]:
-                assert not size["rows"][line], "it is sent once"
-                size["rows"][line], size["texts"][line] = row, words
-            size["frames"] += [[*frame] for frame in sent["frames"]]
+            spread(sent)
+            for part in ("rows", "texts"):
+                size[part] = [was if new is None else new for was, new in zip(size[part], sent[part], strict=True)]
+            size["frames"] += sent["frames"]
             assert max(frame[1] for frame in size["frames"]) <= piece["end"]
-        assert [[*frame[:2], [*frame[2]]] for frame in size["frames"]] == whole["frames"]
-        assert (size["rows"], size["texts"]) == (whole["rows"], whole["texts"])
+        assert all(size[part] == whole[part] for part in ("rows", "texts", "frames"))
         assert f'<div id="runs">{pieces[1]["growing"]["runs"]}</div>' in page(film)
 
 

@@ -11,7 +11,7 @@ from fwtui.learn.cue import Cue
 from fwtui.learn.questions import QuestionAnswer
 
 SMALL = (60, 24)  # columns and rows that telephones show in letters that can be read
-SMALL_RATE = 0.5  # frames a second of these, besides those of runs and markers
+SMALL_RATE = 0.2  # frames a second of these, besides those of runs and markers
 
 
 class FilmCut(NamedTuple):
@@ -154,11 +154,6 @@ class Film:
             warps=[one for one in self.warps if str(one.run) in over or played >= self.duration],
             small=self.small and self.small.until(played),
         )
-
-    def seen(self) -> frozenset[int]:
-        """The rows that its frames and its markers show."""
-        shown = [frame.lines for frame in self.frames] + [lines for stop in self.stops for lines in (stop.lines, stop.answered)]
-        return frozenset(line for lines in shown for line in lines)
 
     def packed(self) -> Film:
         """Without the rows that no screen has."""

@@ -21,15 +21,18 @@
     return;
   }
 
-  for (const one of film.sizes) {
+  // rows and frames as they are drawn
+  function spread(one) {
     let recorded = 0, played = 0, lines = [];
-    one.rows = one.rows.map((row) => row.map((part) => one.parts[part]).join(""));
+    one.rows = one.rows.map((row) => row?.map((part) => one.parts[part]).join("") ?? null);
     one.frames = one.frames.map(([more, later, ...changes]) => {
       lines = [...lines];
       for (let place = 0; place < changes.length; place += 2) lines[changes[place]] = changes[place + 1];
       return [(recorded += more) / 1000, (played += later) / 1000, lines];
     });
+    return one;
   }
+  film.sizes.forEach(spread);
 
   const RECORDED = 0, PLAYED = 1, LINES = 2; // of a frame
   let size = null, rows = [], drawn = [];
@@ -100,7 +103,7 @@
 
   function show() {
     card();
-    const [asked, answer] = marker && Math.abs(film.stops[marker - 1] - now) < 1e-3 ? size.stops[marker - 1] : [];
+    const [asked, answer] = marker && Math.abs(film.stops[marker - 1] - now) < 1e-3 ? size.stops[marker] : [];
     const answered = $("card").querySelector("details")?.open && answer?.length;
     draw(answered ? answer : asked ?? size.frames[Math.max(upTo(size.frames, PLAYED, now), 0)][LINES]);
     const seconds = between(PLAYED, RECORDED, now), run = runAt(now);
@@ -339,10 +342,10 @@
     // a piece of the film that has been shown: what came since the piece before, or an answer
     take({ sizes, cards = [], growing = {}, marker: number, answer, ...plan }) {
       sizes.forEach((more, place) => {
-        const one = film.sizes[place];
-        for (const [line, row, text] of more.rows) [one.rows[line], one.texts[line]] = [row, text];
-        for (const [stop, ...lines] of more.stops) one.stops[stop - 1] = lines;
-        one.frames.push(...more.frames);
+        const one = film.sizes[place], { rows, texts, frames, stops } = spread(more);
+        for (const line of rows.keys()) if (rows[line] !== null) [one.rows[line], one.texts[line]] = [rows[line], texts[line]];
+        one.frames.push(...frames);
+        Object.assign(one.stops, stops);
       });
       Object.assign(film, plan);
       for (const [id, html] of Object.entries(growing)) $(id).innerHTML = html;

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from string import Template
@@ -18,7 +18,7 @@ from fwtui.learn.cue import PANELS, POINT
 from fwtui.learn.questions import QuestionAnswer
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, drawn, escaped, parts, style_sheet
-from fwtui.tui.export.film import Film, FilmStop, row_text
+from fwtui.tui.export.film import Film, FilmFrame, FilmStop, Lines, row_text
 
 HERE = Path(__file__).parent
 # of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark
@@ -90,35 +90,23 @@ def notes_page(film: Film) -> str:
 def seen_stretch(film: Film, since: float, until: float) -> dict[str, object]:
     """What a follower's page adds when the film has played from one time to the other: no answers."""
     before, now = film.until(since), film.until(until)
+    first = len(before.stops)
     return {
         "sizes": [
-            {
-                "rows": _rows(now_seen, now_seen.seen() - known.seen()),
-                "frames": [frame[:3] for frame in now_seen.frames[len(known.frames) :]],
-                "stops": [(number, stop.lines, ()) for number, stop in enumerate(now_seen.stops, 1) if number > len(known.stops)],
-            }
-            for known, now_seen in zip(before.sizes, now.sizes, strict=True)
+            _size(one, one.frames[len(was.frames) :], dict(enumerate(one.stops[first:], first + 1)))
+            for was, one in zip(before.sizes, now.sizes, strict=True)
         ],
         **_plan(now),
         "end": until,
-        "cards": [*_cards(now, True)][len(before.stops) :],
+        "cards": [*_cards(now, True)][first:],
         "growing": _growing(now),
     }
 
 
 def seen_answer(film: Film, marker: int) -> dict[str, object]:
     """What a follower's page adds when the answer at that marker is shown."""
-    stops = [size.stops[marker - 1] for size in film.sizes]
-    rows = (_rows(size, stop.answered) for size, stop in zip(film.sizes, stops, strict=True))
-    sizes = [
-        {"rows": one, "frames": (), "stops": [(marker, stop.lines, stop.answered)]} for one, stop in zip(rows, stops, strict=True)
-    ]
-    return {"sizes": sizes, "marker": marker, "answer": "".join(_answer(stops[0]))}
-
-
-def _rows(film: Film, lines: Iterable[int]) -> list[tuple[int, str, str]]:
-    rows = ((line, film.rows[line]) for line in sorted({*lines}))
-    return [(line, drawn(row, film), row_text(row)) for line, row in rows]
+    sizes = [_size(one, (), {marker: one.stops[marker - 1]}) for one in film.sizes]
+    return {"sizes": sizes, "marker": marker, "answer": "".join(_answer(film.stops[marker - 1]))}
 
 
 def _policy(*scripts: str) -> str:
@@ -135,7 +123,7 @@ def _part(name: str) -> str:
 def _payload(film: Film) -> str:
     """What the script plays: packed, since browsers can unpack it, and in letters that end no element."""
     whole = {
-        "sizes": [_size(one) for one in film.sizes],
+        "sizes": [_size(one, one.frames, dict(enumerate(one.stops, 1))) for one in film.sizes],
         **_plan(film),
         "duration": film.duration,
         "end": max(frame.played for frame in film.frames),
@@ -153,28 +141,31 @@ def _plan(film: Film) -> dict[str, object]:
     }
 
 
-def _size(film: Film) -> dict[str, object]:
-    """Its rows as lists of parts, which are kept once, and of its frames the milliseconds and the lines that are new."""
+def _size(film: Film, frames: Sequence[FilmFrame], stops: Mapping[int, FilmStop]) -> dict[str, object]:
+    """These frames and markers in its size: rows are lists of parts, which are kept once, and a row that is not seen is none."""
+    seen = {line for frame in frames for line in frame.lines} | {
+        line for stop in stops.values() for line in (*stop.lines, *stop.answered)
+    }
+    rows = [(row, line in seen) for line, row in enumerate(film.rows)]
     kept: dict[str, int] = {}
-    seen = film.seen()
-    rows = [row if line in seen else () for line, row in enumerate(film.rows)]
     return {
         "width": film.width * WIDTH,
         "height": _height(film),
-        "rows": [[kept.setdefault(part, len(kept)) for part in parts(row, film)] for row in rows],
+        "rows": [[kept.setdefault(part, len(kept)) for part in parts(row, film)] if shown else None for row, shown in rows],
         "parts": [*kept],
-        "texts": [row_text(row) for row in rows],
-        "frames": [*_changes(film)],
-        "stops": [(stop.lines, stop.answered) for stop in film.stops],
+        "texts": [row_text(row) if shown else None for row, shown in rows],
+        "frames": [*_changes(frames)],
+        "stops": {number: (stop.lines, stop.answered) for number, stop in stops.items()},
     }
 
 
-def _changes(film: Film) -> Iterator[list[int]]:
+def _changes(frames: Sequence[FilmFrame]) -> Iterator[list[int]]:
+    """Of each frame the milliseconds since the one before, recorded and played, then each line that changed after its place."""
     recorded = played = 0
-    before: Sequence[int] = [-1] * film.height
-    for frame in film.frames:
+    before: Lines = ()
+    for frame in frames:
         times = round(1000 * frame.recorded), round(1000 * frame.played)
-        changed = ((y, line) for y, line in enumerate(frame.lines) if line != before[y])
+        changed = ((y, line) for y, line in enumerate(frame.lines) if not before or line != before[y])
         yield [times[0] - recorded, times[1] - played, *chain.from_iterable(changed)]
         (recorded, played), before = times, frame.lines
 

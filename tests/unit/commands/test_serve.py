@@ -363,8 +363,8 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
             async with follower.get(f"{page}shown/{news['shown'] - 1}") as answer:
                 shown = await answer.json()
                 assert "64 warps" in shown["answer"] and shown["marker"] == ASKS
-                assert [len(size["stops"][0][2]) for size in shown["sizes"]] == [40, 24]
-                assert all(any("64 warps" in text for _, _, text in size["rows"]) for size in shown["sizes"])
+                assert [len(size["stops"][str(ASKS)][1]) for size in shown["sizes"]] == [40, 24]
+                assert all("64 warps" in "".join(filter(None, size["texts"])) for size in shown["sizes"])
             await send(follower, "guess", 409, marker=ASKS, guess="2")
             await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS})
             await send(follower, "guess", 204, marker=COUNTS, guess="88 %")
