@@ -33,6 +33,7 @@ from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotLine, 
 from fwtui.tui.export.page import BEFORE, page, seen_stretch
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
+SHIPPED = sorted({*shipped_folder().glob("*.gz")} - {LECTURE})
 EVIL = (
     "</script><script>alert(1)</script>",
     "\"'><img src=x onerror=alert(1)>",
@@ -147,10 +148,12 @@ class TestCapture:
             render(path, at, (80, 24), tmp_path / "screen.txt")
             assert film.text(frame.lines) == (tmp_path / "screen.txt").read_text().replace("‖ paused ", said)
 
-    def test_what_a_lecture_points_at_leaves_its_last_screen_alone(self, tmp_path: Path) -> None:
-        render(LECTURE, None, (120, 40), tmp_path / "end.txt")
-        film = played(LECTURE, FilmCut(rate=0.1), (120, 40))
-        assert film.text(film.frames[-1].lines) == (tmp_path / "end.txt").read_text(encoding="utf-8")
+    @pytest.mark.parametrize("path", [LECTURE, *(pytest.param(p, marks=pytest.mark.slow) for p in SHIPPED)], ids=lambda p: p.name)
+    def test_the_last_screen_of_a_shipped_session_is_what_render_shows(self, path: Path, tmp_path: Path) -> None:
+        for size in ((120, 40), SMALL):
+            render(path, None, size, tmp_path / "end.txt")
+            film = played(path, FilmCut(begin=0.0 if path == LECTURE else reader.load(path).duration, rate=0.1), size)
+            assert film.text(film.frames[-1].lines) == (tmp_path / "end.txt").read_text(encoding="utf-8")
 
     def test_the_screen_of_an_answer_has_come_to_rest(self) -> None:
         film = played(LECTURE, FilmCut(begin=15.0), (120, 40))

@@ -13,6 +13,7 @@ import time
 import zlib
 from bisect import bisect_left, bisect_right
 from contextlib import suppress
+from itertools import pairwise
 from typing import Annotated, Any
 
 import msgspec
@@ -35,6 +36,7 @@ HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'none'",  # the page has a stricter one of its own
     "Referrer-Policy": "no-referrer",
 }
+PACKED = {"Content-Encoding": "deflate"}
 
 
 class FilmPosition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +66,10 @@ class TalkServer:
         self._pages = {drives: page(film, drives).encode() for drives in (False, True)}
         self._notes = notes_page(film).encode()
         self._ends = sorted({film.duration, *(stop.played for stop in film.stops)})  # of the stretches that followers are sent
+        stretches = pairwise((BEFORE, *self._ends))
+        self._stretches = [_packed(seen_stretch(film, since, until)) for since, until in stretches]
         self._shown: list[bytes] = []  # the pieces of the film that the room has seen, as pages take them
-        self._stretches, self._answers = 0, set[int]()  # among these
+        self._reached, self._answers = 0, set[int]()  # how many stretches are among these, and the markers with their answer
         self._position: FilmPosition | None = None
         self._since = 0.0
         self._followers = 0
@@ -107,8 +111,7 @@ class TalkServer:
         piece = int(request.match_info["piece"])
         if piece >= len(self._shown):
             raise web.HTTPForbidden(text="This has not been shown.")
-        headers = {**HEADERS, "Content-Encoding": "deflate"}
-        return web.Response(body=self._shown[piece], content_type="application/json", headers=headers)
+        return web.Response(body=self._shown[piece], content_type="application/json", headers={**HEADERS, **PACKED})
 
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         """Tell a page where the lecture is, until the page is closed."""
@@ -148,16 +151,11 @@ class TalkServer:
         marker = self._film.stops[position.marker - 1] if position.marker else None
         at = max(position.time, marker.played if marker is not None else 0.0)
         reached = bisect_right(self._ends, at + SAME) if position.playing else bisect_left(self._ends, at - SAME)
-        while self._stretches <= min(reached, len(self._ends) - 1):
-            since = self._ends[self._stretches - 1] if self._stretches else BEFORE
-            self._add(seen_stretch(self._film, since, self._ends[self._stretches]))
-            self._stretches += 1
+        self._shown += self._stretches[self._reached : reached + 1]
+        self._reached = max(self._reached, reached + 1)
         if position.answered and marker is not None and position.marker not in self._answers:
             self._answers.add(position.marker)
-            self._add(seen_answer(self._film, position.marker))
-
-    def _add(self, piece: object) -> None:
-        self._shown.append(zlib.compress(msgspec.json.encode(piece)))
+            self._shown.append(_packed(seen_answer(self._film, position.marker)))
 
     async def _guess(self, request: web.Request) -> web.Response:
         guess = await _read(request, Guess)
@@ -207,6 +205,11 @@ class TalkServer:
 
 def _html(content: bytes) -> web.Response:
     return web.Response(body=content, content_type="text/html", charset="utf-8", headers=HEADERS)
+
+
+def _packed(piece: object) -> bytes:
+    """As PACKED says."""
+    return zlib.compress(msgspec.json.encode(piece))
 
 
 async def _within(news: asyncio.Event) -> None:
