@@ -284,7 +284,9 @@ class TestPage:
         (size,), (ended, _, _) = payload(text)["sizes"], (f"run {run.run}: {run.title}, {run.said}" for run in film.runs)
         assert len(size["frames"]) == 1 and film.table[0][-1] not in text and ended not in text and not Read(text).all("td")
         (stop,) = film.stops
-        pieces = [seen_stretch(film, *times) for times in ((BEFORE, stop.played), (stop.played, film.duration))]
+        pieces: list[dict[str, Any]] = [
+            seen_stretch(film, *times) for times in ((BEFORE, stop.played), (stop.played, film.duration))
+        ]
         assert [len(piece["cards"]) for piece in pieces] == [1, 0] and ended in pieces[0]["growing"]["marks"]
         for piece in pieces:
             (sent,) = piece["sizes"]

@@ -100,7 +100,9 @@ async def capture(
     name: str, loaded: Loaded, size: tuple[int, int], place: str, look: Appearance, cut: FilmCut, tell: Callable[[float], None]
 ) -> Film:
     """The film of that session; `tell` is given the share (0..1) of its frames that is there."""
-    recording = Recording(name, loaded, start=cut.begin)
+    ends = cut.end >= loaded.duration
+    # the end comes first, and is as render() shows it: nothing that came before has scrolled a panel
+    recording = Recording(name, loaded, start=loaded.duration if ends else cut.begin)
     app = FwtuiApp(replay=recording, still=True, place=place, look=look)
     clock = FilmClock(loaded, cut)
     plan = moments(loaded, clock, cut.rate)
@@ -110,6 +112,7 @@ async def capture(
     async with app.run_test(size=size) as pilot:
         await settle(app, pilot)
         leave_undrawn(app.screen)
+        last = await _screen(app, pilot, pool) if ends else ()
         view, player = app.view, recording.player
         assert view is not None and view.playback is not None
         for number, moment in enumerate(plan):
@@ -128,11 +131,8 @@ async def capture(
                 stops.append(await _stop(app, pilot, pool, frames[-1], moment.marker, moment.event))
             tell((number + 1) / len(plan))
         dark = app.current_theme.dark
-    if cut.end >= loaded.duration:  # as render() shows it: nothing that came before has scrolled a panel
-        last = FwtuiApp(replay=Recording(name, loaded, start=loaded.duration), still=True, place=place, look=look)
-        async with last.run_test(size=size) as pilot:
-            await settle(last, pilot)
-            frames[-1] = frames[-1]._replace(lines=await _screen(last, pilot, pool))
+    if ends:
+        frames[-1] = frames[-1]._replace(lines=last)
     model = model_of(loaded)
     runs, inks, rows = [*model.runs.values()], [*pool.inks], [*pool.rows]
     grounds = Counter[str]()
