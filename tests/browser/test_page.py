@@ -202,21 +202,6 @@ def test_with_less_motion_there_are_fewer_pictures(browser: Browser, talk: Path)
         browser.prefer()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 420), ("dark", 1500)])
-def test_it_fits_the_window(browser: Browser, talk: Path, scheme: str, width: int) -> None:
-    browser.prefer(prefers_color_scheme=scheme)
-    browser.resize(width, 900)
-    try:
-        browser.open(talk, "#end")
-        assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-        assert 0 < browser.run("document.getElementById('screen').getBoundingClientRect().width") <= width
-        paper = browser.run("getComputedStyle(document.body).backgroundColor")
-        assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 200) == (scheme == "dark")
-    finally:
-        browser.prefer()
-        browser.resize(1280, 900)
-
-
 def test_a_guess_stands_beside_the_answer(browser: Browser, lecture: Path) -> None:
     browser.open(lecture, "#marker=2")
     said = "document.querySelector('#card .guessed').textContent"
@@ -248,14 +233,20 @@ def test_on_paper_are_the_last_screen_every_answer_and_reasons_as_rows(browser: 
     assert browser.run(last) == before
 
 
-@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080), (390, 844), (844, 390)])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [((1366, 768), "light"), ((1920, 1080), "dark"), ((390, 844), "dark"), ((844, 390), "light")]
+)
 def test_card_screen_and_controls_are_seen_at_once_and_letters_can_be_read(
-    browser: Browser, lecture: Path, size: tuple[int, int], tmp_path: Path
+    browser: Browser, lecture: Path, size: tuple[int, int], scheme: str, tmp_path: Path
 ) -> None:
     browser.view(*size)
+    browser.prefer(prefers_color_scheme=scheme)
     try:
         browser.open(lecture, "#marker=8")
         browser.press("!")
+        assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        paper = browser.run("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 200) == (scheme == "dark")
         for part in ("card", "screen", "timeline", "controls"):
             box = browser.run(f"document.getElementById('{part}').getBoundingClientRect().toJSON()")
             assert box["height"] > 20 and box["top"] >= 0 and box["right"] <= size[0] and box["bottom"] <= size[1], part
@@ -270,6 +261,7 @@ def test_card_screen_and_controls_are_seen_at_once_and_letters_can_be_read(
         assert browser.run(TEXT) == (tmp_path / "end.txt").read_text(encoding="utf-8")
     finally:
         browser.view()
+        browser.prefer()
 
 
 def test_a_window_that_is_made_smaller_gets_larger_letters(browser: Browser, lecture: Path) -> None:
