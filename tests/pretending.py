@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -43,6 +44,15 @@ class Pretend:
         owner = import_module(module) if isinstance(module, str) else module
         for name, value in constants.items():
             self._patch.setattr(owner, name, value)
+
+    def children(self, kind: Any) -> None:
+        """Every child that a live session begins is of this kind."""
+        self._patch.setattr("fwtui.live.session.Child", kind)
+
+    def shipped(self, folder: Path) -> None:
+        """The sessions that come with the program are in this folder."""
+        for module in ("fwtui.sessions.library", "fwtui.commands.support.readme_parts"):
+            self._patch.setattr(f"{module}.shipped_folder", lambda: folder)
 
     def no_own_kernels(self) -> None:
         """No kernel of the user's was admitted to this process."""

@@ -247,7 +247,7 @@ def check_room(asked: Experiment, out: Path) -> None:
     _check(asked, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
     if form.says("ARRAYS") and out.parent.is_dir():
         _check(asked, needed, shutil.disk_usage(out.parent).free, "disk space")
-    text = _text_bytes(asked, form.says("ARC_BYTES"))
+    text = text_bytes(asked, form.says("ARC_BYTES"))
     if SURELY * text > MAX_BYTES:
         raise Refused(
             f"{clean(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "
@@ -271,7 +271,7 @@ def _edges(asked: Experiment) -> float:
     return n * min(per_vertex, n - 1)
 
 
-def _text_bytes(asked: Experiment, arc_bytes: int) -> float:
+def text_bytes(asked: Experiment, arc_bytes: int) -> float:
     """The least text size of the expected edges; 0 if their format gives none."""
     n = asked.n
     digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average

@@ -218,7 +218,7 @@ class FirstEnd:
     no more files can be opened.
     """
 
-    def __init__(self, processes: int):
+    def __init__(self, processes: int, pipe: Callable[[], tuple[int, int]] = os.pipe):
         self.paths: list[str] = []
         self._process_of: dict[int, int] = {}  # by the end that is read
         self._all, self._write_ends = ExitStack(), ExitStack()
@@ -228,7 +228,7 @@ class FirstEnd:
         with self._all as undo:
             undo.push(self._write_ends)
             for process in range(processes):
-                read, write = os.pipe()
+                read, write = pipe()
                 undo.callback(os.close, read)
                 self._write_ends.callback(os.close, write)
                 self._process_of[read] = process

@@ -41,17 +41,20 @@ class NotRight(RuntimeError):
     """A probe's result differs from NumPy's: its time is meaningless."""
 
 
-def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
-    """Reports all limits known so far after every form; `complete` with the last."""
+def measure(
+    engine: Engine, emit: Emit, now: Callable[[], float], rate_of: Callable[[probe_cpu.ProbeLoop], float] | None = None
+) -> None:
+    """Reports all limits known so far after every form; `complete` with the last. `rate_of` is cpu_rate() unless given."""
+    rate_of = rate_of or cpu_rate
     backend = engine.target.backend
     told = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name or hardware.machine().cpu)
     others = OtherWork()
     for form in forms_of(backend, engine.target.cc):
         if backend == "cuda":
-            rate, clock = _cuda_rate(engine, form)
+            rate, clock = cuda_rate(engine, form)
             found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
         else:  # no clock, because the system averages it over more than a burst
-            rate = max(_cpu_rate(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles())
+            rate = max(rate_of(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles())
             found = events.FormLimit(form.key, relaxations_per_second=rate, noisy=others.disturb())
         told = replace(told, t=now(), forms=(*told.forms, found))
         emit(told)
@@ -86,7 +89,7 @@ class OtherWork:
         return available - idle - own > TAKEN * available
 
 
-def _cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
+def cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
     import numba
 
     threads, rows, depth = numba.get_num_threads(), probe.tile.rows, probe.tile.depth
@@ -179,7 +182,7 @@ def _seconds(work: Callable[..., object], *arguments: Any, clock: Callable[[], f
     return clock() - begin
 
 
-def _cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
+def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
     from fwtui_kernels.compiled.device import cuda, host_copy
 
@@ -223,12 +226,12 @@ def _cuda_copy(engine: Any) -> float:
 def _cuda_levels(engine: Any) -> Iterator[events.LevelLimit]:
     """What all multiprocessors read from shared memory (level 1) and from the L2 cache."""
     pieces = ((engine.facts(0.0).l2_bytes or 0) // L2_SHARE) // (probe_reads.THREADS * probe_reads.WORDS * 4)
-    yield events.LevelLimit(1, _cuda_reads(engine, probe_reads.NEAR, shared=True))
+    yield events.LevelLimit(1, cuda_reads(engine, probe_reads.NEAR, shared=True))
     if pieces > 1:
-        yield events.LevelLimit(2, _cuda_reads(engine, 1 << (pieces.bit_length() - 1), shared=False))
+        yield events.LevelLimit(2, cuda_reads(engine, 1 << (pieces.bit_length() - 1), shared=False))
 
 
-def _cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_reads.THREADS) -> float:
+def cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_reads.THREADS) -> float:
     """Bytes per second."""
     from fwtui_kernels.compiled.device import cuda, host_copy
 

@@ -43,21 +43,21 @@ class JobEngine(RankedEngine):
         self.ranks = tuple(of_place(rank, place) for rank, place in enumerate(asked))
         self.device = DeviceId("cpu" if asked[0].gpu is None else "cuda", asked[0].gpu or 0)
         self.target, self.stream, self.timed = Target(self.device.backend), None, True
-        self._job: RankJob | None = None
+        self.job: RankJob | None = None
 
     def activate(self) -> None:
         """Start the job, unless it has begun."""
-        if self._job is not None:
+        if self.job is not None:
             return
         timeout = float(settings.load().text("rank_timeout"))
-        self._job = RankJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
+        self.job = RankJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
 
     def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[requests.Reply]:
         """Raises Failed if the job is lost."""
-        assert self._job is not None
+        assert self.job is not None
         with undone_by(self.kill):
-            self._job.send(requests.encode(requests.RankOrder(encoded(order))))
-            return self._replies(self._job)
+            self.job.send(requests.encode(requests.RankOrder(encoded(order))))
+            return self._replies(self.job)
 
     def build(self, kernel: Kernel, shape: Shape) -> Program:
         self.on_all_ranks(Build(kernel.id, shape))
@@ -68,12 +68,12 @@ class JobEngine(RankedEngine):
         return lambda check: timed(lambda: None)  # `solve` shows no progress of passes in other processes
 
     def kill(self) -> None:
-        if self._job is not None:
-            self._job.kill()
+        if self.job is not None:
+            self.job.kill()
 
     def close(self) -> None:
-        if self._job is not None:
-            self._job.close()
+        if self.job is not None:
+            self.job.close()
 
     def _replies(self, job: RankJob) -> list[requests.Reply]:
         while True:

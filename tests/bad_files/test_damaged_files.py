@@ -63,16 +63,6 @@ def test_every_truncation_gives_exactly_the_whole_lines(tmp_path: Path) -> None:
         assert not loaded.closed and not loaded.complete and not loaded.damaged
 
 
-@pytest.mark.parametrize("length", [0, 1, len(LINES[0]) - 1, len(LINES[0]), len(LINES[0]) + 1, len(WHOLE) - 1])
-def test_check_of_a_cut_file_is_words_and_never_success(tmp_path: Path, length: int, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "s"
-    path.write_bytes(WHOLE[:length])
-    out = io.StringIO()
-    code = check(path, out)
-    assert code == (1 if length >= len(LINES[0]) else 2)
-    assert out.getvalue().endswith(".\n") if code == 1 else "is not a fwtui session" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("flip", [0x01, *(pytest.param(flip, marks=pytest.mark.slow) for flip in (0x20, 0xFF))])
 def test_every_single_byte_flip_is_noticed(tmp_path: Path, flip: int) -> None:
     (tmp_path / "s").write_bytes(WHOLE)
@@ -156,7 +146,7 @@ def test_huge_sparse_files_are_refused_in_little_memory(tmp_path: Path, size: in
     assert peak < 2**20
 
 
-def test_a_huge_line_after_a_header_is_counted_in_little_memory(tmp_path: Path) -> None:
+def test_a_huge_line_deep_json_and_hostile_numbers_are_counted_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "sparse"
     path.write_bytes(LINES[0])
     os.truncate(path, 50 * 2**20)
@@ -169,9 +159,6 @@ def test_a_huge_line_after_a_header_is_counted_in_little_memory(tmp_path: Path) 
     assert [line.raw for line in loaded.lines] == RAWS[:2]
     assert (loaded.damaged, loaded.torn, loaded.closed) == (1, False, False)
     assert peak < 2**21
-
-
-def test_deep_json_and_hostile_numbers_are_counted_and_skipped(tmp_path: Path) -> None:
     bodies = [
         b'{"kind":"notice","t":1,"text":"a","x":' + b"[" * 60_000,
         b'{"kind":"later","t":1,"x":' + b'{"a":' * 12_000,
@@ -185,14 +172,11 @@ def test_deep_json_and_hostile_numbers_are_counted_and_skipped(tmp_path: Path) -
     assert [line.raw for line in loaded.lines] == RAWS[:2]
 
 
-def test_a_read_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_one_sentence_and_leaves_no_descriptor_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with open_session(GOLDEN) as session:
         monkeypatch.setattr(reader.os, "pread", failing(errno.EIO))
         with pytest.raises(Refused, match=r"golden-v1.fwt.jsonl cannot be read: input/output error; copy it"):
             list(session.lines())
-
-
-def test_no_descriptor_is_left_open_by_a_refusal(tmp_path: Path) -> None:
     (tmp_path / "no").write_text("no session\n")
     probe = os.open(tmp_path / "no", os.O_RDONLY)
     os.close(probe)
@@ -239,7 +223,11 @@ class TestFullDisk:
         session.close()
         assert (session.events, session.bytes) == (0, 0)
 
-    def test_a_folder_that_cannot_be_written_is_refused(self, tmp_path: Path, disk: Callable[..., None]) -> None:
+    def test_a_disk_or_a_folder_that_takes_nothing_leaves_no_file(self, tmp_path: Path, disk: Callable[..., None]) -> None:
+        disk(write=failing(errno.ENOSPC))
+        with pytest.raises(Refused, match=r"no space left on device.*; free some space or choose"):
+            Recorder.at(None, HEADER, folder=tmp_path, slug="s")
+        assert list(tmp_path.iterdir()) == []
         (tmp_path / "file").write_text("")
         with pytest.raises(Refused, match=r"file/sub cannot be made: not a directory; choose another one"):
             Recorder.at(None, HEADER, folder=tmp_path / "file" / "sub", slug="s")
@@ -248,12 +236,6 @@ class TestFullDisk:
         disk(open=failing(errno.EACCES))
         with pytest.raises(Refused, match="cannot be recorded to: permission denied; choose another one"):
             Recorder.at(None, HEADER, folder=tmp_path, slug="s")
-
-    def test_a_disk_that_is_full_from_the_start_leaves_no_file(self, tmp_path: Path, disk: Callable[..., None]) -> None:
-        disk(write=failing(errno.ENOSPC))
-        with pytest.raises(Refused, match=r"no space left on device.*; free some space or choose"):
-            Recorder.at(None, HEADER, folder=tmp_path, slug="s")
-        assert list(tmp_path.iterdir()) == []
 
     def test_short_writes_are_finished_or_taken_back(
         self, tmp_path: Path, disk: Callable[..., None], monkeypatch: pytest.MonkeyPatch
@@ -274,20 +256,20 @@ class TestFullDisk:
         assert not loaded.torn and not loaded.damaged and not loaded.closed
         assert session.path.stat().st_size == session.bytes
 
-    def test_a_recording_that_is_deleted_meanwhile_is_said_to_be(self, tmp_path: Path) -> None:
+    def test_a_recording_that_is_deleted_or_not_synced_is_said_to_be_stopped(
+        self, tmp_path: Path, disk: Callable[..., None]
+    ) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)
         session.path.unlink()
         session.close()
         assert session.failure == "recording stopped: s was deleted"
-
-    def test_a_failing_fsync_stops_the_recording(self, tmp_path: Path, disk: Callable[..., None]) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)
         disk(fsync=failing(errno.EIO))
         session.write(codec.as_line(events.RunDone(t=1, run=1, outcome="done")))
         assert session.failure == "recording stopped: input/output error, 2 events kept in s"
         session.close()
 
-    @pytest.mark.parametrize("limit", [200, 1000, 1024, 5000])
+    @pytest.mark.parametrize("limit", [1000, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (200, 1024, 5000))])
     def test_a_file_size_limit_keeps_the_whole_lines(self, tmp_path: Path, limit: int) -> None:
         program = textwrap.dedent("""
             import resource, sys

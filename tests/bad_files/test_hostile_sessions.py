@@ -13,16 +13,16 @@ import re
 import runpy
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import inspect
+from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.commands import names
-from fwtui.commands.support import readme_parts
-from fwtui.sessions import library
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
@@ -71,13 +71,12 @@ if "compare" in names():
 
 
 @pytest.fixture
-def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Knock:
+def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend, capfd: pytest.CaptureFixture[str]) -> Knock:
     """Brings a file to a door; the exit code, after a look at everything that was said and written."""
     shelf, out = tmp_path / "data" / "fwtui" / "sessions", tmp_path / "out"
     shelf.mkdir(parents=True)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    for module in (readme_parts, library):
-        monkeypatch.setattr(module, "shipped_folder", lambda: shelf)
+    pretend.shipped(shelf)
     monkeypatch.chdir(tmp_path)
 
     def bring(door: str, path: Path) -> tuple[int, str]:
@@ -133,6 +132,7 @@ def evil_lines() -> Iterator[bytes]:
                 yield codec.seal(json.dumps(changed, ensure_ascii=random.Random(str(value)).random() < 0.5).encode())
 
 
+@cache
 def evil_session() -> bytes:
     """All of them in one file: most are of run 1, which has begun."""
     header = {"kind": "header", "t": 0, "format": events.FORMAT, "version": 1, "minor": 0, "program": EVIL[0], "created": EVIL[1]}

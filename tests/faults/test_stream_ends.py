@@ -80,7 +80,7 @@ live = Live(telemetry_hz=0)
 on_signals(stop)
 try:
     recorder = live.record(path=Path(sys.argv[1]))
-    live.start(live.settled(Experiment(kernel="serial", n=16, repeats=2)))
+    live.start(live.settled(Experiment(kernel="scipy", n=16, repeats=2)))
     os.fsync = signalled
     finish(live)
 except Stopped:

@@ -78,7 +78,7 @@ def key(function: Any, options: Mapping[str, Any], types: Sequence[Any], cc: tup
     """Of a kernel decorated with these options, for these types of its arguments. Raises NoKey if its closure holds more than
     numbers, their types, functions and what device.py has.
     """
-    told = repr((_FORM, _function(function), sorted(options.items()), tuple(types), tuple(cc), _compiler()))
+    told = repr((_FORM, _function(function), sorted(options.items()), tuple(types), tuple(cc), compiler_versions()))
     return hashlib.sha256(told.encode()).hexdigest()
 
 
@@ -164,7 +164,7 @@ def _value(value: Any) -> Any:
 
 
 @cache
-def _compiler() -> tuple[str, ...]:
+def compiler_versions() -> tuple[str, ...]:
     """Python and the packages that compile, as the folders with their metadata are named: asking for versions takes longer."""
     names: set[str] = set()
     for entry in sys.path:

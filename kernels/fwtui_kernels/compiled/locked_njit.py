@@ -39,13 +39,13 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
     # functions calls itself, which would give the lock up too early
     function = dispatcher.py_func
     name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
-    with global_compiler_lock, _alone(Path(dispatcher.stats.cache_path, name)):
+    with global_compiler_lock, alone(Path(dispatcher.stats.cache_path, name)):
         # once for all constants of a type, too; so no function here may need one, as an index into a tuple of mixed types does
         return compile_(tuple(map(_numba.types.unliteral, signature)))
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """In one process at a time; in several where the folder takes no lock, or another process does not give it back."""
     with ExitStack() as held:
         with suppress(OSError):

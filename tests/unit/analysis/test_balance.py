@@ -38,15 +38,12 @@ def test_the_busiest_and_the_least_busy(name: str, values: tuple[float | None, .
     assert found is not None and (found.word, found.why, found.links) == (word, why, ())
 
 
-def test_what_the_links_carry_is_a_share_where_their_peak_is_known() -> None:
+def test_links_are_a_share_where_their_peak_is_known_and_one_gpu_is_not_compared() -> None:
     full = ("NVLink up to 322 GB/s, 33.7 % of its peak (GPU 1)", "NVLink up to 34 % full")
     for peak, said in ((956e9, full), (None, ("NVLink up to 322 GB/s (GPU 1)",))):
         found = balance(worked("sm_utilisation", 0.9, 0.9, peak=peak, nvlink_bytes_per_second=161e9), GPUS, 1.0, 2.0)
         assert found is not None and found.links == said
     silent = balance(worked("sm_utilisation", 0.9, 0.9, peak=956e9, nvlink_bytes_per_second=0.0), GPUS, 1.0, 2.0)
     assert silent is not None and silent.links == ()
-
-
-def test_one_gpu_is_not_compared() -> None:
     assert balance(worked("sm_utilisation", 0.9), GPUS, 1.0, 2.0) is None
     assert balance(worked("sm_utilisation", 0.9, 0.4), GPUS, 5.0, 6.0) is None, "nothing was read then"

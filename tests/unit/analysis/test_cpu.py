@@ -150,14 +150,11 @@ def test_no_share_above_one_is_a_reason(n: int, caches: Any, limits: events.Limi
     assert ("bandwidth of the L3 cache" in known.noisy) == (limits is NOISY)
 
 
-def test_without_limits_it_is_said_how_to_know_more() -> None:
+def test_absurd_facts_and_no_limits_harm_nothing() -> None:
     model = model_of(0.5, LOOP, limits=None)
     found = reason(ComparedRun(model, model.runs[1]), None)
     assert found.missing == LIMITS and "limits are not measured" in why(model)
     assert found.sentence("D measures them").startswith("What limits it is not known; D measures them. ")
-
-
-def test_absurd_facts_harm_nothing() -> None:
     for busy in (0.0, 1e-300, 1e15):
         absurd = replace(LOOP, lanes=256, relaxations=1, mix={"a": 2**60})
         model = model_of(1e-9, absurd, busy=busy, n=2**17)

@@ -260,7 +260,7 @@ def test_what_is_wrong_or_not_timed_gets_none(change: dict[str, Any]) -> None:
     assert said(run_of(**CASES["bytes"][0], **change)) == said(run_of()) == {}
 
 
-def test_what_is_near_its_limit_gets_none() -> None:
+def test_what_is_near_its_limit_gets_none_and_no_rung_is_sent_to_itself() -> None:
     model = run_of(**CASES["bytes"][0])
     rate = 1024**3 / 0.01
     limit = events.Limits(t=4.0, backend="cuda", forms=(events.FormLimit("float32", rate * 2),), complete=True)
@@ -268,9 +268,6 @@ def test_what_is_near_its_limit_gets_none() -> None:
     assert said(model)
     model.apply(replace(limit, forms=(events.FormLimit("float32", rate * 1.1),)))
     assert said(model) == {}
-
-
-def test_a_rung_is_not_sent_to_itself_or_down_the_ladder() -> None:
     for kernel in ("katz-kider", "register-tiled"):
         assert said(run_of(kernel=kernel, **CASES["bytes"][0])) == {}
     assert "idle lanes" in said(run_of(kernel="register-tiled", **CASES["idle lanes"][0]))

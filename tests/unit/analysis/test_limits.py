@@ -25,7 +25,6 @@ from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
-from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.measure.cpu_loops import inner_loop
@@ -85,10 +84,10 @@ def test_the_cpu_probe_is_checked_before_its_time_counts(form: RelaxForm, preten
     pretend.limits(measured, SECONDS=0.01)
     probe = probe_cpu.build(form, Tile(4, 2))
     assert probe.lanes * np.dtype(probe.dtype).itemsize == vector_bytes()
-    assert measured._cpu_rate(probe) > 1e6
+    assert measured.cpu_rate(probe) > 1e6
     for broken in (lambda *_: None, lambda c, *_: c.fill(0)):
         with pytest.raises(measured.NotRight, match="is wrong"):
-            measured._cpu_rate(probe._replace(run=broken))
+            measured.cpu_rate(probe._replace(run=broken))
 
 
 @pytest.mark.parametrize("late", [[1], [2], [4, 5], [10, 11, 13], range(20)])
@@ -109,7 +108,7 @@ def test_a_burst_that_waited_for_a_core_is_not_long(late: Container[int], monkey
     monkeypatch.setattr(measured, "time", clocks)
     probe = probe_cpu.ProbeLoop(run, "float32", tile, 4)
     threads = numba.get_num_threads()
-    assert measured._cpu_rate(probe) == pytest.approx(threads * probe.relaxations / each, rel=0.1)
+    assert measured.cpu_rate(probe) == pytest.approx(threads * probe.relaxations / each, rel=0.1)
 
     def update(cells: np.ndarray, turns: int, number: int) -> None:
         nonlocal waited, worked
@@ -121,16 +120,15 @@ def test_a_burst_that_waited_for_a_core_is_not_long(late: Container[int], monkey
     assert measured._update_rate(update, np.zeros((1, 512), np.int64), own=False) == pytest.approx(2 * 4096 / each)
 
 
-def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
+def test_limits_are_told_form_by_form_and_complete_at_the_end(pretend: Pretend) -> None:
     from fwtui.engine.engine import HostEngine
     from fwtui.measure import probe as measured
     from fwtui_kernels.plan import Target
 
     rates = iter((1e9, 3e9, 2e9) * 4)
-    monkeypatch.setattr(measured, "_cpu_rate", lambda probe: next(rates))
     pretend.limits(measured, COPY=1 << 16, SECONDS=0.01)
     told: list[Limits] = []
-    measured.measure(HostEngine(Target("cpu")), told.append, lambda: 2.5)
+    measured.measure(HostEngine(Target("cpu")), told.append, lambda: 2.5, lambda probe: next(rates))
     assert [len(one.forms) for one in told] == [1, 2, 3, 4, 4]
     assert [one.complete for one in told] == [False] * 4 + [True]
     assert {f.form: f.relaxations_per_second for f in told[-1].forms} == dict.fromkeys([f.key for f in forms_of("cpu")], 3e9)
@@ -240,7 +238,9 @@ def test_a_throttled_run_is_held_against_the_throttled_limit() -> None:
     assert limit_of(model, replace(run, done=None, samples=())) == limit._replace(share=None), "no time yet"
 
 
-def test_limits_are_kept_for_one_device_and_what_is_damaged_is_not_believed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_are_kept_for_one_device_and_a_busy_machine_does_not_lower_them(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = replace(GPU, backend="cpu")
     assert limits.load(CPU.device_id) is None
     limits.save(replace(whole, complete=False))
@@ -257,9 +257,6 @@ def test_limits_are_kept_for_one_device_and_what_is_damaged_is_not_believed(cach
     damaged[len(damaged) // 2] ^= 1
     file.write_bytes(damaged)
     assert limits.load(CPU.device_id) is None
-
-
-def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forms = tuple(FormLimit(f.form, rate) for f, rate in zip(GPU.forms, (1e9, 99e12, 1e9, 1e9), strict=True))
     busy = replace(CPU, forms=forms, copy_bytes_per_second=1.0)
     limits.save(replace(CPU, forms=GPU.forms))
@@ -336,10 +333,10 @@ def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path) -
     live.close()
 
 
-def test_doctor_tells_limits(cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_tells_limits(cache: Path, pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) in (0, 1)
     assert "-> fwtui doctor --measure" in capsys.readouterr().out
-    monkeypatch.setattr(live_module, "Child", answering_probes(CPU))
+    pretend.children(answering_probes(CPU))
     assert main(["doctor", "--measure"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "CPU: a processor"
@@ -349,6 +346,6 @@ def test_doctor_tells_limits(cache: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert "float32 100 Grelax/s" in capsys.readouterr().out
     failed = Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong")
     fault = events.Fault(t=0.0, source="worker", code="error", message="the probe is wrong")
-    monkeypatch.setattr(live_module, "Child", answering_probes(fault, failed))
+    pretend.children(answering_probes(fault, failed))
     assert main(["doctor", "--measure"]) == 4
     assert "the probe is wrong" in capsys.readouterr().err

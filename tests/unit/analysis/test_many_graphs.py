@@ -72,16 +72,13 @@ def test_other_numbers_of_graphs_are_other_work() -> None:
     assert COLUMNS["asked"].text(TableRow(model, hundred.run)) == "stacked, 100 graphs"
 
 
-def test_a_sweep_says_how_many_graphs_fill_the_device() -> None:
+def test_what_a_sweep_says_of_many_graphs() -> None:
     model = told(*(({"graphs": graphs}, seconds) for graphs, seconds in ((1, 1.0), (10, 1.0), (100, 1.05), (1000, 10.0))))
     found = findings(model, list(model.runs.values()))
     (filling,) = found.filling
     assert filling.startswith("all: 100 graphs at once reach 95.2 % of the best rate, ") and "; 1 graph reaches " in filling
     assert found.best.startswith("Fastest at n = 64, 1,000 graphs: stacked")
     assert not findings(model, list(model.runs.values())[:2]).filling
-
-
-def test_graphs_are_an_axis_of_kernels_that_take_several() -> None:
     axis = read_axis("graphs", "100,1,10", ())
     assert axis.values == ("1", "10", "100") and named("graphs", "100") == "100 graphs"
     assert value(Experiment(kernel="stacked", graphs=10), "graphs") == "10"

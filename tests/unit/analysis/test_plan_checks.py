@@ -117,24 +117,18 @@ def test_every_forgotten_wait_of_look_ahead_is_a_race() -> None:
             )
 
 
-def test_what_a_step_needs_and_does_not_say_is_found() -> None:
+def test_what_a_plan_forgets_or_never_ends_with_is_found() -> None:
     forgotten = broken(NAIVE, lambda plan: [replace(step, reads=step.reads[:1]) for step in plan])
     (told,) = troubles(forgotten, Shape(5))
     assert "is made of cells that its step does not say it reads" in told
-
-
-def test_a_plan_without_end_is_not_gone_through_for_ever() -> None:
     step = next(iter(NAIVE.plan(Shape(4), False)))
     endless = replace(NAIVE, plan=lambda shape, stepwise: (step for _ in count()))
     (told,) = troubles(endless, Shape(4))
     assert f"more than {MOST_STEPS:,} steps" in told
 
 
-def test_the_smallest_graph_that_shows_it_is_named() -> None:
+def test_the_smallest_graph_is_named_and_rectangles_are_words() -> None:
     (told,) = check_plan(broken(BLOCKED, without(2)))
     assert told.endswith("(n = 5, tile 4)") and check_plan(BLOCKED) == []
-
-
-def test_rectangles_in_words() -> None:
     assert words(Rect(0, 32, 32, 64)) == "rows 0-31, columns 32-63"
     assert words(Rect(5, 7, 6, 8)) == "row 5, column 7"

@@ -37,15 +37,12 @@ def test_a_pass_of_one_step_is_estimated_from_its_beginning() -> None:
     assert at(10.5, stage("warm-up", 10.0)) is None, "a short pass needs none"
 
 
-def test_between_two_words_of_a_run_time_goes_on() -> None:
+def test_the_last_pass_takes_as_long_as_the_others_and_time_goes_on_between_words() -> None:
     told = events.Progress(t=300.0, run=1, stage="clean", done=0.2, left=400.0)
     fresh, later, late = (at(300.0 + seconds, stage("clean", 290.0), told) for seconds in (0.5, 100.0, 4000.0))
     assert fresh == told, "what it has just told stays"
     assert later is not None and (later.done, later.left) == pytest.approx((0.4, 300.0))
     assert late is not None and late.done == NEARLY and late.left is None
-
-
-def test_the_last_pass_takes_as_long_as_the_others() -> None:
     samples = [events.Sample(t=500.0, run=1, seconds=200.0, since=300.0)]
     found = at(550.0, *samples, stage("phases", 500.0))
     assert found is not None and (found.done, found.left) == pytest.approx((0.25, 150.0))

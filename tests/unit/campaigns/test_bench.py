@@ -16,7 +16,6 @@ from pretending import Pretend
 from fwtui.__main__ import main
 from fwtui.campaigns.bench import Bench
 from fwtui.experiment.experiment import Experiment
-from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import events, requests
@@ -41,11 +40,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> N
 class Worker:
     """Says of every run what a worker would, with made-up times that grow from turn to turn."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, limits: events.Limits = LIMIT, most: int = 1000, **verdicts: str):
+    def __init__(self, pretend: Pretend, limits: events.Limits = LIMIT, most: int = 1000, **verdicts: str):
         """`most`: runs, before the user interrupts it."""
         self.order: list[tuple[str, int]] = []
         self.limits, self.most, self.verdicts = limits, most, verdicts
-        monkeypatch.setattr(live_module, "Child", answering(self.answer))
+        pretend.children(answering(self.answer))
 
     def answer(self, request: Any) -> Iterable[events.Event]:
         if isinstance(request, requests.ProbeRequest):
@@ -81,8 +80,8 @@ def experiments(n: int, *names: str) -> list[Experiment]:
     return [Experiment(kernel=name, n=n) for name in names or NAMES]
 
 
-def test_everybody_has_a_turn_before_anybody_has_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = Worker(monkeypatch)
+def test_everybody_has_a_turn_before_anybody_has_another(pretend: Pretend) -> None:
+    worker = Worker(pretend)
     heat = bench().heat(experiments(200), 1.0)
     assert [name for name, _ in worker.order] == [*NAMES, *NAMES, *NAMES]
     assert heat.left_out == [] and not heat.cut_short
@@ -94,23 +93,23 @@ def test_everybody_has_a_turn_before_anybody_has_another(monkeypatch: pytest.Mon
     assert heat.ratio(tiled) == pytest.approx(4.0) and heat.ratio(heat.best_peer) == 1.0
 
 
-def test_what_is_wrong_once_has_no_time_and_is_nobodys_best_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    Worker(monkeypatch, numpy="wrong")
+def test_what_is_wrong_once_has_no_time_and_is_nobodys_best_peer(pretend: Pretend) -> None:
+    Worker(pretend, numpy="wrong")
     heat = bench().heat(experiments(200), 1.0)
     wrong = heat.ranking[-1]
     assert wrong.name == "numpy" and wrong.seconds is None and wrong.run.rate is None and heat.ratio(wrong) is None
     assert heat.best_peer is not None and heat.best_peer.name == "scipy"
 
 
-def test_what_dies_is_left_out_with_its_last_words_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = Worker(monkeypatch, serial="dies")
+def test_what_dies_is_left_out_with_its_last_words_and_the_others_go_on(pretend: Pretend) -> None:
+    worker = Worker(pretend, serial="dies")
     heat = bench().heat(experiments(200), 1.0)
     assert heat.left_out == [("serial", "it broke")]
     assert [name for name, _ in worker.order].count("serial") == 1 and len(worker.order) == 10
 
 
-def test_who_would_take_too_long_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = Worker(monkeypatch)
+def test_who_would_take_too_long_is_left_out_and_named(pretend: Pretend) -> None:
+    worker = Worker(pretend)
     measured = bench(seconds=200.0)
     measured.heat(experiments(200), 0.5)
     heat = measured.heat(experiments(10_000), 1.0)
@@ -123,8 +122,8 @@ def test_who_would_take_too_long_is_left_out_and_named(monkeypatch: pytest.Monke
     assert dict(some.left_out)["scipy"].startswith("expected to take 28.8 s, and ")
 
 
-def test_who_was_not_yet_run_shows_first_how_fast_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = Worker(monkeypatch, serial="dies")
+def test_who_was_not_yet_run_shows_first_how_fast_it_is(pretend: Pretend) -> None:
+    worker = Worker(pretend, serial="dies")
     measured = bench(rounds=1, seconds=200.0)
     heat = measured.heat(experiments(3000), 1.0)
     assert worker.order[:4] == [(name, 1) for name in NAMES], "one small pass each"
@@ -136,8 +135,8 @@ def test_who_was_not_yet_run_shows_first_how_fast_it_is(monkeypatch: pytest.Monk
     assert len(worker.order) == 4 + 3 + 1 + 3, "serial is asked again, the others are known"
 
 
-def test_one_configuration_takes_part_once_and_what_cannot_run_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = Worker(monkeypatch)
+def test_one_configuration_takes_part_once_and_what_cannot_run_not_at_all(pretend: Pretend) -> None:
+    worker = Worker(pretend)
     heat = bench(rounds=1).heat(experiments(100, "auto", "tiled-cpu", "torch-cpu", "naive"), 1.0)
     assert worker.order[0][0] == "tiled-cpu" and len(worker.order) == 1, "auto's pick is that one"
     assert heat.entrants[0].experiment.auto
@@ -147,9 +146,9 @@ def test_one_configuration_takes_part_once_and_what_cannot_run_not_at_all(monkey
 
 
 def test_the_command_prints_a_table_json_and_markdown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    pretend: Pretend, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    Worker(monkeypatch)
+    Worker(pretend)
     words = ["bench", "-n", "100,200", "-k", "auto,serial", "--rounds", "2", "--repeats", "3", "--telemetry-hz", "0"]
     session = tmp_path / "bench.fwt.jsonl"
     assert main([*words, "--record", str(session)]) == 0
@@ -177,8 +176,8 @@ def test_the_command_prints_a_table_json_and_markdown(
     assert all(line.startswith("| ") for line in lines[:6]) and "scipy" not in "".join(lines[:6])
 
 
-def test_the_command_says_when_something_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    Worker(monkeypatch, serial="wrong")
+def test_the_command_says_when_something_is_wrong(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
+    Worker(pretend, serial="wrong")
     assert main(["bench", "-n", "64", "-k", "serial", "--peers", "numpy", "--rounds", "1", "--telemetry-hz", "0"]) == 1
     line = next(line for line in capsys.readouterr().out.splitlines() if "serial" in line)
     assert "WRONG: wrong at (0, 1)" in line and "n/a" in line
@@ -196,10 +195,8 @@ def test_the_command_says_when_something_is_wrong(monkeypatch: pytest.MonkeyPatc
         assert sentence in out + err, bad
 
 
-def test_a_limit_that_cannot_be_measured_stops_nothing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Worker(monkeypatch, events.Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong"))
+def test_a_limit_that_cannot_be_measured_stops_nothing(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
+    Worker(pretend, events.Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong"))
     words = ["bench", "-n", "64", "-k", "serial,naive", "--peers", "none", "--rounds", "1", "--json", "--telemetry-hz", "0"]
     assert main(words) == 0
     out, err = capsys.readouterr()
@@ -208,8 +205,8 @@ def test_a_limit_that_cannot_be_measured_stops_nothing(
     assert "the CPU's limit is not known: the probe is wrong" in err and "GPU" not in err, "there is none to ask"
 
 
-def test_an_interrupt_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    Worker(monkeypatch, most=3)
+def test_an_interrupt_shows_what_was_measured(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
+    Worker(pretend, most=3)
     assert main(["bench", "-n", "64", "-k", "tiled-cpu,serial", "--rounds", "2", "--json", "--telemetry-hz", "0"]) == 130
     told = json.loads(capsys.readouterr().out)
     assert [r["kernel"] for r in told["results"]] == ["tiled-cpu", "serial", "scipy"]

@@ -153,7 +153,7 @@ def test_kernels_are_listed_as_data(here: Here) -> None:
     assert [line.split()[0] for line in lines] == ["id", *registry()]
 
 
-def test_help_lists_the_commands_and_exit_codes(here: Here) -> None:
+def test_help_lists_the_commands_which_have_places_and_say_what_they_do(here: Here) -> None:
     told = here("--help").stdout
     assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n  {name} " in told for name in ("run", "replay", "doctor"))
     places = [told.index(f"\n{group}:\n") for group in commands.GROUPS]
@@ -163,20 +163,17 @@ def test_help_lists_the_commands_and_exit_codes(here: Here) -> None:
     assert "--threads" in about and "several with commas" in about
     assert here("help", "run").stdout == about
     assert here("--version").stdout.splitlines()[0] == f"fwtui {__version__}"
+    files = {path.stem for path in Path(commands.__file__).parent.glob("[!_]*.py")}
+    assert set(commands.names()) == files and len(commands.names()) == len(files) and files > commands.RARE
+    for name in files:
+        module = importlib.import_module(f"fwtui.commands.{name}")
+        assert commands.about(name) and callable(module.add_arguments) and callable(module.execute)
 
 
 def test_windows_is_refused_in_a_sentence() -> None:
     code = "import sys; sys.platform = 'win32'; import fwtui.__main__"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("fwtui: Windows") and "WSL" in done.stderr
-
-
-def test_every_command_says_what_it_does_and_has_its_place() -> None:
-    files = {path.stem for path in Path(commands.__file__).parent.glob("[!_]*.py")}
-    assert set(commands.names()) == files and len(commands.names()) == len(files) and files > commands.RARE
-    for name in files:
-        module = importlib.import_module(f"fwtui.commands.{name}")
-        assert commands.about(name) and callable(module.add_arguments) and callable(module.execute)
 
 
 def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Process]:
@@ -277,14 +274,11 @@ def test_the_answers_are_printed_with_their_map(scripted: Callable[..., None], c
     assert "no path\n░█\n·░\n" in capsys.readouterr().out
 
 
-def test_a_program_without_arguments_may_import_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_may_import_it_and_run_a_command_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [])
     before = signal.getsignal(signal.SIGINT)
     importlib.reload(sys.modules["fwtui.__main__"])
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_a_caller_may_run_a_command_in_any_thread() -> None:
     with ThreadPoolExecutor() as other:
         assert other.submit(main, ["kernels"]).result() == 0
 

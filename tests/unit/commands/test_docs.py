@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pretending import Pretend
 
 from fwtui import __version__
 from fwtui.__main__ import main, parser
@@ -94,17 +95,15 @@ class TestLadder:
         assert rows["naive"][0] == registry()["naive"].summary
         assert "A GPU | with a bar, driver 580.1, CUDA 13.0, A CPU, on 2026-01-02; `fwtui replay a`." in lines[-1]
 
-    def test_the_newest_session_of_that_title(self, tmp_path: Path) -> None:
+    def test_no_session_no_words_and_else_the_newest_of_that_title(self, tmp_path: Path) -> None:
+        assert ladder(tmp_path) == []
+        session(tmp_path, "a", "demo", run(1, "naive", 0.4))
+        assert ladder(tmp_path) == [] == ladder(tmp_path / "nowhere")
         session(tmp_path, "z-old", "Ladder", run(1, "naive", 0.4), created="2025-01-01T00:00:00Z")
         session(tmp_path, "a-new", "ladder, again", run(1, "naive", 0.3), created="2026-01-01T00:00:00Z")
         session(tmp_path, "m-other", "ladders and snakes", run(1, "naive", 0.2), created="2027-01-01T00:00:00Z")
         (tmp_path / "broken.fwt.jsonl").write_text("{")
         assert cells(ladder(tmp_path))["naive"][2] == "300 ms"
-
-    def test_no_session_no_words(self, tmp_path: Path) -> None:
-        assert ladder(tmp_path) == []
-        session(tmp_path, "a", "demo", run(1, "naive", 0.4))
-        assert ladder(tmp_path) == [] == ladder(tmp_path / "nowhere")
 
 
 def test_the_champion_at_every_size_that_was_verified(tmp_path: Path) -> None:
@@ -130,8 +129,8 @@ def test_the_champion_at_every_size_that_was_verified(tmp_path: Path) -> None:
 
 class TestRewrite:
     @pytest.fixture
-    def readme(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        monkeypatch.setattr(readme_parts, "shipped_folder", lambda: tmp_path)
+    def readme(self, tmp_path: Path, pretend: Pretend) -> Path:
+        pretend.shipped(tmp_path)
         path = tmp_path / "README.md"
         path.write_text(EMPTY)
         return path
@@ -166,14 +165,7 @@ class TestRewrite:
         session(readme.parent, "b", "ladder", run(1, "naive", 0.2), created="2030-01-01T00:00:00Z")
         assert main(["docs", "--check", str(readme)]) == 1, "a newer session makes it stale"
 
-    def test_a_part_without_a_place_is_not_made(self, readme: Path) -> None:
-        readme.write_text("# B\n<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\nlast\n")
-        assert rewrite(readme) is True
-        text = readme.read_text()
-        assert list(cells(text.splitlines())) == list(registry()) and text.endswith("<!-- end of kernels -->\nlast\n")
-        assert "course" not in text and rewrite(readme) is False
-
-    def test_every_readme_of_the_source_tree_is_looked_at(self, readme: Path) -> None:
+    def test_every_readme_is_looked_at_and_a_part_without_a_place_is_not_made(self, readme: Path) -> None:
         other = readme.parent / "kernels" / "README.md"
         other.parent.mkdir()
         other.write_text("<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\n")
@@ -182,6 +174,11 @@ class TestRewrite:
         assert docs.remade((readme, other), True, root) == []
         other.write_text(other.read_text().replace("| `naive` |", "| `naiver` |"))
         assert docs.remade((readme, other), True, root) == ["kernels/README.md"]
+        readme.write_text("# B\n<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\nlast\n")
+        assert rewrite(readme) is True
+        text = readme.read_text()
+        assert list(cells(text.splitlines())) == list(registry()) and text.endswith("<!-- end of kernels -->\nlast\n")
+        assert "course" not in text and rewrite(readme) is False
 
     @pytest.mark.parametrize(
         "text",
@@ -207,9 +204,10 @@ def test_the_readmes_are_up_to_date(readme: Path) -> None:
     assert rewrite(readme, check=True) is False, "run `fwtui docs`"
 
 
-def test_every_part_has_a_place() -> None:
+def test_every_part_has_a_place_and_the_readme_can_be_read_at_once() -> None:
     for name in PARTS:
         assert any(f"<!-- {name}: made by fwtui docs -->" in readme.read_text() for readme in READMES), name
+    assert len(README.splitlines()) <= 150
 
 
 README, COMMANDS = (path.read_text() for path in (readme_parts.README, ROOT / "fwtui" / "commands" / "README.md"))
@@ -225,10 +223,6 @@ def test_the_commands_of_the_readme_and_of_their_page_are_understood() -> None:
             assert not set(unknown) - {"..."}, words
             taken.append(words[0])
     assert len(set(taken)) > 20
-
-
-def test_the_readme_can_be_read_at_once() -> None:
-    assert len(README.splitlines()) <= 150
 
 
 def test_the_project_says_how_many_kernels_there_are_and_its_version() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pretending import Pretend
 
 from fwtui import __version__
 from fwtui.commands import doctor
@@ -52,14 +54,11 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Here]:
     yield machine
 
 
-def test_a_machine_without_a_gpu_misses_nothing(here: Here) -> None:
+def test_a_machine_without_a_gpu_misses_nothing_and_one_that_shows_none_does(here: Here) -> None:
     missing = {check.name for check in doctor.report() if check.state == doctor.MISSING}
     assert missing <= {"terminal"}  # that one is about whoever runs the tests
     gpu = here.check("GPU")
     assert (gpu.state, gpu.found) == ("note", "there is no NVIDIA driver here")
-
-
-def test_a_driver_that_shows_no_gpu_is_something_to_mend(here: Here) -> None:
     here.has(reason="the NVIDIA driver was updated since it was loaded; reboot", driver=True)
     gpu = here.check("GPU")
     assert (gpu.state, gpu.fix) == ("missing", "nvidia-smi")
@@ -160,7 +159,7 @@ def test_the_terminal(
     assert words in check.found
 
 
-def test_sessions_are_counted_and_a_folder_need_not_exist_yet(here: Here, tmp_path: Path) -> None:
+def test_folders_and_sessions_are_told(here: Here, tmp_path: Path) -> None:
     assert here.check("data").state == "ok"
     assert here.check("sessions").found.startswith("0 of yours")
     folder = tmp_path / "data" / "fwtui" / "sessions"
@@ -168,16 +167,13 @@ def test_sessions_are_counted_and_a_folder_need_not_exist_yet(here: Here, tmp_pa
     for name in ("one.fwt.jsonl", "two.fwt.jsonl", "notes.txt"):
         (folder / name).touch()
     assert here.check("sessions").found.startswith("2 of yours")
-
-
-def test_a_folder_that_cannot_be_written_is_missing(here: Here, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
+    shutil.rmtree(tmp_path / "data" / "fwtui")
     (tmp_path / "data" / "fwtui").touch()  # a file where the folder should be
     check = here.check("data")
     assert (check.state, check.fix) == ("missing", "fwtui run --record PATH")
 
 
-def test_the_report_is_aligned_and_clean_and_ends_well(here: Here) -> None:
+def test_the_report_is_aligned_and_only_what_stops_the_program_is_an_error(here: Here) -> None:
     here.has(Device(t=0, name="evil\x1b]0;title\x07 card", driver="580.1", compute_capability=(9, 0)), numba_cuda=None)
     out = io.StringIO()
     assert doctor.print_report(out) == 0
@@ -186,9 +182,6 @@ def test_the_report_is_aligned_and_clean_and_ends_well(here: Here) -> None:
     assert any(line.startswith("GPU 0       ok") for line in lines)
     missing = next(number for number, line in enumerate(lines) if line.startswith("numba-cuda  missing"))
     assert lines[missing + 1].strip().startswith("-> ")
-
-
-def test_only_what_stops_the_program_altogether_is_an_error(here: Here) -> None:
     here.has(reason="none", textual=None)
     assert doctor.print_report(io.StringIO()) == 1
     assert "textual" in here.check("packages").found
@@ -225,9 +218,9 @@ def test_the_extra_that_fits(driver: str, ccs: list[tuple[int, int] | None], ext
     assert hardware.cuda_extra(found) == extra
 
 
-def test_a_sign_of_a_driver_is_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_sign_of_a_driver_is_enough(monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path) -> None:
     sign = tmp_path / "version"
-    monkeypatch.setattr(hardware, "DRIVER_FILES", (str(sign),))
+    pretend.limits(hardware, DRIVER_FILES=(str(sign),))
     monkeypatch.setattr(hardware.ctypes.util, "find_library", lambda name: None)
     look = hardware.driver_present.__wrapped__  # type: ignore[attr-defined]
     assert not look()
@@ -235,16 +228,13 @@ def test_a_sign_of_a_driver_is_enough(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert look()
 
 
-def test_the_machine_is_described_without_its_name() -> None:
+def test_the_machine_and_its_versions_are_told_without_its_name() -> None:
     import platform
 
     machine = hardware.machine()
     assert machine.cores and machine.memory_bytes and machine.cpu
     assert machine.system.startswith(platform.system())
     assert platform.node() not in (machine.system, machine.cpu)
-
-
-def test_versions_are_of_what_is_installed() -> None:
     versions = hardware.versions()
     assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
     assert {"numpy", "textual", "nvidia-ml-py"} <= versions.keys() and versions["fwtui"] == __version__

@@ -58,14 +58,11 @@ def test_folders_and_macros_are_written_into_the_file(tmp_path: Path) -> None:
     assert build.__globals__["DEFINE"] == {"UNROLL": "4", "FAST": "1"}  # type: ignore[attr-defined]
 
 
-def test_a_full_disk_leaves_no_file(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_file_and_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = f"ulimit -f 0; exec '{sys.executable}' -B -P -m fwtui new mine.py --cuda"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "cannot be written: file too large; choose another place" in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_is_overwritten_and_nothing_is_left_half_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text("mine")
     assert main(["new", str(tmp_path / "mine.py"), "--cuda"]) == 2
     assert "mine.py exists already and is not overwritten; choose another name" in capsys.readouterr().err

@@ -88,7 +88,13 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
 @pytest.mark.parametrize(
     ("old", "new", "code", "sentence"),
     [
-        ("range(n):", "range(n)", 2, "mine.py:14:22: SyntaxError: expected ':': for k in range(n)"),
+        pytest.param(
+            "range(n):",
+            "range(n)",
+            2,
+            "mine.py:14:22: SyntaxError: expected ':': for k in range(n)",
+            marks=pytest.mark.slow,
+        ),
         (
             "return CpuProgram(shape,",
             "return CpuProgram(shepe,",
@@ -151,6 +157,7 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
     assert json.loads(capsys.readouterr().out)["experiment"]["code"] == own_kernels.fingerprint(path)
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_with_what_was_measured_of_this_file_and_of_no_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

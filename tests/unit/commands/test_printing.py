@@ -16,13 +16,10 @@ ROWS = [
 ]
 
 
-def test_a_table_with_room_enough_has_every_column() -> None:
+def test_words_take_several_lines_before_a_column_goes_and_what_goes_is_named() -> None:
     lines = fitted(ROWS, math.inf, ["checksum"])
     assert lines[0] == "run  kernel      checksum    total  result"
     assert lines[1] == "  1  naive       c8806cff   248 ms  verified, indicative: only 1 pass; 10 are needed"
-
-
-def test_words_take_several_lines_before_a_column_goes_and_what_goes_is_named() -> None:
     assert fitted(ROWS, 60, ["checksum"]) == [
         "run  kernel      checksum    total  result",
         "  1  naive       c8806cff   248 ms  verified, indicative:",
@@ -48,7 +45,7 @@ def test_no_width_loses_a_word_of_what_is_shown(width: int) -> None:
         assert word in words
 
 
-def test_columns_of_one_kind_go_on_below(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_of_one_kind_go_on_below_and_the_width_is_what_columns_says(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [["", "pivot", "panels", "rest"], ["L1 hits", "1", "2", "3"], ["DRAM read", "40", "50", "60"]]
     monkeypatch.setenv("COLUMNS", "25")
     assert printing.side_by_side(rows) == [
@@ -62,9 +59,6 @@ def test_columns_of_one_kind_go_on_below(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
     monkeypatch.setenv("COLUMNS", "80")
     assert len(printing.side_by_side(rows)) == 3
-
-
-def test_the_width_is_what_columns_says_else_none(monkeypatch: pytest.MonkeyPatch) -> None:
     for said, width in (("100", 100), ("0", math.inf), ("-5", math.inf), ("wide", math.inf), ("9" * 5000, math.inf)):
         monkeypatch.setenv("COLUMNS", said)
         assert printing.width() == width

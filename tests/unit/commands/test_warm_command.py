@@ -43,14 +43,11 @@ def test_parts_run_side_by_side_and_each_tells_how_it_ended() -> None:
     assert ended == {"good": "", "bad": "the disk is full", "killed": "exit code -9"}
 
 
-def test_one_that_hangs_is_ended() -> None:
+def test_one_that_hangs_is_ended_and_whoever_stops_it_leaves_no_process() -> None:
     begun = time.monotonic()
     hung = part("hung", "import time; time.sleep(60)")
     assert [reason for _, _, reason in compiled([hung], {}, most=0.2)] == ["it took too long"]
     assert time.monotonic() - begun < 30
-
-
-def test_whoever_stops_it_leaves_no_process() -> None:
     running = compiled([part("first", "pass"), part("second", "import time; time.sleep(60)")], {})
     next(running)
     begun = time.monotonic()

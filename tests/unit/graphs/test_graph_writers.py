@@ -266,4 +266,4 @@ class TestCommand:
         for n, density in ((9, 1.0), (101, 0.3), (150, 0.9)):
             asked = Experiment(n=n, density=density, exact=True)
             size = write(generate(asked), tmp_path / f"g{suffix}")
-            assert 0.7 * size < room._text_bytes(asked, written_as(f"g{suffix}").says("ARC_BYTES")) < size
+            assert 0.7 * size < room.text_bytes(asked, written_as(f"g{suffix}").says("ARC_BYTES")) < size

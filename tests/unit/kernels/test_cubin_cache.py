@@ -34,7 +34,7 @@ def test_whatever_decides_what_is_compiled_is_part_of_the_key(monkeypatch: pytes
         key(*given[:2], ("array(int32, 2d, F)",), (9, 0)),
         key(*given[:3], (9, 1)),
     ]
-    monkeypatch.setattr(cubin_cache, "_compiler", lambda: ("another version",))
+    monkeypatch.setattr(cubin_cache, "compiler_versions", lambda: ("another version",))
     keys.append(key(*given))
     assert len({*keys}) == len(keys)
     with pytest.raises(NoKey, match="no key tells list"):
@@ -42,7 +42,7 @@ def test_whatever_decides_what_is_compiled_is_part_of_the_key(monkeypatch: pytes
 
 
 def test_the_compiler_is_told_by_its_packages() -> None:
-    told = " ".join(cubin_cache._compiler())
+    told = " ".join(cubin_cache.compiler_versions())
     assert f"numpy-{np.__version__}." in told and "numba-" in told and "pytest" not in told
 
 
@@ -74,7 +74,9 @@ def test_what_is_damaged_or_not_ones_own_is_replaced(tmp_path: Path, monkeypatch
         assert load(place, "a") == CODE
 
 
-def test_what_was_not_used_for_longest_goes(tmp_path: Path, pretend: Pretend) -> None:
+def test_what_was_not_used_for_longest_goes_and_whether_there_are_any(
+    tmp_path: Path, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for age, name in enumerate("abc"):
         keep(tmp_path, name, CODE)
         os.utime(tmp_path / name, (100 - age, 100 - age))
@@ -82,9 +84,6 @@ def test_what_was_not_used_for_longest_goes(tmp_path: Path, pretend: Pretend) ->
     pretend.limits(cubin_cache, MOST_BYTES=3 * (tmp_path / "a").stat().st_size)
     keep(tmp_path, "d", CODE)
     assert {file.name for file in tmp_path.iterdir()} == {"a", "c", "d"}
-
-
-def test_whether_there_are_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
     assert not cubin_cache.some()

@@ -73,15 +73,12 @@ def test_what_the_compiler_says_is_said_with_line_and_column(tmp_path: Path, old
     assert str(wrong.value).startswith(sentence) and str(tmp_path) not in str(wrong.value) and "\n" not in str(wrong.value)
 
 
-def test_several_errors_are_counted(tmp_path: Path) -> None:
+def test_several_errors_are_counted_and_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
     kernel = copied(tmp_path, ("n + k] +", "n + kk] +"), ("distance[k", "distance[kk"), ("if (i < n", "if (ii < n"))
     with pytest.raises(
         OwnKernelError, match=r'^mine\.cu:9:9: identifier "ii" is undefined: if \(ii < n && j < n\) \(and 1 more\)$'
     ):
         used(kernel, "float32")
-
-
-def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
     kernel = copied(tmp_path)
     (tmp_path / "mine.cu").unlink()
     with pytest.raises(OwnKernelError, match=r"^mine\.cu cannot be read: no such file or directory$"):

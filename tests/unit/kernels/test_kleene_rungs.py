@@ -29,7 +29,7 @@ def test_a_recursion_over_some_tiles_has_a_base_case_for_each_and_six_multiplies
     assert [s.op for s in plan].count("base") == tiles and len(plan) == 7 * tiles - 6
 
 
-def test_the_width_chooses_the_multiply() -> None:
+def test_the_width_chooses_the_multiply_and_a_larger_beta_makes_one_needless() -> None:
     for tile, wide in ((4, 8), (8, 64), (16, 64), (32, 64), (32, 512)):
         shape = shape_of(1000, tile, wide=wide)
         for step in KLEENE.plan(shape, False):
@@ -41,9 +41,6 @@ def test_the_width_chooses_the_multiply() -> None:
             # all that the regular and the sequential kernel rely on: whole tiles
             assert all(a % tile == 0 for a in step.args)
             assert step.op != "sequential" or step.args[3:] == (tile, tile, tile)
-
-
-def test_a_larger_beta_makes_one_multiply_needless() -> None:
     assert {s.op for s in KLEENE.plan(shape_of(1000, 16, wide=64), False)} == {"base", "sequential", "regular", "volkov"}
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     shape = shape_of(1000, 32, wide=64)

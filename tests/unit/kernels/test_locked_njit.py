@@ -91,7 +91,7 @@ def test_a_process_that_is_stopped_and_a_folder_without_locks_hold_nobody_up(tmp
     with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout is not None and holder.stdout.readline()
         for place in (path, tmp_path / "absent" / "code.lock"):
-            with locked_njit._alone(place):
+            with locked_njit.alone(place):
                 done.append(place)
         holder.communicate()
     assert len(done) == 2

@@ -49,11 +49,18 @@ def program_of(kernel: Kernel, shape: Shape, cc: tuple[int, int]) -> tuple[Any, 
     return program, {step.op: len(step.args) for step in kernel.plan(shape, False)}
 
 
+# each kind of access and of shared memory; what lies between them on the ladder waits for -m slow
+TELLING = {
+    *("naive", "naive-vector", "pseudo-blocked", "katz-kider", "blocked-vector", "optimized", "register-tile"),
+    *("staged-load", "kleene-base", "look-ahead", "stacked"),
+}
 WITH_THREADS = [k for k in CUDA if any(o.name == "threads" for o in k.options)]
 
 
 @pytest.mark.parametrize("cc", [pytest.param(CAPABILITIES[0], marks=pytest.mark.slow), CAPABILITIES[1]], ids=str)
-@pytest.mark.parametrize("kernel", WITH_THREADS, ids=lambda k: k.id)
+@pytest.mark.parametrize(
+    "kernel", [pytest.param(k, id=k.id, marks=() if k.id in TELLING else pytest.mark.slow) for k in WITH_THREADS]
+)
 def test_the_largest_blocks_have_registers_enough(kernel: Kernel, cc: tuple[int, int]) -> None:
     most = max(v for o in kernel.options if o.name == "threads" for v in o.values)
     shape = shape_of(kernel, max(kernel.tiles, default=1), kernel.dtypes[0], threads=most)
@@ -66,16 +73,15 @@ def test_the_largest_blocks_have_registers_enough(kernel: Kernel, cc: tuple[int,
 def cases() -> Iterator[Any]:
     """The first type at the usual tile, on the newer GPU; all else is made of the same lines, and waits for -m slow.
 
-    So are `register-tiled` and `distributed`: `look-ahead` has their products. Cooperative kernels have tests of their own.
+    So are the steps between two rungs, and those whose products `look-ahead` has. Cooperative kernels have tests of their own.
     """
     _, new = CAPABILITIES
-    later = ("register-tiled", "distributed", "one-cooperative", "resident")
     for kernel in CUDA:
         usual = kernel.default_tile
         for tile in kernel.tiles or (1,):
             for dtype in kernel.dtypes if tile == usual else kernel.dtypes[:1]:
                 for cc in CAPABILITIES if dtype == kernel.dtypes[0] else (new,):
-                    quick = tile == usual and cc == new and dtype == kernel.dtypes[0] and kernel.id not in later
+                    quick = tile == usual and cc == new and dtype == kernel.dtypes[0] and kernel.id in TELLING
                     name = f"{kernel.id}-{tile}-{dtype}-sm_{cc[0]}{cc[1]}"
                     yield pytest.param(kernel, tile, dtype, cc, id=name, marks=() if quick else pytest.mark.slow)
 
@@ -112,7 +118,7 @@ def test_blocks_and_grids_fit_the_hardware(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("cc", [pytest.param(CAPABILITIES[0], marks=pytest.mark.slow), CAPABILITIES[1]], ids=str)
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("int32", marks=pytest.mark.slow), "int16"])
+@pytest.mark.parametrize("dtype", ["int16", *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("float32", "int32"))])
 @pytest.mark.parametrize(("kernel_id", "op"), [("naive", "relax"), ("katz-kider", "rest")])
 def test_the_hot_loop_takes_minima_by_one_instruction(kernel_id: str, op: str, dtype: str, cc: tuple[int, int]) -> None:
     kernel = registry()[kernel_id]

@@ -16,15 +16,12 @@ from fwtui_kernels.own import OwnKernelError, check, complaint, fingerprint, loa
 from fwtui_kernels.plan import Shape, Target
 
 
-def test_a_file_with_plan_and_build_is_a_kernel(tmp_path: Path) -> None:
+def test_a_file_with_plan_and_build_is_a_kernel_but_for_name_and_preference(tmp_path: Path) -> None:
     path = written(tmp_path, "mine.py", (WHOLE[WHOLE.index("KERNEL") :], ""))
     kernel = load(path, "mine")
     check(kernel, path)
     assert (kernel.id, kernel.title, kernel.summary) == ("mine", "mine", "Row by row, in NumPy.")
     assert [step.args for step in kernel.plan(Shape(3), False)] == [(0,), (1,), (2,)]
-
-
-def test_what_a_file_says_of_its_kernel_holds_but_for_name_and_preference(tmp_path: Path) -> None:
     path = written(tmp_path, "mine.py", ('dtypes=("float32",)', 'dtypes=("float32",), id="naive", title="Mine", preference=99'))
     kernel = load(path, "mine")
     assert (kernel.id, kernel.title, kernel.backend, kernel.preference) == ("mine", "Mine", "cpu", 0)
@@ -87,14 +84,6 @@ def test_the_old_import_name_is_answered_with_the_new_one(
     assert str(wrong.value) == told
     for name in [name for name in sys.modules if name.partition(".")[0] == "kernels"]:
         del sys.modules[name]
-
-
-def test_a_module_of_the_users_own_that_is_called_kernels_is_his(tmp_path: Path) -> None:
-    (tmp_path / "kernels.py").write_text("TITLE = 'His'\n")
-    path = written(
-        tmp_path, "mine.py", ("dtypes=", "title=kernels.TITLE, dtypes="), ("import numpy", "import kernels\nimport numpy")
-    )
-    assert load(path, "mine").title == "His"
 
 
 PLANS = """
@@ -163,7 +152,7 @@ def test_what_numba_cannot_compile_is_said_with_the_line_that_it_names(tmp_path:
     assert complaint(error.value, path).endswith(": return n.nothing + 1")
 
 
-def test_a_file_and_what_stands_beside_it_are_read_anew(tmp_path: Path) -> None:
+def test_files_beside_it_are_read_anew_and_may_be_called_kernels(tmp_path: Path) -> None:
     (tmp_path / "beside_own.py").write_text("WORDS = 'first'\n")
     path = written(
         tmp_path, "mine.py", ("dtypes=", "title=beside_own.WORDS, dtypes="), ("import numpy", "import beside_own\nimport numpy")
@@ -173,6 +162,11 @@ def test_a_file_and_what_stands_beside_it_are_read_anew(tmp_path: Path) -> None:
     assert load(path, "mine").title == "other"
     path.write_text(path.read_text().replace("beside_own.WORDS", "'third'.title()"))
     assert load(path, "mine").title == "Third"
+    (tmp_path / "kernels.py").write_text("TITLE = 'His'\n")
+    path = written(
+        tmp_path, "mine.py", ("dtypes=", "title=kernels.TITLE, dtypes="), ("import numpy", "import kernels\nimport numpy")
+    )
+    assert load(path, "mine").title == "His"
 
 
 def test_the_fingerprint_is_of_every_file_of_the_kernel(tmp_path: Path) -> None:

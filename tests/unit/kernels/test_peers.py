@@ -152,7 +152,7 @@ def test_a_peer_does_all_relaxations_and_is_no_rung(kernel: Kernel) -> None:
     assert set(PACKAGES) == set(peers()) and set(RUNGS) <= set(registry())
 
 
-def test_what_is_not_installed_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_or_not_simulated_is_refused_in_words(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     monkeypatch.setattr(package, "find_spec", lambda name: None)
     assert not installed("cupy") and installed("scipy")
     for name, distribution in PACKAGES.items():
@@ -160,10 +160,6 @@ def test_what_is_not_installed_is_refused_in_words(monkeypatch: pytest.MonkeyPat
             settle(Experiment(kernel=name, n=9))
     monkeypatch.setattr(package, "find_spec", importlib.util.find_spec)
     assert settle(Experiment(kernel="numpy", n=9)).kernel == "numpy"
-
-
-def test_no_peer_runs_in_the_simulator(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
-
     pretend.gpus()
     for device in ("auto", "simulator"):
         with pytest.raises(NoGpu, match="torch needs a GPU") as refusal:

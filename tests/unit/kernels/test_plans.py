@@ -113,15 +113,12 @@ def test_what_a_plan_reads_and_writes_is_enough_for_floyd_warshall(kernel: Kerne
         np.testing.assert_array_equal(shuffled, expected)
 
 
-def test_blocked_rounds_write_every_tile_once() -> None:
+def test_blocked_rounds_write_every_tile_once_and_no_edge_leaves_room_for_one_addition() -> None:
     shape = Shape(29, 4)
     plan = list(blocked.plan(shape, False))
     for p in range(8):
         assert (covered([s for s in plan if s.args == (p,)], 32)[0] == 1).all()
     assert [s.cost.relaxations for s in plan[:3]] == [64, 14 * 64, 49 * 64]
-
-
-def test_no_edge_leaves_room_for_one_addition() -> None:
     assert {t: type(NO_EDGE[t]) for t in DTYPES} == {"float32": float, "int32": int, "int16": int}
     for dtype in ("int32", "int16"):
         assert 2 * NO_EDGE[dtype] <= np.iinfo(dtype).max
@@ -208,14 +205,11 @@ def test_every_kernel_says_what_it_is(kernel: Kernel) -> None:
         assert option.default in option.values and option.help and option.name.isidentifier()
 
 
-def test_the_ladder_is_in_file_order() -> None:
+def test_the_ladder_is_in_file_order_and_rungs_import_only_earlier_ones() -> None:
     folder = Path(fwtui_kernels.__file__).parent
     names = sorted(f.stem for f in folder.glob("k[0-9][0-9]_*.py"))
     assert [importlib.import_module(f"fwtui_kernels.{name}").KERNEL.id for name in names] == [k.id for k in KERNELS]
     assert [k.id for k in KERNELS] == list(registry())
-
-
-def test_rungs_import_only_earlier_ones_and_what_they_share_imports_none() -> None:
     for file in Path(fwtui_kernels.__path__[0]).rglob("*.py"):
         imported = re.findall(r"^\s*(?:from|import) .*\b(k\d\d_\w+)", file.read_text(), re.MULTILINE)
         rung = re.match(r"k\d\d_", file.stem)

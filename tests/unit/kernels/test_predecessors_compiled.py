@@ -39,7 +39,8 @@ def test_the_search_is_made_of_the_third_phase_s_instructions(way: Way, form: st
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
-@pytest.mark.parametrize("ends", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", [True, False])
 def test_what_surrounds_the_search_compiles_for_real_gpus(ends: bool) -> None:
     pytest.importorskip("numba.cuda")
     from numba import float32, int16, int32, int64, uint8

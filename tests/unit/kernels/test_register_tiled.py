@@ -88,7 +88,7 @@ def test_every_legal_order_of_a_plan_is_floyd_warshall(kernel: Any, tiles: int) 
     assert races(plan) == []
 
 
-def test_each_after_is_needed_or_keeps_the_way_free() -> None:
+def test_the_next_pivot_is_free_and_each_wait_is_needed() -> None:
     plan = list(AHEAD.plan(Shape(24, 4), False))
     waits = [index for index, step in enumerate(plan) if step.after]
     assert waits
@@ -96,10 +96,6 @@ def test_each_after_is_needed_or_keeps_the_way_free() -> None:
         broken = list(plan)
         broken[index] = replace(plan[index], after=())
         assert races(broken), plan[index]
-
-
-def test_the_next_pivot_can_be_closed_before_the_bulk_is_done() -> None:
-    plan = list(AHEAD.plan(Shape(24, 4), False))
     named = {(step.op, *step.args): (index, step) for index, step in enumerate(plan)}
     for p in range(4):
         bulk, (_, next_pivot) = named["rest", p, BULK], named["pivot", p + 1]

@@ -58,6 +58,7 @@ def test_the_lines_change_no_instruction() -> None:
     assert all(one.source.line for one in told[0]) and all(one.source == NOWHERE for one in told[1])
 
 
+@pytest.mark.slow
 def test_the_inner_loop_of_the_champion_is_minimums() -> None:
     code = instructions("look-ahead", "rest")
     loop = inner_loop(code, {})

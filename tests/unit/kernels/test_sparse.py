@@ -88,15 +88,12 @@ def test_a_plan_relaxes_enough_by_what_it_says_it_reads(kind: str) -> None:
     assert sum(s.cost.relaxations for s in steps) == elimination(shape).relaxations(4) < g.n**3 and len(joined) < len(steps)
 
 
-def test_tiles_of_one_launch_have_nothing_to_do_with_each_other() -> None:
+def test_launches_are_of_tiles_that_have_nothing_to_do_with_each_other() -> None:
     found = elimination(ordered(Shape(400, 16, "int32"), graph(kind="grid", n=400).matrix, launch=0))
     assert sorted(p for tiles in found.together for p in tiles) == list(range(len(found.spans)))
     assert max(map(len, found.together)) >= 4
     for tiles in found.together:
         assert not any(set(found.tiles(p)) & set(tiles) for p in tiles)
-
-
-def test_supernodes_of_a_known_tree() -> None:
     nodes = (Supernode(5, 2), Supernode(3, 2), Supernode(2, -1), Supernode(4, -1))
     shape = Shape(14, 4, order=EliminationOrder(nodes))
     assert shape.padded == 20

@@ -88,12 +88,15 @@ def test_every_graph_of_a_stack_is_as_if_it_were_alone(kind: dict[str, Any]) -> 
     assert stack.edges == edges and (stack.n, stack.graphs) == (21, 7)
 
 
-def test_one_of_many_graphs_is_followed_step_by_step() -> None:
+def test_one_of_many_graphs_is_followed_and_many_are_sent_to_the_cpus_kernel_without_a_gpu(pretend: Pretend) -> None:
     s = stepping(Experiment(kernel="stacked-cpu", n=8, graphs=1000))
     s.go(len(s.trace.moments))
     assert s.trace.shape.graphs == 1 and len(s.trace.moments) == 8
     alone = reference(generate(Experiment(n=8, dtype="int32")), None)
     np.testing.assert_array_equal(np.where(np.isinf(s.distances), NO_PATH, s.distances), alone)
+    pretend.gpus()
+    with pytest.raises(NoGpu, match="choose a CPU kernel such as stacked-cpu, or n up to"):
+        settle_here(Experiment(kernel="stacked", n=64, graphs=3))
 
 
 def test_threads_are_started_only_for_work_that_takes_longer_than_that(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,9 +114,3 @@ def test_threads_are_started_only_for_work_that_takes_longer_than_that(monkeypat
     calls.sort()
     assert [begin for begin, _, _ in calls] == [0, *(end for _, end, _ in calls[:-1])] and calls[-1][1] == 10_000
     assert len(calls) == 16 and not any(main for _, _, main in calls)
-
-
-def test_without_a_gpu_many_graphs_are_sent_to_the_cpus_kernel(pretend: Pretend) -> None:
-    pretend.gpus()
-    with pytest.raises(NoGpu, match="choose a CPU kernel such as stacked-cpu, or n up to"):
-        settle_here(Experiment(kernel="stacked", n=64, graphs=3))

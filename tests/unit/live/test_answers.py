@@ -52,7 +52,7 @@ def closed(n: int, seed: int, density: float, low: int = 1) -> np.ndarray:
 def test_every_number_is_what_brute_force_finds(n: int, seed: int, density: float, cells: int) -> None:
     d = closed(n, seed, density, low=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fwtui.graphs.graph.CELLS_AT_ONCE", cells)
+        Pretend(patch).limits("fwtui.graphs.graph", CELLS_AT_ONCE=cells)
         s = summarise(d.astype(np.float32), bins=7, rows=5, columns=6)
         whole = np.where(np.isinf(d), NO_PATH, d).astype(np.int32)
         again = summarise(whole, bins=7, rows=5, columns=6)
@@ -158,7 +158,12 @@ def test_of_small_graphs_they_are_told_after_the_run(bench: Bench, pretend: Pret
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"kernel": "tiled-cpu", "dtype": "float32", "tile": 16}, {"dtype": "int16"}, {"real": True, "dtype": "float32"}]
+    "asked",
+    [
+        *({}, {"real": True, "dtype": "float32"}),
+        pytest.param({"kernel": "tiled-cpu", "dtype": "float32", "tile": 16}, marks=pytest.mark.slow),
+        pytest.param({"dtype": "int16"}, marks=pytest.mark.slow),
+    ],
 )
 def test_of_an_earlier_run_they_are_computed_once_more(bench: Bench, asked: dict[str, Any]) -> None:
     first = bench.run(1, **asked)
@@ -279,6 +284,7 @@ def test_cancel_and_a_worker_that_dies_end_the_waiting(live_of: Callable[..., Li
     assert told.answers is not None and "the worker died" in told.answers.note
 
 
+@pytest.mark.slow
 def test_a_real_worker_stops_summarising_and_may_be_asked_again() -> None:
     live = Live(telemetry_hz=0)
     try:
@@ -298,7 +304,9 @@ def test_a_real_worker_stops_summarising_and_may_be_asked_again() -> None:
         live.close()
 
 
-def test_wrong_and_huge_distances_are_refused_in_a_sentence(live_of: Callable[..., Live]) -> None:
+def test_wrong_huge_and_no_distances_are_refused_in_a_sentence(
+    live_of: Callable[..., Live], capsys: pytest.CaptureFixture[str]
+) -> None:
     live = live_of(lambda request: [])
     live.tell(events.Verdict(t=1, run=1, verdict="negative cycle", how="", cycle=(0, 1)))
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
@@ -308,11 +316,6 @@ def test_wrong_and_huge_distances_are_refused_in_a_sentence(live_of: Callable[..
     live.tell(events.Planned(t=1, run=1, n=40000, padded=40000, steps=1, relaxations=1, device_bytes=1))
     with pytest.raises(Refused, match="40,000 vertices take too long"):
         live.answer(1)
-
-
-def test_the_command_asks_once_and_says_why_there_are_none(
-    live_of: Callable[..., Live], capsys: pytest.CaptureFixture[str]
-) -> None:
     live = live_of(lambda request: [events.Answers(t=3, run=1, note="the file is gone")])
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
     answer(live, 1)

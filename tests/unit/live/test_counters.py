@@ -80,14 +80,13 @@ class TestWords:
             assert row[TIME] == pytest.approx(5e-9 * factor) and row[READ] == 6 * factor
             assert row[names[2]] == pytest.approx(7 if factor == 1 else 7e6)
 
-    def test_what_the_program_itself_prints_is_no_kernel(self) -> None:
+    def test_what_the_program_prints_is_no_kernel_and_every_process_has_a_header(self) -> None:
         noise = 'hello, world\n"3","4"\n"","",""\n'
         assert ncu.rows(noise + PAGE + noise) == ncu.rows(PAGE)
         assert ncu.rows(noise) == ncu.rows("") == []
-
-    def test_every_process_has_a_header_of_its_own(self) -> None:
         other = page(("k", ("8",)), names=(CONFLICTS,), units=("",))
         assert [len(row) for row in ncu.rows(PAGE + other)] == [4, 4, 1]
+        assert ncu.errors("==PROF== fine\n==ERROR== one thing \n x\n==ERROR== another\n") == ["one thing", "another"]
 
     @pytest.mark.parametrize(
         ("text", "value"),
@@ -101,12 +100,9 @@ class TestWords:
     def test_numbers_in_every_dress(self, text: str, value: float | None) -> None:
         assert ncu.number(text) == (value if value is None else pytest.approx(value))
 
-    def test_errors_without_their_mark(self) -> None:
-        assert ncu.errors("==PROF== fine\n==ERROR== one thing \n x\n==ERROR== another\n") == ["one thing", "another"]
-
 
 class TestMeaning:
-    def test_derived_counters(self) -> None:
+    def test_derived_counters_and_nothing_of_what_was_not_measured(self) -> None:
         row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, WAVEFRONTS: 1e6, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
         got = read(ProfiledLaunch("rest", 2_000_000_000), row)
         assert got["gops"] == pytest.approx(4000)
@@ -115,17 +111,13 @@ class TestMeaning:
         assert got["shared_load_bytes"] == 2e9
         assert (got["dram_read_bytes"], got["dram_write_bytes"], got["dram_bytes"]) == (100, 50, 150)
         assert "shared_store_bytes_per_second" not in got and "l1_hit_rate" not in got
-
-    def test_nothing_is_made_of_what_was_not_measured(self) -> None:
         assert read(ProfiledLaunch("x", 0), {INTEGERS: 5.0}) == {"integer_instructions": 5, "relaxations": 0}
         assert read(ProfiledLaunch("x", 1), {TIME: 0.0, INTEGERS: 1e16})["seconds"] == 0
         assert "integer_instructions" not in read(ProfiledLaunch("x", 1), {INTEGERS: 1e16}), "an event cannot state it"
 
-    def test_keys_and_metrics_are_there_once(self) -> None:
+    def test_keys_and_metrics_are_there_once_and_shown_with_units(self) -> None:
         names = [name for metric in METRICS for name in metric.names.split()]
         assert len({m.key for m in METRICS}) == len(METRICS) and len(set(names)) == len(names)
-
-    def test_they_are_shown_with_units(self) -> None:
         by_key = {m.key: m for m in METRICS}
         values = {"occupancy": 0.25, "seconds": 1e-3, "dram_read_bytes": 2048.0, "gops": 1234.0, "shared_load_conflicts": 0.0}
         assert [shown(by_key[k], values) for k in values] == ["25.0 %", "1.00 ms", "2.00 KiB", "1234 GOPS", "0"]
@@ -161,15 +153,13 @@ KATZ = settle(Experiment(kernel="katz-kider", n=512, options={"threads": 64}))
 
 
 class TestMeasure:
-    def test_one_launch_of_each_op(self, tool: Fake) -> None:
+    def test_one_launch_of_each_op_and_what_it_is_asked(self, tool: Fake) -> None:
         tool.answers({"log": PAGE, "stdout": "noise\n" + LAUNCHES})
         found = measure(KATZ)
         assert isinstance(found, dict) and list(found) == ["pivot", "rest"]
         assert found["pivot"]["l1_hit_rate"] == pytest.approx(0.775) and "l1_hit_rate" not in found["rest"]
         assert found["rest"]["integer_instructions_per_relaxation"] == 4
         assert found["rest"]["gops"] == pytest.approx(4e6 / 1286400e-9 / 1e9)
-
-    def test_what_it_is_asked(self, tool: Fake) -> None:
         tool.answers({"log": PAGE, "stdout": LAUNCHES})
         measure(KATZ)
         asked = tool.call()
@@ -268,13 +258,18 @@ class TestPermission:
 
 
 class TestCommand:
-    def test_a_table_that_says_what_it_is_not(self, tool: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_table_that_says_what_it_is_not_and_exit_code_3_without_a_gpu(
+        self, tool: Fake, capsys: pytest.CaptureFixture[str], pretend: Pretend
+    ) -> None:
         tool.answers({"log": PAGE, "stdout": LAUNCHES})
         assert main(["counters", "-k", "katz-kider", "-n", "512"]) == 0
         out = capsys.readouterr().out.splitlines()
         assert out[0] == "katz-kider, n 512, tile 32, float32: one launch of each op, profiled: not timings"
         assert out[1].split() == ["pivot", "rest"]
         assert next(line for line in out if line.startswith("L1 hits")).split()[-3:] == ["77.5", "%", "n/a"]
+        pretend.gpus()
+        assert main(["counters", "-k", "naive", "-n", "512"]) == 3
+        assert "need a GPU (there is no GPU here)" in capsys.readouterr().err
 
     def test_plain_data(self, tool: Fake, capsys: pytest.CaptureFixture[str]) -> None:
         tool.answers({"log": PAGE, "stdout": LAUNCHES}, {"log": PERMISSION, "code": 1})
@@ -284,11 +279,6 @@ class TestCommand:
         assert data["kernel"] == "katz-kider" and data["note"] == "profiled: not timings"
         assert data["ops"]["rest"]["shared_load_conflicts"] == 16
         assert told.err.startswith("fwtui: the NVIDIA driver lets only administrators")
-
-    def test_no_gpu_is_exit_code_3(self, pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
-        pretend.gpus()
-        assert main(["counters", "-k", "naive", "-n", "512"]) == 3
-        assert "need a GPU (there is no GPU here)" in capsys.readouterr().err
 
     def test_a_run_keeps_its_counters_in_the_session(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from pretending import Pretend
 
@@ -51,11 +53,6 @@ def test_what_cannot_be_is_refused(kernel: str, devices: str, words: str) -> Non
     assert "\x1b" not in str(refusal.value)
 
 
-def test_one_device_and_several_exclude_each_other() -> None:
-    with pytest.raises(Refused, match="devices 0,1 and device 1 exclude each other"):
-        settle(Experiment(kernel="distributed", devices="0,1", device="1"))
-
-
 def test_all_and_auto_are_resolved_for_the_gpus_that_are_here(pretend: Pretend) -> None:
     pretend.gpus(events.Device(t=0, name="a"), events.Device(t=0, name="b"))
     asked = auto.settle_here(Experiment(kernel="auto", devices="all"))
@@ -69,10 +66,12 @@ def test_all_and_auto_are_resolved_for_the_gpus_that_are_here(pretend: Pretend) 
     assert auto.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
 
 
-def test_without_mpi_there_is_one_sentence_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_machines_and_no_mpi_are_one_sentence_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     rank_job.check_job("cpu,cpu")
     with pytest.raises(Refused, match="several machines; start `fwtui rank`"):
         rank_job.check_job("0,1:0")
-    monkeypatch.setattr(rank_job, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "mpi4py", None)  # it is not installed
     with pytest.raises(Refused, match=r"mpi4py is not installed; run: .*fwtui\[cluster\]"):
         rank_job.check_job("cpu,cpu")
+    with pytest.raises(Refused, match="devices 0,1 and device 1 exclude each other"):
+        settle(Experiment(kernel="distributed", devices="0,1", device="1"))

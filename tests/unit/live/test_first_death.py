@@ -25,16 +25,13 @@ def test_the_first_to_close_is_found_whatever_closes_later() -> None:
     assert first_end.found() is None
 
 
-def test_none_is_found_where_one_had_ended_before_the_watch() -> None:
+def test_none_is_found_without_epoll_and_where_one_had_ended_before_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     first_end = FirstEnd(2)
     opened = os.open(first_end.paths[0], os.O_WRONLY)
     first_end.watch()
     os.close(opened)
     assert first_end.found() is None
     first_end.close()
-
-
-def test_without_epoll_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(select, "epoll")
     first_end = FirstEnd(2)
     first_end.watch()
@@ -42,7 +39,7 @@ def test_without_epoll_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     first_end.close()
 
 
-def test_no_descriptor_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_descriptor_is_left() -> None:
     before = os.listdir("/proc/self/fd")
     for watched in (False, True):
         first_end = FirstEnd(3)
@@ -57,7 +54,6 @@ def test_no_descriptor_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(24, "Too many open files")
         return room.pop()
 
-    monkeypatch.setattr(os, "pipe", until_there_is_no_room)
     with pytest.raises(OSError, match="Too many"):
-        FirstEnd(3)
+        FirstEnd(3, until_there_is_no_room)
     assert os.listdir("/proc/self/fd") == before

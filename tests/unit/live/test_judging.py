@@ -245,7 +245,7 @@ def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> 
     assert isinstance(told[-1], Judged) and not told[-1].right
 
 
-def test_what_a_slow_tool_finds_comes_after_the_verdict_and_may_change_it(path: Path) -> None:
+def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: Path) -> None:
     race = Finding(case="memcheck", outcome="broken", sentence="it writes beside")
     times = FakeTimes(Report("time", "timed", seconds=0.5))
     loop = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
@@ -256,9 +256,6 @@ def test_what_a_slow_tool_finds_comes_after_the_verdict_and_may_change_it(path: 
     assert first.version is not None and last.version is not None and first.version.number == last.version.number
     (kept,) = loop.versions.all()
     assert (kept.right, kept.verdict, kept.seconds) == (False, "it writes beside", 0.5)
-
-
-def test_a_race_that_did_no_harm_is_told_and_leaves_the_verdict(path: Path) -> None:
     race = Finding(case="racecheck", outcome="doubtful", sentence="threads race")
     loop = sitting(path, FakeTimes(Report("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(loop.run(Event(), once=True))
@@ -292,7 +289,7 @@ def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_ver
     assert times.last == [None, 1]
 
 
-def test_a_file_is_taken_when_it_is_there_and_at_rest(path: Path) -> None:
+def test_a_file_is_taken_when_it_is_there_and_at_rest_and_an_end_ends_the_waiting(path: Path) -> None:
     path.unlink()
     clock = Clock(at_3=lambda: save(path, "a"), at_4=lambda: save(path, "ab"), at_5=lambda: save(path, "abc"))
     watched = Watched(path, clock)
@@ -306,9 +303,6 @@ def test_a_file_is_taken_when_it_is_there_and_at_rest(path: Path) -> None:
     watched.wait(Event())
     save(path.with_suffix(".cu"), "// kernels")
     assert watched.changed, "the source beside it is part of the kernel"
-
-
-def test_an_end_ends_the_waiting(path: Path) -> None:
     ended = Event()
     watched = Watched(path, Clock(at_5=ended.set))
     assert watched.wait(ended) and not watched.wait(ended)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -113,7 +114,7 @@ def aged(path: Path, seconds: float) -> None:
     os.utime(path, (time.time() - seconds, time.time() - seconds))
 
 
-def test_a_recording_that_begins_late_is_dated_and_timed_from_then(tmp_path: Path) -> None:
+def test_recordings_that_begin_late_or_in_a_run_are_timed_from_then(tmp_path: Path) -> None:
     live = Live(telemetry_hz=0)
     live.origin -= 7200.0
     before = datetime.now(UTC) - timedelta(hours=2)
@@ -129,17 +130,14 @@ def test_a_recording_that_begins_late_is_dated_and_timed_from_then(tmp_path: Pat
     (sample,) = (line.event for line in loaded.lines if isinstance(line.event, events.Sample))
     assert sample.since == sample.t < 600
     assert [type(line.event).__name__ for line in loaded.lines[:3]] == ["Header", "Device", "RunStarted"]
-
-
-def test_a_recording_that_begins_in_a_run_begins_with_it(tmp_path: Path) -> None:
     live = Live(telemetry_hz=0)
     live.origin -= 3600.0
     t = live.now - 20
     live.tell(events.RunStarted(t=t, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
-    live.record(path=tmp_path / "s.fwt.jsonl")
+    live.record(path=tmp_path / "late.fwt.jsonl")
     live.tell(events.Sample(t=t + 15, run=1, seconds=0.5, since=t + 14.5))
     live.close()
-    times = [line.event.t for line in load(tmp_path / "s.fwt.jsonl").lines[:3]]
+    times = [line.event.t for line in load(tmp_path / "late.fwt.jsonl").lines[:3]]
     assert times == [0.0, 0.0, pytest.approx(15)]
 
 
@@ -180,6 +178,8 @@ def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Liv
     model = second.model
     second.go_on(taken(found))
     assert second.model is model, "which the screens have"
+    with pytest.raises(Refused, match="is open in another dashboard"):
+        raise cast(Refused, autosave.taken_up(found))
     assert [(run.id, run.state) for run in model.runs.values()] == [(1, "done"), (2, "cancelled")]
     assert model.runs[2].done is not None and "the program ended meanwhile" in model.runs[2].done.message
     assert second.now > model.runs[1].started and second.asked[1] == as_it_ran(Experiment(), model.runs[1].device)
@@ -263,7 +263,7 @@ def test_a_name_without_anything_kept_records_from_then_on(begin: Callable[[], L
     assert [line.event.run for line in loaded.lines if isinstance(line.event, events.RunDone)] == [2, 3]
 
 
-def test_the_last_twenty_are_kept_and_none_that_is_in_use(begin: Callable[[], Live]) -> None:
+def test_only_the_last_twenty_and_what_had_a_finished_run_are_kept_and_none_that_is_in_use(begin: Callable[[], Live]) -> None:
     other = begin()  # another dashboard
     run(other, 1)
     assert other.keeper is not None
@@ -281,9 +281,6 @@ def test_the_last_twenty_are_kept_and_none_that_is_in_use(begin: Callable[[], Li
     autosave.tidy(most_bytes=1)
     assert files(kept_folder()) == [other.keeper.path]
     assert offered(other) is None, "what is in use is not offered"
-
-
-def test_what_was_killed_before_a_run_was_over_is_deleted_later(begin: Callable[[], Live]) -> None:
     live = begin()
     assert live.keeper is not None
     path = killed(live)
@@ -314,14 +311,6 @@ def test_a_full_disk_ends_the_keeping_and_not_the_session(
     assert load(path).damaged == 0 and len(load(path).lines) > 3
 
 
-def test_a_folder_that_takes_nothing_is_a_warning(data: Path) -> None:
-    (data / "fwtui").write_text("no folder")
-    live = Live(telemetry_hz=0)
-    live.keep()
-    live.close()
-    assert [(told.level, told.text.partition(":")[0]) for told in live.model.log] == [("warning", "this session is not kept")]
-
-
 def test_a_copy_that_does_not_fit_leaves_what_there_was(begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch) -> None:
     live = begin()
     run(live, 1)
@@ -339,6 +328,14 @@ def test_a_copy_that_does_not_fit_leaves_what_there_was(begin: Callable[[], Live
     path = live.keeper.path
     live.close()
     assert load(path).complete
+
+
+def test_a_folder_that_takes_nothing_is_a_warning(data: Path) -> None:
+    (data / "fwtui").write_text("no folder")
+    live = Live(telemetry_hz=0)
+    live.keep()
+    live.close()
+    assert [(told.level, told.text.partition(":")[0]) for told in live.model.log] == [("warning", "this session is not kept")]
 
 
 def test_idle_telemetry_is_thinned_and_a_runs_is_not(begin: Callable[[], Live]) -> None:

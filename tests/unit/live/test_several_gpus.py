@@ -43,7 +43,7 @@ def told(request: Any) -> Iterator[events.Event]:
         yield events.RunDone(t=3, run=request.run, outcome="done")
 
 
-def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_for() -> None:
+def test_a_run_its_limits_its_tuning_telemetry_and_answers_are_of_the_gpu_that_was_asked_for() -> None:
     watched: list[str] = []
 
     def child(module: str, arguments: Sequence[str], *given: Any) -> Any:
@@ -63,6 +63,9 @@ def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_fo
     live.answer(run)
     assert isinstance(live.worker, StubChild) and isinstance(live.worker.asked[-1], requests.AnswerRequest)
     live.close()
+    trial = TunedTrial(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
+    tuned.save([trial], SECOND)
+    assert tuned.load(SECOND) == [trial] and tuned.load(FIRST_GPU) == []
 
 
 def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,9 +98,3 @@ def test_the_worker_refuses_what_is_open() -> None:
     assert isinstance(began, events.RunStarted) and type(began.experiment) is Experiment and began.gpu == 1
     assert isinstance(done, events.RunDone) and (done.run, done.outcome) == (4, "failed")
     assert done.message == "options or launch of the experiment is open, and nothing is chosen where it runs; run it again"
-
-
-def test_what_was_tuned_on_one_is_not_picked_on_the_other() -> None:
-    trial = TunedTrial(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
-    tuned.save([trial], SECOND)
-    assert tuned.load(SECOND) == [trial] and tuned.load(FIRST_GPU) == []

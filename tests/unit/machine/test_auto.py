@@ -20,7 +20,6 @@ from fwtui.common.errors import Refused
 from fwtui.experiment import own_kernels
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
-from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, tuned
 from fwtui.machine.auto import KNOWN, MEASURED, settle_here
@@ -247,8 +246,8 @@ def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long()
     assert {t.kernel for (problem, _), t in slow.trials.items() if problem.n == 1024} == {"serial"}, "320 s a pass are too many"
 
 
-def test_the_tune_command_shows_what_it_tries(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(live_module, "Child", answering(told))
+def test_the_tune_command_shows_what_it_tries(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
+    pretend.children(answering(told))
     words = ["tune", "-n", "256", "--dtype", "float32", "-k", "tiled-cpu,serial", "--telemetry-hz", "0"]
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -6,12 +6,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from pretending import Pretend
 from sampler_process import probe
 
 from fwtui.machine import hardware
 
 
-@pytest.mark.parametrize(("code", "words"), [(4, "--gpus all"), (9, "not loaded"), (18, "updated"), (999, "does not start")])
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        *((9, "not loaded"), (18, "updated")),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((4, "--gpus all"), (999, "does not start"))),
+    ],
+)
 def test_a_driver_that_does_not_start_says_why(fake_nvml: Mapping[str, str], code: int, words: str) -> None:
     found = probe({**fake_nvml, "FAKE_NVML_INIT": str(code)})
     assert found.gpus == ()
@@ -20,7 +27,10 @@ def test_a_driver_that_does_not_start_says_why(fake_nvml: Mapping[str, str], cod
 
 @pytest.mark.parametrize(
     ("visible", "numbers"),
-    [("2,0", [2, 0]), ("GPU-1", [1]), ("1,-1,0", [1]), ("1,GPU-9,0", [1]), (" 1 , 2 ", [1, 2]), ("", []), ("5", [])],
+    [
+        *(("2,0", [2, 0]), ("GPU-1", [1]), ("1,-1,0", [1]), ("", [])),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("1,GPU-9,0", [1]), (" 1 , 2 ", [1, 2]), ("5", []))),
+    ],
 )
 def test_gpus_are_numbered_as_cuda_numbers_them(fake_nvml: Mapping[str, str], visible: str, numbers: list[int]) -> None:
     found = probe({**fake_nvml, "FAKE_NVML_GPUS": "3", "CUDA_VISIBLE_DEVICES": visible})
@@ -55,12 +65,12 @@ def test_hardware_finds_the_gpus_through_a_child(fake_nvml: Mapping[str, str], a
 
 @pytest.mark.parametrize(("fault", "words"), [("CRASH_AFTER", "crashed while it was asked"), ("SLOW_MS", "did not answer")])
 def test_a_driver_that_crashes_or_hangs_is_a_reason(
-    fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch, fault: str, words: str
+    fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch, pretend: Pretend, fault: str, words: str
 ) -> None:
     asked.setenv("LD_LIBRARY_PATH", fake_nvml["LD_LIBRARY_PATH"])
     asked.setenv(f"FAKE_NVML_{fault}", "0" if fault == "CRASH_AFTER" else "600000")
     if fault == "SLOW_MS":
-        asked.setattr(hardware, "PROBE_SECONDS", 0.5)
+        pretend.limits(hardware, PROBE_SECONDS=0.5)
     found = hardware.gpus()
     assert found.gpus == ()
     assert words in found.reason

@@ -34,8 +34,7 @@ def test_the_device_comes_once_and_then_readings(fake_nvml: Mapping[str, str]) -
     assert last.cost_seconds is not None and last.cost_seconds > 0
     times = [reading.t for reading in heard.telemetry]
     assert times == sorted(set(times))
-    assert heard.exit_code == 0
-    assert not [notice for notice in heard.notices if not notice.text.startswith("fewer telemetry readings")], "a busy machine's"
+    assert heard.exit_code == 0 and heard.notices == []
 
 
 def test_gpm_windows_are_long_enough_at_any_rate(fake_nvml: Mapping[str, str]) -> None:
@@ -59,9 +58,9 @@ def test_without_gpm_the_rest_is_read(fake_nvml: Mapping[str, str]) -> None:
 @pytest.mark.parametrize(
     ("question", "absent"),
     [
-        ("power", {"gpu_power_watts"}),
         ("utilisation", {"gpu_utilisation", "memory_utilisation"}),
-        ("throttle", {"throttle"}),
+        pytest.param("power", {"gpu_power_watts"}, marks=pytest.mark.slow),
+        pytest.param("throttle", {"throttle"}, marks=pytest.mark.slow),
     ],
 )
 def test_what_is_not_supported_is_none_and_never_zero(fake_nvml: Mapping[str, str], question: str, absent: set[str]) -> None:

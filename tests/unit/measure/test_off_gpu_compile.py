@@ -55,12 +55,19 @@ COMPILES_NOT = "relax does not compile:"
 @pytest.mark.parametrize(
     ("file", "old", "new", "sentence"),
     [
-        (BY_VERTEX, "else 16", "else 64", rf"mine\.py:27: {LAUNCHED} blocks of 64 x 64 threads; a block has 1 to 1024: .*"),
-        (
+        pytest.param(
+            BY_VERTEX,
+            "else 16",
+            "else 64",
+            rf"mine\.py:27: {LAUNCHED} blocks of 64 x 64 threads; a block has 1 to 1024: .*",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             BLOCKED,
             "closed = cuda.shared.array((tile, tile)",
             "closed = cuda.shared.array((128, 128)",
             rf"mine\.py:\d+: panels takes 69,632 {MAY_TAKE} own = .*",
+            marks=pytest.mark.slow,
         ),
         (
             BY_VERTEX,

@@ -200,7 +200,7 @@ def test_a_process_that_waited_serves_one_trial_and_ends_with_its_stdin() -> Non
     assert waiting.finish(60).code == 0
 
 
-@pytest.mark.parametrize("barrier", [False, True])
+@pytest.mark.parametrize("barrier", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path, barrier: bool) -> None:
     edit = EDITS["infinite loop"]
     path = edit.write(tmp_path)
@@ -221,7 +221,7 @@ def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path, barrier
             "died",
             "the process that ran it died (signal 11, segmentation fault)",
         ),
-        ("import os\nos._exit(0)", "died", "the process that ran it died (exit code 0)"),
+        pytest.param("import os\nos._exit(0)", "died", "the process that ran it died (exit code 0)", marks=pytest.mark.slow),
         (
             "import os\nfor f in range(3, 9):\n    try:\n        os.write(f, b'x\\n')\n    except OSError:\n        pass",
             "died",

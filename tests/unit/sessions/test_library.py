@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from pretending import Pretend
 from session_lines import done, planned, record, started, verdict
 
 from fwtui.__main__ import main
@@ -19,26 +20,17 @@ from fwtui.stream.model import Model
 
 
 @pytest.fixture
-def shelves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def shelves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> tuple[Path, Path]:
     """Folders for shipped and own sessions, both empty."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     shipped, own = tmp_path / "shipped", folders.own_folder()
     shipped.mkdir()
     own.mkdir(parents=True)
-    monkeypatch.setattr(library, "shipped_folder", lambda: shipped)
+    pretend.shipped(shipped)
     return shipped, own
 
 
 class TestSummary:
-    def test_runs_kernels_sizes_and_gpu(self, tmp_path: Path) -> None:
-        device = codec.as_line(events.Device(t=0, name="A GPU"))
-        runs = [started(run, run, kernel) for run, kernel in enumerate(("naive", "blocked", "naive"), 1)]
-        path = record(tmp_path / "s", device, *runs, planned(4, 1, 64), planned(4, 2, 64), planned(4, 3, 128))
-        with open_session(path) as session:
-            summary = summarise(session)
-        assert (summary.runs, summary.kernels, summary.sizes, summary.gpu) == (3, ("naive", "blocked"), (64, 128), "A GPU")
-        assert summary.best_rate is None
-
     @pytest.mark.parametrize("most", [20, 10_000])
     def test_a_long_session_is_held_in_parts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
         held: list[int] = []

@@ -27,7 +27,13 @@ def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_it_is_the_session_that_was_packed(packed: Path, tmp_path: Path) -> None:
+def test_it_is_called_by_its_name_alone_and_is_the_session_that_was_packed(
+    packed: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert files_in(own_folder()) == [packed] and resolve("old") == resolve("ol") == packed
+    (entry,) = (entry for entry in find() if entry.own)
+    assert entry.name == "old" and entry.complete and entry.size == packed.stat().st_size
+    assert main(["check", str(packed)]) == 0 and "Complete" in capsys.readouterr().out
     plain, again = reader.load(GOLDEN), reader.load(packed)
     assert again.complete and [line.raw for line in again.lines] == [line.raw for line in plain.lines]
     otherwise = tmp_path / "sent.fwt.jsonl"  # as a mail program may name it
@@ -36,13 +42,6 @@ def test_it_is_the_session_that_was_packed(packed: Path, tmp_path: Path) -> None
     packed.write_bytes(gzip.compress(GOLDEN.read_bytes()[:-9]))
     cut = reader.load(packed)
     assert cut.torn and cut.whole == plain.whole - 1
-
-
-def test_it_is_called_by_its_name_alone(packed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert files_in(own_folder()) == [packed] and resolve("old") == resolve("ol") == packed
-    (entry,) = (entry for entry in find() if entry.own)
-    assert entry.name == "old" and entry.complete and entry.size == packed.stat().st_size
-    assert main(["check", str(packed)]) == 0 and "Complete" in capsys.readouterr().out
 
 
 def test_its_owner_may_rename_and_delete_it(packed: Path) -> None:
@@ -63,9 +62,3 @@ def test_what_cannot_be_unpacked_is_one_sentence(packed: Path) -> None:
         packed.write_bytes(broken)
         with pytest.raises(Refused, match=r"cannot be unpacked: .*; copy it from its source again"):
             reader.load(packed)
-    packed.write_bytes(whole)
-    with (
-        pytest.raises(Refused, match="holds more than 1000 bytes, the limit of a packed session; unpack it with gunzip"),
-        packed.open("rb") as file,
-    ):
-        reader.SessionFile("old", file.fileno(), most_unpacked=1000)

@@ -79,16 +79,12 @@ def test_speed_and_pause() -> None:
     assert player.speed == 0.25
 
 
-def test_seeking() -> None:
+def test_seeking_and_playing_at_the_end_begins_again() -> None:
     player = Player(session_lines())
     for seconds, position, index in ((6.0, 6.0, 5), (0.5, 0.5, 1), (-3, 0.0, 1), (99, 12.0, 8), (11.99, 11.99, 7)):
         player.seek(seconds)
         assert (player.position, player.index) == (position, index)
     assert player.index_at(1.0) == 3
-
-
-def test_playing_at_the_end_begins_again() -> None:
-    player = Player(session_lines())
     player.seek(12.0)
     player.play()
     assert (player.position, player.index, player.playing) == (0.0, 1, True)
@@ -105,7 +101,7 @@ def test_a_loop_goes_back_to_nothing_and_plays_on() -> None:
     assert player.tick(1.2) == player.lines[:1]
 
 
-def test_steps_pass_over_telemetry() -> None:
+def test_steps_pass_over_telemetry_and_playing_goes_on_after_them() -> None:
     player = Player(session_lines())
     player.play()
     places = []
@@ -122,6 +118,11 @@ def test_steps_pass_over_telemetry() -> None:
     assert player.index == 2
     player.step(99)
     assert player.index == 8
+    player = Player(session_lines())
+    player.step(1)
+    player.step(1)
+    player.play()
+    assert player.tick(0.0) == [player.lines[2]]
 
 
 def test_jumping_between_runs() -> None:
@@ -137,14 +138,6 @@ def test_jumping_between_runs() -> None:
     for index in (2, 2):
         player.go(RunStarted, -1)
         assert player.index == index
-
-
-def test_playing_goes_on_after_a_step() -> None:
-    player = Player(session_lines())
-    player.step(1)
-    player.step(1)
-    player.play()
-    assert player.tick(0.0) == [player.lines[2]]
 
 
 def test_what_is_between_runs_is_squeezed_and_a_long_run_is_not() -> None:

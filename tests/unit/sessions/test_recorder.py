@@ -24,14 +24,12 @@ SOME = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
 
 
 class TestRecorder:
-    def test_a_name_with_time_and_slug_in_a_new_folder(self, tmp_path: Path) -> None:
+    def test_names_in_a_new_folder_and_in_the_users_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         session = Recorder.at(None, HEADER, folder=tmp_path / "a" / "b", slug="Katz & Kider/../n=4096 \x1b[0m")
         session.close()
         assert session.path.parent == tmp_path / "a" / "b"
         assert re.fullmatch(r"\d{8}-\d{6}-katz-kider-n-4096-0m\.fwt\.jsonl", session.path.name)
         assert stat.S_IMODE(session.path.stat().st_mode) & 0o111 == 0
-
-    def test_the_default_folder_is_the_users_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
         session = Recorder.at(None, HEADER, folder=None, slug="")
         session.close()
@@ -67,7 +65,7 @@ class TestRecorder:
         assert not load(session.path).closed
         session.close()
 
-    def test_the_end_counts_what_is_before_it(self, tmp_path: Path) -> None:
+    def test_the_end_counts_what_is_before_it_and_never_goes_back(self, tmp_path: Path) -> None:
         session = Recorder.at(tmp_path / "s", HEADER, preface=[notice(1.0)])
         session.write(notice(7.5))
         session.close("signal", dropped=3)
@@ -78,17 +76,13 @@ class TestRecorder:
         assert loaded.closed and not loaded.complete
         assert loaded.end and (loaded.dropped, loaded.end.reason, loaded.duration) == (3, "signal", 7.5)
         assert session.failure is None
-
-    def test_the_end_has_the_time_it_is_given_but_never_goes_back(self, tmp_path: Path) -> None:
         for name, given_time, expected in (("a", 20.0, 20.0), ("b", 1.0, 7.5)):
             session = Recorder.at(tmp_path / name, HEADER)
             session.write(notice(7.5))
             session.close(t=given_time)
             assert load(session.path).lines[-1].event.t == expected
-
-    def test_headers_and_ends_of_others_are_left_out(self, tmp_path: Path) -> None:
         end = codec.as_line(events.End(t=0, reason="closed", events=1))
-        path = record(tmp_path / "s", codec.as_line(HEADER), notice(1), end, notice(2))
+        path = record(tmp_path / "others", codec.as_line(HEADER), notice(1), end, notice(2))
         assert load(path).closed
         assert len(load(path).lines) == 4
 

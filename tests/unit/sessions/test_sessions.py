@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from session_lines import GOLDEN, HEADER, notice, record
 from fwtui.__main__ import main
 from fwtui.commands.check import check
 from fwtui.common.errors import Refused
-from fwtui.sessions.reader import MAX_BYTES, WATCHED, Condition, SessionFile, TooNew, load, open_session
+from fwtui.sessions.reader import WATCHED, Condition, SessionFile, TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
@@ -25,7 +24,7 @@ MADE = runpy.run_path(str(GOLDEN.with_name("make_golden.py")))
 
 
 class TestGolden:
-    def test_the_bytes_of_version_1_still_say_the_same(self) -> None:
+    def test_the_bytes_of_version_1_still_say_the_same(self, tmp_path: Path) -> None:
         loaded = load(GOLDEN)
         assert loaded.closed and loaded.complete
         assert (loaded.damaged, loaded.torn, loaded.dropped, loaded.duration) == (0, False, 0, 0.9)
@@ -38,14 +37,9 @@ class TestGolden:
                 assert line.event == events.Notice(t=0.73, text="a field from later")
             else:
                 assert line.event == expected
-
-    def test_it_holds_every_kind(self) -> None:
         came_later = {events.Counters, events.Limits, events.Answers, events.Plan, events.Source, events.RankPhases}
         came_later |= {events.WarpSamples, events.Code, events.Sampled, events.CpuUse, events.CpuLoop, events.Ordered}
         assert {type(line.event) for line in load(GOLDEN).lines} == {*events.ALL, codec.Unknown} - came_later
-
-    def test_a_rewrite_keeps_every_byte(self, tmp_path: Path) -> None:
-        loaded = load(GOLDEN)
         assert b"".join(line.raw + b"\n" for line in loaded.lines) == GOLDEN.read_bytes()
         copy = record(tmp_path / "copy", *loaded.lines, header=loaded.header)
         *lines, end = copy.read_bytes().splitlines()
@@ -54,7 +48,7 @@ class TestGolden:
 
 
 class TestReader:
-    def test_a_newer_version_is_refused_with_its_header(self, tmp_path: Path) -> None:
+    def test_a_newer_version_is_refused_with_its_header_and_a_newer_minor_one_is_read(self, tmp_path: Path) -> None:
         newer = events.Header(t=0, program="fwtui 9.0", created="2031-01-01T00:00:00Z", version=2, title="from later")
         path = record(tmp_path / "s", header=newer)
         with pytest.raises(TooNew, match=r"has format version 2 and this fwtui reads up to 1; open it with a newer") as refusal:
@@ -63,10 +57,8 @@ class TestReader:
         out = io.StringIO()
         assert check(path, out) == 2
         assert "from later: recorded 2031-01-01T00:00:00Z by fwtui 9.0" in out.getvalue()
-
-    def test_a_newer_minor_version_is_read(self, tmp_path: Path) -> None:
         newer = events.Header(t=0, program="fwtui 1.5", created="", minor=7)
-        assert load(record(tmp_path / "s", header=newer)).complete
+        assert load(record(tmp_path / "minor", header=newer)).complete
 
     @pytest.mark.parametrize("missing", ["format", "version", "program", "created"])
     def test_a_header_must_say_what_it_is(self, tmp_path: Path, missing: str) -> None:
@@ -77,7 +69,7 @@ class TestReader:
         with pytest.raises(Refused, match=f"{path.name} is not a fwtui session"), open_session(path):
             pass
 
-    def test_reading_goes_no_further_than_the_size_at_opening(self, tmp_path: Path) -> None:
+    def test_long_sessions_are_read_part_by_part_and_no_further_than_the_size_at_opening(self, tmp_path: Path) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)
         session.write(notice(1))
         with open_session(session.path) as reading:
@@ -85,12 +77,13 @@ class TestReader:
             assert len([*reading.lines()]) == 2
             assert len([*reading.lines()]) == 2
         session.close()
-
-    def test_sessions_longer_than_a_chunk(self, tmp_path: Path) -> None:
         lines = [notice(i, "y" * (37 * i % 1900)) for i in range(500)]
-        path = record(tmp_path / "s", *lines)
+        path = record(tmp_path / "long", *lines)
         assert path.stat().st_size > 5 * 65536
         assert load(path).lines[1:-1] == lines
+        shares = list[float]()
+        load(record(tmp_path / "watched", *(notice(i, "x" * 100) for i in range(2 * WATCHED))), shares.append)
+        assert len(shares) == 3 and shares == sorted(shares) and 0.3 < shares[0] < 0.8 and shares[-1] == 1
 
     def test_what_is_as_large_as_the_limit_is_read_and_no_more(self, tmp_path: Path) -> None:
         path, packed = record(tmp_path / "s", notice(1)), tmp_path / "p"
@@ -101,16 +94,6 @@ class TestReader:
             assert (session.size, session.torn, len([*session.lines()])) == (len(whole), False, 3)
         with packed.open("rb") as file, pytest.raises(Refused, match=f"p holds more than {len(whole) - 1} bytes, the limit of a"):
             SessionFile("p", file.fileno(), len(whole) - 1)
-        for size, said in ((MAX_BYTES, "is not a fwtui session"), (MAX_BYTES + 1, "more than the limit")):
-            (tmp_path / "empty").touch()
-            os.truncate(tmp_path / "empty", size)
-            with pytest.raises(Refused, match=said), open_session(tmp_path / "empty"):
-                pass
-
-    def test_who_watches_hears_of_each_part(self, tmp_path: Path) -> None:
-        shares = list[float]()
-        load(record(tmp_path / "s", *(notice(i, "x" * 100) for i in range(2 * WATCHED))), shares.append)
-        assert len(shares) == 3 and shares == sorted(shares) and 0.3 < shares[0] < 0.8 and shares[-1] == 1
 
     def test_a_long_session_is_packed_line_by_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path, packed, whole = record(tmp_path / "s", *map(notice, range(50))), codec.Line.packed, Condition.whole_lines

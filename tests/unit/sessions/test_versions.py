@@ -66,6 +66,20 @@ def test_only_the_last_ones_are_kept_and_numbers_go_on(path: Path) -> None:
     assert [version.number for version in Versions(path).all()] == [7], "the last one is kept however long it is"
 
 
+def test_a_version_that_cannot_be_read_is_never_written_over(path: Path) -> None:
+    versions = Versions(path)
+    for text in ("one", "two"):
+        path.write_text(text)
+        versions.keep_unjudged()
+    (damaged,) = versions.folder.glob("*2.json")
+    damaged.write_text("{")
+    path.write_text("three")
+    versions.keep_unjudged()
+    assert [version.number for version in versions.all()] == [1, 3] and damaged.read_text() == "{"
+    path.unlink()
+    assert versions.back(3).number == 3 and path.read_text() == "three"
+
+
 def test_what_cannot_be_read_is_left_out_and_what_is_no_text_is_refused(path: Path) -> None:
     judged(path)
     (Versions(path).folder / "00000002.json").write_text("{")
@@ -85,17 +99,3 @@ def test_a_curve_has_the_times_that_can_be_compared(path: Path) -> None:
         told.append(judged(path, **timed | more))
     assert curve(told) == [(1, 2.0), (2, None), (3, None), (4, 1.0)]
     assert curve([replace(told[0], seconds=None)]) == []
-
-
-def test_a_version_that_cannot_be_read_is_never_written_over(path: Path) -> None:
-    versions = Versions(path)
-    for text in ("one", "two"):
-        path.write_text(text)
-        versions.keep_unjudged()
-    (damaged,) = versions.folder.glob("*2.json")
-    damaged.write_text("{")
-    path.write_text("three")
-    versions.keep_unjudged()
-    assert [version.number for version in versions.all()] == [1, 3] and damaged.read_text() == "{"
-    path.unlink()
-    assert versions.back(3).number == 3 and path.read_text() == "three"

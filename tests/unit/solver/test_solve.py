@@ -255,15 +255,13 @@ class TestInput:
             with pytest.raises(Refused, match="names places that it does not have: its arrays are damaged; make it again"):
                 solved(graph)
 
-    def test_other_mistakes(self) -> None:
+    def test_small_graphs_and_other_mistakes(self) -> None:
         with pytest.raises(TypeError, match="str is neither"):
             solve("graph.gr")
         with pytest.raises(Refused, match="there is no kernel 'fast'"):
             solve(np.ones((1, 1)), kernel="fast")
         with pytest.raises(IndexError, match="0 to 1"):
             solve(np.array([[0, 1], [1, 0]])).path(0, 2)
-
-    def test_small_ones(self) -> None:
         assert solve(np.zeros((0, 0))).distances.shape == (0, 0)
         one = solve(np.zeros((1, 1)), predecessors=True)
         assert one.distances.tolist() == [[0]] and one.predecessors is not None and one.predecessors.tolist() == [[-9999]]

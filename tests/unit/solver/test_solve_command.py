@@ -189,7 +189,7 @@ class TestMistakes:
 
 
 class TestProgress:
-    def test_share_and_time_left(self) -> None:
+    def test_progress_is_a_share_and_the_time_left_where_somebody_looks(self) -> None:
         now = 100.0
         screen = Terminal()
         progress = SolveProgress(screen, lambda: now)
@@ -203,8 +203,6 @@ class TestProgress:
             progress.tell(0.3)
             assert screen.getvalue().count("left") == 1
         assert screen.getvalue().endswith("\r\x1b[K")
-
-    def test_nothing_where_nobody_looks(self) -> None:
         file = io.StringIO()
         with SolveProgress(file).stage("x"):
             SolveProgress(file).tell(0.5)

@@ -199,7 +199,7 @@ def test_what_the_host_has_to_say() -> None:
 
 
 class TestLazyGraph:
-    def test_what_is_left_to_others(self) -> None:
+    def test_sparse_rows_and_what_is_left_to_others(self) -> None:
         matrix = np.ones((4, 4))
         for graph in (
             np.ma.array(matrix),
@@ -214,19 +214,13 @@ class TestLazyGraph:
             csr_array(matrix > 0),
         ):
             assert lazy_of_object(graph) is None
-
-    def test_sparse_rows(self) -> None:
         graph = lazy_of_object(coo_array((np.array([1.0, 2, 4]), (np.array([2, 0, 2]), np.array([1, 1, 1]))), shape=(3, 3)))
         assert graph is not None and isinstance(graph.parts, CsrRows)
         assert [part.tolist() for part in graph.parts] == [[0, 1, 1, 2], [1, 1], [2.0, 5.0]]
         assert graph.adjacency.arcs is not None and graph.adjacency.arcs.weights.tolist() == [2.0, 5.0]
-
-    def test_pointers_that_point_nowhere(self) -> None:
         broken = csr_array(np.ones((3, 3)))
         broken.indptr = np.array([0, 7, 3, 9], broken.indptr.dtype)
         assert lazy_of_object(broken) is None
-
-    def test_refusals_are_accepts(self) -> None:
         graph = lazy_of_object(np.array([[0, -np.inf], [1, 0]]))
         assert graph is not None
         with pytest.raises(Refused, match="-inf is not a weight"):

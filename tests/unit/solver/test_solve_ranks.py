@@ -109,6 +109,7 @@ def ended(ranks: int, *program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, timeout=HANGS, text=True)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme(tmp_path: Path) -> None:
     text = (HERE.parents[2] / "fwtui" / "solver" / "README.md").read_text()
     (example,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "comm=" in block]
@@ -143,55 +144,41 @@ def put_together(ranks: list[dict[str, Any]], what: str) -> np.ndarray:
     return np.concatenate([rank[what] for rank in ranks])[np.argsort(rows)]
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_each_rank_has_its_rows_of_distances_and_predecessors(told: dict[str, Any], name: str) -> None:
-    ranks, graph = told[name], GRAPHS[name]
-    assert all("error" not in rank for rank in ranks), ranks
-    distances, expected = put_together(ranks, "distances"), by_scipy(graph)
-    tolerance = 1e-5 if "real" in name else 0
-    assert np.allclose(distances, expected, rtol=0, atol=tolerance)
-    check_paths(graph, distances, put_together(ranks, "predecessors"), 4 * tolerance)
-    assert all(len(np.unique(rank["rows"] // TILE % 2)) <= 1 for rank in ranks)  # rows of tiles in turn
-    for rank in ranks:
-        path = rank["path"]
-        assert not path or (path[0] == rank["rows"][0] and path[-1] == len(graph) - 1)
-    stats = ranks[1]["stats"]
-    assert stats == ranks[0]["stats"] and stats.kernel == "distributed-cpu"
-    assert stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and stats.seconds["kernels"] > 0
-
-
-def test_types_are_those_of_one_device(told: dict[str, Any]) -> None:
+def test_each_rank_has_its_rows_of_distances_and_predecessors(told: dict[str, Any]) -> None:
     for name, graph in GRAPHS.items():
-        alone, found = solve(graph, device="cpu"), told[name][0]
-        assert (found["stats"].dtype, found["stats"].proof) == (alone.stats.dtype, alone.stats.proof), name
-        assert found["distances"].dtype == alone.distances.dtype, name
-
-
-def test_sparse_graphs_and_names(told: dict[str, Any]) -> None:
+        ranks, alone = told[name], solve(graph, device="cpu")
+        assert all("error" not in rank for rank in ranks), ranks
+        distances, expected = put_together(ranks, "distances"), by_scipy(graph)
+        tolerance = 1e-5 if "real" in name else 0
+        assert np.allclose(distances, expected, rtol=0, atol=tolerance), name
+        check_paths(graph, distances, put_together(ranks, "predecessors"), 4 * tolerance)
+        assert all(len(np.unique(rank["rows"] // TILE % 2)) <= 1 for rank in ranks)  # rows of tiles in turn
+        for rank in ranks:
+            path = rank["path"]
+            assert not path or (path[0] == rank["rows"][0] and path[-1] == len(graph) - 1)
+        stats = ranks[1]["stats"]
+        assert stats == ranks[0]["stats"] and stats.kernel == "distributed-cpu"
+        assert stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and stats.seconds["kernels"] > 0
+        assert (stats.dtype, stats.proof, distances.dtype) == (alone.stats.dtype, alone.stats.proof, alone.distances.dtype), name
     assert (put_together(told["sparse"], "distances") == put_together(told["whole"], "distances")).all()
     assert told["names"][1]["names"] == [f"town {v}" for v in range(5)] and told["names"][1]["predecessors"] is None
 
-
-def test_rank_0_has_all_rows_if_they_are_gathered(told: dict[str, Any]) -> None:
     first, second = told["gathered"]
     assert first["rows"] is None and (first["distances"] == put_together(told["negative"], "distances")).all()
     check_paths(GRAPHS["negative"], first["distances"], first["predecessors"], 0)
     assert len(second["rows"]) == len(second["distances"]) == len(second["predecessors"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "words"),
-    [
+def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any]) -> None:
+    for name, kind, words in (
         ("cycle", "NegativeCycleError", "the graph has a negative cycle: "),
         ("no graph", "Refused", "an array of shape (3, 2) is not a graph"),
         ("too large", "Refused", "for each of 2 ranks"),
         ("wrong kernel", "Refused", "kernel tiled-cpu does not run on these devices; choose distributed-cpu"),
         ("too long for its type", "Refused", "some distances are beyond what int16 can hold"),
-    ],
-)
-def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any], name: str, kind: str, words: str) -> None:
-    errors = [rank["error"] for rank in told[name]]
-    assert errors[0] == errors[1] and errors[0][0] == kind and words in errors[0][1]
+    ):
+        errors = [rank["error"] for rank in told[name]]
+        assert errors[0] == errors[1] and errors[0][0] == kind and words in errors[0][1], name
 
 
 class TestJob:
@@ -207,11 +194,13 @@ class TestJob:
         assert {"set-up", "prepare", "allocate", "compile", "kernels", "copy out", "paths"} == set(found.stats.seconds)
         assert psutil.Process().children() == before
 
+    @pytest.mark.slow
     def test_the_command(self, towns: str, capfd: pytest.CaptureFixture[str]) -> None:
         assert main(["solve", towns, "--devices", "cpu,cpu", "--from", "Berlin", "--to", "Cologne"]) == 0
         said = capfd.readouterr()
         assert "719 over 2 edges" in said.out and "distributed-cpu (tile 64)" in said.err and "2 ranks" in said.err
 
+    @pytest.mark.slow
     def test_a_negative_cycle(self) -> None:
         with pytest.raises(NegativeCycleError, match="the graph has a negative cycle: "):
             solve(np.array([[0.0, -3.0], [1.0, 0.0]]), devices="cpu,cpu")
@@ -269,9 +258,9 @@ def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[RankJob], o
     healthy = JobEngine.build
 
     def build(engine: JobEngine, *given: Any) -> Any:
-        assert engine._job is not None and len(engine._job.pids) == 2
-        pids.extend((engine._job.pid, *engine._job.pids))
-        happens(engine._job)
+        assert engine.job is not None and len(engine.job.pids) == 2
+        pids.extend((engine.job.pid, *engine.job.pids))
+        happens(engine.job)
         return healthy(engine, *given)
 
     monkeypatch.setattr(JobEngine, "build", build)

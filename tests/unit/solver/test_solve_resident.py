@@ -156,12 +156,10 @@ def test_arrays_on_the_device_stay_there() -> None:
         assert words in line
 
 
-def test_what_arrays_on_the_device_cannot_have() -> None:
+def test_arrays_on_the_device_have_no_length_and_no_cpu_kernel(pretend: Pretend) -> None:
     with pytest.raises(Refused, match="runs on the host and the array is on a GPU"):
         fwtui.solve(OnDevice(), kernel="serial")
 
-
-def test_arrays_on_the_device_need_no_length(pretend: Pretend) -> None:
     def none(index: int) -> None:
         raise RuntimeError("no driver")
 

@@ -68,13 +68,10 @@ def test_columns_too(asked: dict[str, Any], sources: list[int] | None, targets: 
         assert found.columns is not None and found.columns.tolist() == targets
 
 
-def test_distances_that_float32_rounds_are_in_float64() -> None:
+def test_far_distances_and_named_kernels_and_types() -> None:
     far = 2**24 + 1
     line = scipy.sparse.csr_array(([far, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
     assert solve(line, sources=[1, 0]).distances.tolist() == [[np.inf, 0, 1], [0, far, far + 1]]
-
-
-def test_a_named_kernel_or_type_finds_all_distances() -> None:
     found = solve(matrix(40, kind="grid"), sources=[1], kernel="numpy")
     assert (found.stats.kernel, found.stats.reason) == ("numpy", "")
     assert solve(matrix(40, kind="grid"), sources=[1], dtype="int32").stats.dtype == "int32"
@@ -88,13 +85,12 @@ def test_rows_of_a_graph_whose_matrix_would_fit_no_memory() -> None:
     assert found.distances.dtype == np.float32
 
 
-@pytest.mark.parametrize("asked", [{}, {"negative": 0.2, "connected": True}], ids=str)
-@pytest.mark.parametrize("predecessors", [False, True])
+@pytest.mark.parametrize("asked", [{"negative": 0.2, "connected": True}, pytest.param({}, marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("predecessors", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
-    asked: dict[str, Any], predecessors: bool, monkeypatch: pytest.MonkeyPatch
+    asked: dict[str, Any], predecessors: bool, pretend: Pretend
 ) -> None:
-    for name, value in (("SEARCHED", 1e-9), ("WORTH_A_PROCESS", 1e-4), ("_PROCESS_STARTS", 0.0), ("LEAST", 400)):
-        monkeypatch.setattr(estimates, name, value)
+    pretend.limits(estimates, SEARCHED=1e-9, WORTH_A_PROCESS=1e-4, _PROCESS_STARTS=0.0, LEAST=400)
     graph = matrix(400, density=0.05, **asked)
     found = solve(graph, predecessors=predecessors)
     assert found.stats.kernel == "dijkstra" and found.rows is None and "from all vertices" in found.stats.reason

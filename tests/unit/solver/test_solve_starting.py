@@ -65,15 +65,14 @@ def test_when_it_pays(tmp_path: Path, engines: list[int], name: str, size: int, 
     assert engines == expected
 
 
-def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], pretend: Pretend) -> None:
+def test_when_a_gpu_is_made_ready_without_need(
+    tmp_path: Path, engines: list[int], pretend: Pretend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     starting.start_gpu(asked_of(str(tmp_path / "missing.gr"))).wait(choose.WORTH)
     starting.start_gpu(asked_of("zero\0byte.gr")).wait(choose.WORTH)
     pretend.driver(False)
     starting.start_gpu(asked_of(file_of(tmp_path, "a.gr", 4 << 20))).wait(choose.WORTH)
     assert engines == []
-
-
-def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     read = Event()
     work = starting.GpuStart._work
 

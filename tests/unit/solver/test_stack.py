@@ -52,7 +52,7 @@ def check(given: Any, matrices: list[np.ndarray], dtype: str, **asked: Any) -> N
 @pytest.mark.parametrize(
     ("scale", "low", "even", "dtype"),
     [
-        (1, 0, True, "int16"),
+        pytest.param(1, 0, True, "int16", marks=pytest.mark.slow),
         (1, 1, False, "int32"),
         pytest.param(0.25, 1, False, "float32", marks=pytest.mark.slow),
         (0.1, 1, True, "float32"),
@@ -77,12 +77,15 @@ def test_a_list_may_mix_kinds_of_graphs() -> None:
     check([*sparse, masked, graph, matrices[3].tolist()], matrices, "int16")
 
 
-def test_long_distances_are_float64() -> None:
+def test_long_distances_are_float64_and_no_room_is_refused(pretend: Pretend) -> None:
     path = np.full((2, 5, 5), np.inf)
     path[1, np.arange(4), np.arange(1, 5)] = 2.0**24 + 1
     result = solve(path)
     assert result.stats.dtype == "int32" and result.distances.dtype == np.float64
     assert result.distances[1, 0, 4] == 4 * (2**24 + 1) and result.distances[0, 0, 4] == np.inf
+    pretend.limits(stack, KEPT_FREE=1 << 60)
+    with pytest.raises(Refused, match=r"distances and predecessors of 2 graphs in int16 need 200 B .* fewer graphs at a time"):
+        solve([np.ones((4, 4)), np.ones((2, 2))], predecessors=True)
 
 
 def test_what_cannot_be_proved_or_is_large_is_solved_alone(pretend: Pretend) -> None:
@@ -103,6 +106,11 @@ def test_what_cannot_be_proved_or_is_large_is_solved_alone(pretend: Pretend) -> 
     assert solve(far).stats.dtype == "int32" and solve(far).stats.kernel == "numpy"
     with pytest.raises(Refused, match="graph 0: some distances are beyond what int16 can hold"):
         solve(np.array([[[0, 9000, np.inf], [np.inf, 0, 9000], [np.inf, np.inf, 0]]]), dtype="int16")
+
+
+@pytest.fixture(params=[False, True], ids=["compiled", "quick"])
+def by_either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack, "_is_quick", lambda stack: request.param)
 
 
 def test_a_negative_cycle_names_its_graph() -> None:
@@ -129,26 +137,15 @@ def test_a_negative_cycle_names_its_graph() -> None:
         ([np.ones((2, 2)), np.full((2, 2), -np.inf)], "-inf is not a weight, and graph 1 has it"),
     ],
 )
-def test_what_is_no_stack_is_refused(given: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Refused, match=words):
-        solve(given)
-    monkeypatch.setattr(stack, "_is_quick", lambda stack: True)
+def test_what_is_no_stack_is_refused(by_either_way: None, given: Any, words: str) -> None:
     with pytest.raises(Refused, match=words):
         solve(given)
 
 
-@pytest.mark.parametrize("quick", [False, True])
-def test_where_a_stack_says_what_no_edge_is_zeros_are_edges(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack, "_is_quick", lambda stack: quick)
+def test_where_a_stack_says_what_no_edge_is_zeros_are_edges(by_either_way: None) -> None:
     given = np.array([[[0, 0.0], [0, 0]], [[0, np.inf], [5, 0]]])
     assert (solve(given).distances[0] == 0).all()
     assert (solve(list(np.ma.array(given))).distances[0] == 0).all()
-
-
-def test_no_room_is_refused_with_what_is_needed(pretend: Pretend) -> None:
-    pretend.limits(stack, KEPT_FREE=1 << 60)
-    with pytest.raises(Refused, match=r"distances and predecessors of 2 graphs in int16 need 200 B .* fewer graphs at a time"):
-        solve([np.ones((4, 4)), np.ones((2, 2))], predecessors=True)
 
 
 def test_rounding_that_hides_a_path_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:

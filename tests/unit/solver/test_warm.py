@@ -171,15 +171,17 @@ class TestTheChoice:
     ) -> None:
         there = HostEngine(Target("cuda", (9, 0)))
         pretend.driver(True, lambda gpu: there)
-        monkeypatch.setattr(choose, "_started_by", set[int]())
+        started = set[int]()
+        monkeypatch.setattr(choose, "_started_by", started)
         spent = SimpleNamespace(n=1000, seconds={"kernels": 2 * warm.LOADING_ON_GPU})
         fresh.took(spent)  # type: ignore[arg-type]
         assert choose.engine_for(None, 1000, False) is choose.CPU, "none stands"
-        monkeypatch.setattr(choose, "_started_by", {choose.os.getpid()})
+        started.add(os.getpid())
         assert choose.engine_for(None, 1000, False) is there and choose.engine_for(None, 500, False) is choose.CPU
         monkeypatch.setattr(warm, "everyday", warm.SmallGraphCode())
         assert choose.engine_for(None, 1000, False) is choose.CPU and choose.engine_for(None, 4000, False) is there
-        monkeypatch.setattr(choose, "_started_by", {1})
+        started.clear()
+        started.add(1)
         assert choose.engine_for(None, 4000, False) is choose.CPU, "a fork has lost it"
         assert choose.engine_for(FIRST_GPU.index, 4000, False) is there, "and is told so by CUDA if it asks for it"
 
@@ -193,7 +195,7 @@ class TestTheFile:
         here().chmod(0o600)
         return tmp_path
 
-    def test_damage_is_seen_and_mended(self, folder: Path) -> None:
+    def test_damage_is_seen_and_mended_and_a_damaged_file_read_once(self, folder: Path, fresh: warm.SmallGraphCode) -> None:
         data = here().read_bytes()
         middle = len(data) // 2
         for broken in (b"", data[:10], data[:-1], data + b"x", data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]):
@@ -201,6 +203,10 @@ class TestTheFile:
             assert warm.load() is None
         warm.keep(data[32:])
         assert here().read_bytes() == data and warm.load() is not None
+        here().write_bytes(b"damaged")
+        assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3
+        here().write_bytes(data)
+        assert solve(graph(64)).stats.kernel == "one-core"
 
     def test_code_for_another_machine_or_compiler_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         data = here().read_bytes()
@@ -231,13 +237,6 @@ class TestTheFile:
         finally:
             os.umask(before)
         assert warm.load() is not None
-
-    def test_a_damaged_file_is_read_once_and_again_when_it_is_new(self, folder: Path, fresh: warm.SmallGraphCode) -> None:
-        data = here().read_bytes()
-        here().write_bytes(b"damaged")
-        assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3
-        here().write_bytes(data)
-        assert solve(graph(64)).stats.kernel == "one-core"
 
 
 def run(script: str) -> subprocess.CompletedProcess[str]:

@@ -47,7 +47,7 @@ def test_of_a_matrix(n: int, seed: int, kind: str, fraction: float, cells: int) 
         dense[rng.random((n, n)) < 0.1] = np.nan
     before = dense.copy()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fwtui.graphs.graph.CELLS_AT_ONCE", cells)
+        Pretend(patch).limits("fwtui.graphs.graph", CELLS_AT_ONCE=cells)
         assert Adjacency(n, Vertices(range(n)), dense=dense).facts == brute(dense)
     assert np.array_equal(dense, before, equal_nan="f" in kind), "the caller's matrix is left alone"
 
