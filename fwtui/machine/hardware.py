@@ -11,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -36,9 +37,9 @@ DISTRIBUTIONS = (
 
 
 @cache
-def driver_present() -> bool:
+def driver_present(files: tuple[str, ...] = DRIVER_FILES, library: Callable[[str], object] = ctypes.util.find_library) -> bool:
     """Whether there is a sign of an NVIDIA driver; cheap, and does not prove that it works."""
-    return any(Path(file).exists() for file in DRIVER_FILES) or ctypes.util.find_library("cuda") is not None
+    return any(Path(file).exists() for file in files) or library("cuda") is not None
 
 
 @cache
@@ -157,9 +158,10 @@ def _cpu() -> str:
     return clean(platform.processor() or platform.machine())
 
 
-def install_command(requirement: str) -> str:
-    """A shell line that installs a requirement into the running environment."""
-    python = shlex.quote(sys.executable)
-    if importlib.util.find_spec("pip") is None:
-        return f"uv pip install --python {python} {shlex.quote(requirement)}"
-    return f"{python} -m pip install {shlex.quote(requirement)}"
+def install_command(
+    requirement: str, python: str = sys.executable, package: Callable[[str], object] = importlib.util.find_spec
+) -> str:
+    """A shell line that installs a requirement into the environment of that Python, which is the running one."""
+    if package("pip") is None:
+        return f"uv pip install --python {shlex.quote(python)} {shlex.quote(requirement)}"
+    return f"{shlex.quote(python)} -m pip install {shlex.quote(requirement)}"

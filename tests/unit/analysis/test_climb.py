@@ -60,15 +60,12 @@ def test_only_finished_runs_with_the_same_answer_are_steps_together(bad: dict[st
     assert kernels(climb([ran("serial", 8.0), ran("tiled-cpu", 4.0), ran("naive", 2.0, **bad)])) == ["serial", "tiled-cpu"]  # type: ignore[arg-type]
 
 
-def test_it_is_of_the_graph_with_the_most_steps_and_of_several_the_largest() -> None:
+def test_it_is_of_the_graph_with_the_most_steps_and_where_there_is_little_room_the_lowest_go_first() -> None:
     pair = [ran("serial", 8.0), ran("naive", 2.0)]
     larger = [ran("serial", 80.0, 1024, "b"), ran("naive", 20.0, 1024, "b")]
     assert climb([*larger, *pair])[0].run.n == climb([*pair, *larger])[0].run.n == 1024
     assert climb([*pair, *larger, ran("katz-kider", 1.0)])[0].run.n == 512
     assert climb([]) == ()
-
-
-def test_where_there_is_little_room_the_lowest_steps_go_first() -> None:
     names = ("serial", "tiled-cpu", "naive", "katz-kider", "look-ahead")
     found = climb([ran(kernel, seconds) for kernel, seconds in zip(names, (100.0, 10.0, 9.0, 1.5, 1.4), strict=True)])
     assert fitted(found, 5) == found

@@ -125,14 +125,11 @@ def test_verdicts(factor: float, verdict: str) -> None:
     assert found.ratio is not None and found.ratio.low <= factor <= found.ratio.high
 
 
-def test_an_interval_across_what_matters_is_unclear() -> None:
+def test_an_interval_across_what_matters_is_unclear_and_passes_that_were_left_out_are_not_too_few() -> None:
     session = Session()
     base = session.add([1.0, 1.2, 0.8, 1.1, 0.9, 1.15], SERIAL)
     verdict, why, _ = judge(session.add([1.05, 1.25, 0.85, 1.0, 0.95, 1.1]), base)
     assert verdict == UNCLEAR and "more passes" in why
-
-
-def test_passes_that_a_recording_left_out_are_not_said_to_have_been_too_few() -> None:
     session = Session()
     whole = session.add(STEADY, SERIAL)
     other = session.add(times(0.5))
@@ -385,7 +382,7 @@ def test_the_speedup_lies_in_its_interval(later: float) -> None:
     assert speedup(run.run, base.run) == found.speedup, "the same figure in every table"
 
 
-def test_phases_are_matched_by_key_and_what_else_differs_is_named() -> None:
+def test_phases_are_matched_by_key_runs_across_sessions_and_what_else_differs_is_named() -> None:
     session = Session()
     base = session.add(STEADY, phases={"pivot": 0.2, "rest": 0.8})
     found = compare(session.add(times(0.5), phases={"rest": 0.4, "all": 0.1}), base)
@@ -394,9 +391,6 @@ def test_phases_are_matched_by_key_and_what_else_differs_is_named() -> None:
     base = session.add(STEADY, ALL_CORES)
     other = session.add(STEADY, settle(Experiment(kernel="tiled-cpu", n=256, tile=32, repeats=9, options={"vector": 0})))
     assert compare(other, base).differs == ("tile 32 against 16", "vector 0 against 1")
-
-
-def test_runs_that_repeat_each_other_are_paired_across_sessions() -> None:
     one, other = Session(), Session()
     base = [one.add(STEADY), one.add(STEADY, SERIAL)]
     ours = [other.add(times(2)), other.add(times(3)), other.add(STEADY, settle(Experiment(kernel="serial", n=64)))]

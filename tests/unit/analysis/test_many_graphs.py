@@ -39,13 +39,21 @@ def told(*asked: tuple[dict[str, Any], float], backend: str = "cuda", block: eve
     return model
 
 
-def test_the_pace_is_in_graphs_a_second() -> None:
+def test_the_pace_is_in_graphs_a_second_and_other_numbers_of_graphs_are_other_work() -> None:
     model = told(({"graphs": 10_000}, 0.0008), ({"graphs": 10}, 0.0008), ({"graphs": 2, "n": 1}, 4.0), ({}, 0.1))
     many, few, slow, one = model.runs.values()
     assert pace(many) == "10,000 graphs of 64 vertices in 800 us: 12.5 million graphs a second"
     assert pace(few).endswith(": 12,500 graphs a second") and pace(slow) == "2 graphs of 1 vertex in 4.00 s: 0.50 graphs a second"
     assert in_words(one) == []
     assert many.rate == pytest.approx(10_000 * 64**3 / 0.0008)
+    model = told(({"graphs": 100}, 0.2), ({"graphs": 10}, 0.1), ({"graphs": 100}, 0.3))
+    hundred, ten, again = (ComparedRun(model, run) for run in model.runs.values())
+    found = compare(hundred, ten)
+    assert found.why == "100 graphs of n = 64, not 10 graphs of n = 64, are other work; rates can be compared, times cannot"
+    assert compare(hundred, again).why != found.why
+    assert baseline_run(model, ten.run, "stacked") is ten.run
+    assert COLUMNS["kernel"].text(TableRow(model, ten.run)) == "stacked x10"
+    assert COLUMNS["asked"].text(TableRow(model, hundred.run)) == "stacked, 100 graphs"
 
 
 def test_where_each_graph_is_depends_on_the_device() -> None:
@@ -59,17 +67,6 @@ def test_where_each_graph_is_depends_on_the_device() -> None:
     assert place(run).endswith("a multiprocessor has one at once")
     (run,) = told(({"graphs": 100, "kernel": "stacked-cpu"}, 1.0), backend="cpu").runs.values()
     assert place(run).startswith("one core for each graph")
-
-
-def test_other_numbers_of_graphs_are_other_work() -> None:
-    model = told(({"graphs": 100}, 0.2), ({"graphs": 10}, 0.1), ({"graphs": 100}, 0.3))
-    hundred, ten, again = (ComparedRun(model, run) for run in model.runs.values())
-    found = compare(hundred, ten)
-    assert found.why == "100 graphs of n = 64, not 10 graphs of n = 64, are other work; rates can be compared, times cannot"
-    assert compare(hundred, again).why != found.why
-    assert baseline_run(model, ten.run, "stacked") is ten.run
-    assert COLUMNS["kernel"].text(TableRow(model, ten.run)) == "stacked x10"
-    assert COLUMNS["asked"].text(TableRow(model, hundred.run)) == "stacked, 100 graphs"
 
 
 def test_what_a_sweep_says_of_many_graphs() -> None:

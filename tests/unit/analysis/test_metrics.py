@@ -69,7 +69,7 @@ def model(*runs: dict[str, Any], device: events.Device | None = H200) -> Model:
 
 
 class TestPeak:
-    def test_peaks_of_known_boards_and_no_guess_of_others(self) -> None:
+    def test_peaks_of_known_boards_over_rates_are_flops_per_task(self) -> None:
         assert fp32_flops(H200) == pytest.approx(66.9e12, rel=1e-3)
         a100 = events.Device(t=0, compute_capability=(8, 0), multiprocessors=108, max_clock_mhz=1410)
         rtx4090 = events.Device(t=0, compute_capability=(8, 9), multiprocessors=128, max_clock_mhz=2520)
@@ -79,8 +79,6 @@ class TestPeak:
         assert fp32_flops(events.Device(t=0, compute_capability=(99, 0), multiprocessors=1, max_clock_mhz=1)) is None
         assert fp32_flops(events.Device(t=0, compute_capability=(9, 0), multiprocessors=132)) is None
         assert set(FP32_LANES) == set(TABLE), "as many GPUs as occupancy knows"
-
-    def test_flops_per_task_is_peak_over_rate(self) -> None:
         made = model({"seconds": 1e9 / KATZ_RATE})
         row = result(made, made.runs[1])
         assert list(row) == list(RESULT_FIELDS) and row["version"] == RESULT_VERSION
@@ -191,7 +189,7 @@ class TestEveryKernel:
         with pytest.raises(Refused, match="leave out either"):
             self.asked(kernel="serial")
 
-    def test_those_that_do_not_fit_are_named(self) -> None:
+    def test_those_that_do_not_fit_are_named_and_options_go_to_those_that_have_them(self) -> None:
         def only_cpu(e: Experiment) -> None:
             if registry()[e.kernel].backend == "cuda":
                 raise NoGpu("no GPU here")
@@ -199,8 +197,6 @@ class TestEveryKernel:
         fits, left_out = self.asked(gpu=False, refuse=only_cpu)
         assert {registry()[e.kernel].backend for e in fits} == {"cpu"} and {e.n for e in fits} == {512}
         assert dict(left_out)["naive"] == "no GPU here"
-
-    def test_options_go_to_the_kernels_that_have_them(self) -> None:
         fits, _ = self.asked(n="64", threads="64")
         assert {e.kernel: e.options.get("threads") for e in fits}["naive"] == 64
         assert all("threads" not in e.options for e in fits if not any(o.name == "threads" for o in registry()[e.kernel].options))

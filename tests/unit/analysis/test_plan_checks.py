@@ -117,7 +117,7 @@ def test_every_forgotten_wait_of_look_ahead_is_a_race() -> None:
             )
 
 
-def test_what_a_plan_forgets_or_never_ends_with_is_found() -> None:
+def test_what_a_plan_forgets_is_found_in_the_smallest_graph_with_rectangles_in_words() -> None:
     forgotten = broken(NAIVE, lambda plan: [replace(step, reads=step.reads[:1]) for step in plan])
     (told,) = troubles(forgotten, Shape(5))
     assert "is made of cells that its step does not say it reads" in told
@@ -125,9 +125,6 @@ def test_what_a_plan_forgets_or_never_ends_with_is_found() -> None:
     endless = replace(NAIVE, plan=lambda shape, stepwise: (step for _ in count()))
     (told,) = troubles(endless, Shape(4))
     assert f"more than {MOST_STEPS:,} steps" in told
-
-
-def test_the_smallest_graph_is_named_and_rectangles_are_words() -> None:
     (told,) = check_plan(broken(BLOCKED, without(2)))
     assert told.endswith("(n = 5, tile 4)") and check_plan(BLOCKED) == []
     assert words(Rect(0, 32, 32, 64)) == "rows 0-31, columns 32-63"

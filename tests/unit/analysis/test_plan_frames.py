@@ -64,11 +64,17 @@ def sparse(sizes: tuple[int, ...], parents: tuple[int, ...], padded: int) -> Run
     return run_of(asked, padded=padded, ordered=events.Ordered(t=2.0, run=1, sizes=sizes, parents=parents))
 
 
-def test_a_sparse_graphs_film_leaves_out_what_the_plan_does() -> None:
+def test_copies_of_tiles_and_what_a_sparse_graph_leaves_out_are_not_in_the_film() -> None:
     made = developed(sparse(*TREE, 256))
     assert made.side == 256 and made.rounds == 4
     first_half = [frame for frame in made.slowly() if frame.round <= 2]
     assert first_half and not any(Rect(128, 128, 192, 192).overlaps(w) for frame in first_half for w in frame.targets)
+    made = PlanFilm.of(registry()["register-tiled"], Shape(24, 8))
+    assert made.develop()
+    pivot, panels = made.at(8**3 * 9), made.at(8**3 * 10)
+    assert (pivot.phase, panels.phase) == ("pivot", "panels")
+    assert pivot.targets == (Rect(8, 8, 16, 16),) and not pivot.sources
+    assert set(panels.targets) == {Rect(8, 0, 16, 8), Rect(8, 16, 16, 24), Rect(0, 8, 8, 16), Rect(16, 8, 24, 16)}
 
 
 def test_rounds_begin_at_the_first_phase() -> None:
@@ -80,15 +86,6 @@ def test_rounds_begin_at_the_first_phase() -> None:
     frame = naive.at(41 * 100**2)
     assert naive.rounds == 100 and frame.targets == (Rect(0, 0, 100, 100),)
     assert frame.sources == (Rect(41, 0, 42, 100), Rect(0, 41, 100, 42)), "its row and column, for everybody"
-
-
-def test_copies_of_tiles_have_no_place_in_the_picture() -> None:
-    made = PlanFilm.of(registry()["register-tiled"], Shape(24, 8))
-    assert made.develop()
-    pivot, panels = made.at(8**3 * 9), made.at(8**3 * 10)
-    assert (pivot.phase, panels.phase) == ("pivot", "panels")
-    assert pivot.targets == (Rect(8, 8, 16, 16),) and not pivot.sources
-    assert set(panels.targets) == {Rect(8, 0, 16, 8), Rect(8, 16, 16, 24), Rect(0, 8, 8, 16), Rect(16, 8, 24, 16)}
 
 
 def test_long_plans_keep_few_frames_and_too_long_ones_are_never_complete() -> None:

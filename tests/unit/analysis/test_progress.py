@@ -28,16 +28,13 @@ def stage(name: str, t: float) -> events.Stage:
     return events.Stage(t=t, run=1, name=name)
 
 
-def test_a_pass_of_one_step_is_estimated_from_its_beginning() -> None:
+def test_passes_are_estimated_from_their_beginning_and_from_the_others() -> None:
     found = [at(10.0 + share * PASS, stage("warm-up", 10.0)) for share in (0.05, 0.25, 0.5, 2.0)]
     assert [one and one.done for one in found] == pytest.approx([0.05, 0.25, 0.5, NEARLY])
     left = [one and one.left for one in found]
     assert left[0] and left[1] and left[0] >= 2.95 * PASS, "the warm-up, a clean pass and one by phase"
     assert left[1] - PASS / 4 == pytest.approx(left[2])
     assert at(10.5, stage("warm-up", 10.0)) is None, "a short pass needs none"
-
-
-def test_the_last_pass_takes_as_long_as_the_others_and_time_goes_on_between_words() -> None:
     told = events.Progress(t=300.0, run=1, stage="clean", done=0.2, left=400.0)
     fresh, later, late = (at(300.0 + seconds, stage("clean", 290.0), told) for seconds in (0.5, 100.0, 4000.0))
     assert fresh == told, "what it has just told stays"

@@ -35,15 +35,12 @@ def made(run: Run, told: tuple[events.Round, ...], relaxations: int, seconds: fl
     return replace(run, rounds=told, relaxations=relaxations, done=done)
 
 
-def test_a_course_follows_the_rounds_and_ends_with_the_clean_time(recorded: dict[int, Run]) -> None:
+def test_a_course_follows_all_or_sampled_rounds_and_ends_with_the_clean_time(recorded: dict[int, Run]) -> None:
     found = course(made(recorded[8], rounds(1.0, 3.0), 200, 8.0))
     assert found is not None and found.sampled and found.rounds == 2
     assert found.total == 8.0 and found.seconds_at(0.5) == pytest.approx(2.0)
     assert found.share_at(2.0) == pytest.approx(0.5) and found.share_at(5.0) == pytest.approx(0.75)
     assert (found.share_at(-1), found.share_at(99), found.seconds_at(-1), found.seconds_at(2)) == (0, 1, 0, 8.0)
-
-
-def test_sampled_rounds_stand_for_those_between_them_and_without_any_it_is_a_straight_line(recorded: dict[int, Run]) -> None:
     found = course(made(recorded[8], rounds(1.0, 2.0, every=4), 600, 10.0))  # 6 rounds: 4 like the first, 2 like the second
     assert found is not None and found.rounds == 6
     assert found.seconds_at(4 / 6) == pytest.approx(5.0)

@@ -73,7 +73,7 @@ def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, wh
     assert ("because the " + why_idle in found.because) if why_idle else ("cache" not in found.because)
 
 
-def test_only_what_changed_in_favour_of_the_faster_one_is_named() -> None:
+def test_what_changed_in_favour_of_the_faster_one_overlaps_or_differs_is_named() -> None:
     few, many = {"integer_instructions_per_relaxation": 2.0}, {"integer_instructions_per_relaxation": 9.0}
     faster = why(told(1, "naive", 0.04, 500, many), told(2, "katz-kider", 0.01, 500, few))
     assert "4.00x as fast as Naive: 4.5 times fewer integer instructions: 9.00 -> 2.00 a relaxation." in faster
@@ -81,14 +81,8 @@ def test_only_what_changed_in_favour_of_the_faster_one_is_named() -> None:
     assert "4.00x as long as Naive: 4.5 times more integer instructions: 2.00 -> 9.00 a relaxation." in slower
     neither = why(told(1, "naive", 0.01, 500, many), told(2, "katz-kider", 0.04, 500, few))
     assert "4.00x as long as Naive; the measurements do not show why." in neither
-
-
-def test_phases_that_overlap_are_named() -> None:
     said = why(told(1, "register-tiled", 0.010, 500, phases=0.010), told(2, "look-ahead", 0.008, 500, phases=0.011))
     assert "1.25x as fast as Register-Tiled: its phases overlap: 11.0 ms of work in 8.00 ms." in said
-
-
-def test_the_same_kernel_is_told_apart_by_what_differs() -> None:
     said = why(told(1, "katz-kider", 0.02, 500, tile=16), told(2, "katz-kider", 0.01, 500, tile=32))
     assert "2.00x as fast as run 1: tile 32 against 16" in said
     repeated = why(told(1, "naive", 0.02, 500), told(2, "naive", 0.01, 500))

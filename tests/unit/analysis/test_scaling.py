@@ -55,20 +55,14 @@ def h200(two: bool) -> Rates:
     return rates._replace(link=LINK)
 
 
-def test_two_gpus_are_predicted_from_one_and_the_link() -> None:
+def test_gpus_are_predicted_from_fewer_and_the_link_and_two_add_the_share_that_a_broadcast_holds() -> None:
     off = {n: predict(h200(two=False), shape(n, 2)).seconds / seconds - 1 for n, seconds in ON_TWO.items()}
     # it does not know yet what a broadcast that waits takes away from the rest
     assert off == pytest.approx({4096: 0.025, 8192: -0.059, 16384: -0.014, 32768: -0.002}, abs=0.005)
-
-
-def test_what_runs_on_two_add_is_the_share_that_a_broadcast_holds() -> None:
     rates = h200(two=True)
     assert rates.held * 132 == pytest.approx(16, abs=1)  # multiprocessors; a channel of NCCL takes one
     assert all(predict(rates, shape(n, 2)).seconds == pytest.approx(seconds, rel=0.03) for n, seconds in ON_TWO.items())
     assert all(predict(rates, shape(n)).seconds == pytest.approx(seconds, rel=0.03) for n, seconds in ALONE.items())
-
-
-def test_four_gpus_are_predicted_from_one_and_two() -> None:
     model, _ = load_model(resolve("h200-four-gpus"))
     runs = [run for run in model.runs.values() if run.experiment.dtype == "int32" and run.n <= 65536]
     on = {count: [run for run in runs if max(1, len(run.experiment.places)) == count] for count in (1, 2, 4)}
@@ -124,16 +118,13 @@ def test_the_rates_of_made_up_runs_are_found_again() -> None:
     assert alone is not None and alone.link is None and limits(alone, shape(512)) == []
 
 
-def test_a_slow_link_favours_two_dimensions_and_a_quick_one_does_not() -> None:
+def test_a_slow_link_favours_two_dimensions_and_sizes_grow_with_the_ranks() -> None:
     rates = h200(two=True)
     slow = limits(rates._replace(link=LinearCost(23e-6, 1 / 25e9)), shape(32768))
     assert "efficiency falls below 70 % at 16 devices (57 %)" in slow[0]
     assert "faster from 16 devices on (86 % instead of 57 %)" in slow[1]
     assert "nowhere more than 5 % faster" in limits(rates, shape(16384))[1]
     assert "stays above 70 % up to 512 devices" in limits(rates, shape(32768), weak=True)[0]
-
-
-def test_sizes_grow_so_that_each_rank_holds_as_much() -> None:
     assert [grown(4096, ranks, 128) for ranks in (1, 2, 4, 8)] == [4096, 5760, 8192, 11648]
     assert grown(500, 1, 64) == 500 and grown(16, 2, 64) == 64 and grown(100, 4, 0) == 200
     there = shape_on(shape(4096), 3, True)

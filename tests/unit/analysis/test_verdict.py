@@ -58,7 +58,7 @@ def test_units_that_are_busy_far_below_the_limit_are_said_to_do_other_work() -> 
     )
 
 
-def test_the_gain_of_a_rung_that_has_not_run_is_that_of_the_recorded_ladder() -> None:
+def test_the_rung_that_has_not_run_gains_what_the_recorded_ladder_does_with_the_cores_here() -> None:
     recorded = model(told(1, "katz-kider", 0.012, 500), told(2, "optimized", 0.006, 500))
     assert verdict_of(model(NAIVE, KATZ), recorded).then == (
         "Optimized & blocked: 10.0 ms -> 6.00 ms (recorded on this kind of GPU)"
@@ -70,6 +70,10 @@ def test_the_gain_of_a_rung_that_has_not_run_is_that_of_the_recorded_ladder() ->
     assert verdict_of(model(NAIVE, KATZ)).then.startswith("Optimized & blocked: 4.50 integer instructions"), (
         "no number is made up"
     )
+    recorded = model(told(1, "serial", 1.6, 12_000, backend="cpu"), told(2, "tiled-cpu", 0.01, 500, backend="cpu"), cores=16)
+    alone = verdict_of(model(told(1, "serial", 1.0, 12_000, backend="cpu"), cores=2), recorded)
+    assert alone.headline == "Serial takes 1.00 s" and alone.found is None and alone.why == ()
+    assert alone.next is not None and alone.next.kernel == "tiled-cpu" and alone.next.seconds == pytest.approx(0.05)
 
 
 def test_the_fastest_run_of_the_session_comes_after_the_hints_and_one_of_another_type_never() -> None:
@@ -78,13 +82,6 @@ def test_the_fastest_run_of_the_session_comes_after_the_hints_and_one_of_another
     assert verdict_of(made).then == "Look-ahead: 2.00 ms -> 1.00 ms (run 3)"
     other = told(3, "look-ahead", 0.001, 500, dtype="int16")
     assert verdict_of(model(told(1, "naive", 0.08, 16_000), told(2, "register-tiled", 0.002, 500), other)).then == ""
-
-
-def test_on_a_cpu_the_rung_that_uses_all_cores_is_next_as_fast_as_the_cores_here_make_it() -> None:
-    recorded = model(told(1, "serial", 1.6, 12_000, backend="cpu"), told(2, "tiled-cpu", 0.01, 500, backend="cpu"), cores=16)
-    alone = verdict_of(model(told(1, "serial", 1.0, 12_000, backend="cpu"), cores=2), recorded)
-    assert alone.headline == "Serial takes 1.00 s" and alone.found is None and alone.why == ()
-    assert alone.next is not None and alone.next.kernel == "tiled-cpu" and alone.next.seconds == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"verdict": "unverified"}])

@@ -90,11 +90,15 @@ def test_samples_come_before_counters_and_launches_before_samples() -> None:
     )
 
 
-def test_no_samples_are_no_reason_and_not_waiting_is_never_said() -> None:
+def test_every_reason_has_words_and_no_samples_are_none() -> None:
     empty = model_of(samples(), events.Sampled(t=5.0, run=1, note="no samples came of rest"))
     run = empty.runs[1]
     assert samples_of(run, "rest") is None and "not known" in sentence(empty) and shares({}) == {}
     assert result(empty, run)["not_sampled"] == "no samples came of rest"
+    assert all(one.verb and one.meaning and one.noun for one in STALLS.values())
+    newer = warp_reason(samples(of_a_newer_gpu=9, selected=1))
+    assert newer.verb == "waits for something that is not known here" and newer.share == 0.9
+    assert main_reason({"selected": 5, "not_selected": 1}) == "selected" and main_reason({"wait": 5, "selected": 5}) == "wait"
 
 
 @pytest.mark.parametrize(
@@ -111,20 +115,16 @@ def test_a_kernel_computes_where_its_schedulers_always_have_a_warp_to_choose(tol
     assert (main_reason({**told, **others}) == "selected") is computes
 
 
-def test_every_reason_has_words_and_an_unknown_one_too() -> None:
-    assert all(one.verb and one.meaning and one.noun for one in STALLS.values())
-    newer = warp_reason(samples(of_a_newer_gpu=9, selected=1))
-    assert newer.verb == "waits for something that is not known here" and newer.share == 0.9
-    assert main_reason({"selected": 5, "not_selected": 1}) == "selected" and main_reason({"wait": 5, "selected": 5}) == "wait"
-
-
-def test_an_inner_loop_says_how_many_instructions_a_relaxation_takes() -> None:
+def test_an_inner_loop_says_how_many_instructions_a_relaxation_takes_where_it_has_a_minimum() -> None:
     mix = {"VIADDMNMX": 64, "LDS.128": 16, "LDG.E": 2, "STL.64": 1, "IADD3": 13}
     facts = loop_facts(Listing(mix=mix, relaxations=64))
     assert (facts.instructions, facts.shared_loads, facts.global_loads, facts.spills) == (96, 16, 2, 1)
     assert facts.each == 1.5 and facts.rate(132, 2e9) == 132 * 4 * 32 * 2e9 / 1.5
     assert in_words(mix) == "64 of 96 instructions are VIADDMNMX, 16 LDS.128, 13 IADD3" and in_words({}) == ""
     assert loop_facts(Listing()).each is None and loop_facts(Listing(mix={"BRA": 1})).rate(132, 2e9) is None
+    said = derived(Listing(mix={"FSETP.GEU.AND": 8, "LDS": 2}, total=10))
+    assert said.startswith("none of its instructions is a minimum, ") and "8 of 10 instructions are FSETP" in said
+    assert derived(Listing()) == ""
 
 
 @pytest.mark.parametrize("count", [1, 2**60])
@@ -140,13 +140,7 @@ def test_a_run_keeps_the_listing_packed_and_says_it_as_data(count: int) -> None:
     assert said["lines"] == [{"file": "a.py", "line": 3, "source": "x" * 200, "share": 1.0, "reasons": {"wait": 1.0}}]
 
 
-def test_without_a_minimum_nothing_is_derived_for_a_relaxation() -> None:
-    said = derived(Listing(mix={"FSETP.GEU.AND": 8, "LDS": 2}, total=10))
-    assert said.startswith("none of its instructions is a minimum, ") and "8 of 10 instructions are FSETP" in said
-    assert derived(Listing()) == ""
-
-
-def test_two_runs_differ_in_the_shares_of_reasons_and_lines() -> None:
+def test_two_runs_differ_in_the_shares_of_reasons_lines_and_instructions() -> None:
     changes = reason_changes(samples(barrier=60, wait=40), samples(barrier=10, long_scoreboard=50, wait=40))
     assert [(one.reason, one.baseline, one.run) for one in changes] == [("long_scoreboard", 0.5, 0.0), ("barrier", 0.1, 0.6)]
     before = Listing(lines=(CodeLine("a.py", 3, "  x = y", {"wait": 9}), CodeLine("a.py", 4, "sync()", {"wait": 1})))
@@ -154,8 +148,6 @@ def test_two_runs_differ_in_the_shares_of_reasons_and_lines() -> None:
     told = [(one.line.file, one.line.line, one.baseline, one.run) for one in line_changes(now, before) if one.line is not None]
     assert told == [("b.py", 8, None, 0.5), ("b.py", 7, 0.9, 0.5), ("a.py", 4, 0.1, None)]
 
-
-def test_two_inner_loops_differ_by_the_names_of_their_instructions() -> None:
     def loop(*texts: str) -> Listing:
         code = tuple(Instruction(16 * place, text, -1) for place, text in enumerate(texts))
         return Listing(instructions=code, loop=(16, 16 * (len(texts) - 2)))

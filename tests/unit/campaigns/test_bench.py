@@ -19,7 +19,6 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import events, requests
-from fwtui_kernels import peers as package
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import answering
@@ -34,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> N
     """No GPU, nothing kept, and of the packages NumPy alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     pretend.gpus()
-    monkeypatch.setattr(package, "find_spec", lambda name: name == "numpy" or None)
+    pretend.packages("numpy")
 
 
 class Worker:

@@ -108,10 +108,20 @@ def test_noisy_passes_decide_nothing(claim: str) -> None:
     assert answer.verdict == UNTESTABLE and "too noisy" in answer.reason, answer
 
 
-def test_a_difference_within_the_spreads_is_none() -> None:
+def test_spreads_copies_and_throttling_count() -> None:
     slow, fast = int32("blocked-branch", 4096), int32("katz-kider", 4096)
     assert CLAIMS["CS5"].answer(pair(slow, fast, 1.07, spread=0.01).results).verdict == HOLDS
     assert CLAIMS["CS5"].answer(pair(slow, fast, 1.07, spread=0.045).results).verdict == REFUTED
+    made = large_naive(0.3)
+    assert CLAIMS["LS6"].answer(made.results).verdict == REFUTED
+    made.model.apply(events.Limits(t=1.0, backend="cuda", copy_bytes_per_second=4.8e12 / 2))
+    answer = CLAIMS["LS6"].answer(made.results)
+    assert answer.verdict == HOLDS and answer.value == "model 60.0 % of a measured copy (n 8192)"
+    made = pair(int32("blocked-branch", 4096), int32("katz-kider", 4096), 1.2)
+    made.model.apply(events.Sample(t=5.0, run=2, seconds=1.0, since=3.0))
+    made.model.apply(events.Telemetry(t=4.0, throttle=0x20))
+    assert "katz-kider at n = 4096 was throttled (thermal)" in CLAIMS["CS5"].answer(made.results).note
+    assert "throttled" not in CLAIMS["CS4"].answer(made.results).note, "another claim's runs"
 
 
 def test_what_is_to_be_known_is_said_whatever_the_verdict() -> None:
@@ -119,22 +129,6 @@ def test_what_is_to_be_known_is_said_whatever_the_verdict() -> None:
         for made in HOLDING_AND_REFUTING[claim]:
             answer = CLAIMS[claim].answer(made.results)
             assert words in answer.note, answer
-
-
-def test_a_measured_copy_is_the_limit_where_there_is_one() -> None:
-    made = large_naive(0.3)
-    assert CLAIMS["LS6"].answer(made.results).verdict == REFUTED
-    made.model.apply(events.Limits(t=1.0, backend="cuda", copy_bytes_per_second=4.8e12 / 2))
-    answer = CLAIMS["LS6"].answer(made.results)
-    assert answer.verdict == HOLDS and answer.value == "model 60.0 % of a measured copy (n 8192)"
-
-
-def test_throttled_runs_are_named() -> None:
-    made = pair(int32("blocked-branch", 4096), int32("katz-kider", 4096), 1.2)
-    made.model.apply(events.Sample(t=5.0, run=2, seconds=1.0, since=3.0))
-    made.model.apply(events.Telemetry(t=4.0, throttle=0x20))
-    assert "katz-kider at n = 4096 was throttled (thermal)" in CLAIMS["CS5"].answer(made.results).note
-    assert "throttled" not in CLAIMS["CS4"].answer(made.results).note, "another claim's runs"
 
 
 def test_every_claim_is_judged_somewhere_in_these_tests() -> None:

@@ -17,7 +17,6 @@ from fwtui.campaigns.reproduce.preset import Preset, RunScale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask
 from fwtui.commands.reproduce import lines
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.live.session import Live
 from fwtui.stream import events
 
 
@@ -27,7 +26,7 @@ def performed(live: Any, *wanted: Experiment, gpu: bool = True, limit: float = 1
     return [m.text for m in live.model.markers if m.text.startswith(LEFT_OUT)]
 
 
-def test_what_would_take_too_long_is_left_out_and_named() -> None:
+def test_what_would_take_too_long_needs_a_gpu_or_is_missing_is_left_out_and_named_once() -> None:
     live: Any = MadeLive(Made().add(ask("naive", 8192), 2.0))
     left_out = performed(live, ask("naive", 32768), ask("naive", 65536))
     assert [w.n for w in live.started] == []
@@ -36,9 +35,14 @@ def test_what_would_take_too_long_is_left_out_and_named() -> None:
     assert not performed(live, ask("naive", 8192)) and live.started[0].repeats == 2
     live = MadeLive(Made().add(ask("naive", 4096), 0.25))
     assert "are left" in performed(live, ask("naive", 8192), limit=1.0)[0] and not live.started
+    live: Any = MadeLive(Made(gpu=None))
+    left_out = performed(live, ask("naive", 64), ask("naive", 128), Experiment(kernel="no-such"), gpu=False)
+    assert left_out == [f"{LEFT_OUT}naive: needs a GPU", f"{LEFT_OUT}no-such: kernel missing"]
+    results = Results(live.model)
+    assert CLAIMS["SF4"].answer(results).reason == "naive: needs a GPU"
 
 
-def test_long_runs_are_expected_by_the_cube_and_repeated_less() -> None:
+def test_long_runs_are_expected_by_the_cube_repeated_less_and_checked_once_for_each_graph() -> None:
     live: Any = MadeLive(Made().add(ask("naive", 2048), 0.1))
     queue = Queue(live, 1.0)
     assert queue.expect(ask("naive", 4096)).one == pytest.approx(0.8)
@@ -47,30 +51,6 @@ def test_long_runs_are_expected_by_the_cube_and_repeated_less() -> None:
     # a small graph's time is the launches', which do not grow by the cube
     tiny: Any = MadeLive(Made().add(ask("naive", 64), 0.001))
     assert Queue(tiny, 1.0).expect(ask("naive", 1024)).one == pytest.approx(0.001 * 16**2)
-
-
-def test_nothing_is_run_twice_and_small_graphs_are_checked_in_full() -> None:
-    live: Any = MadeLive(Made())
-    performed(live, ask("naive", 512), ask("naive", 512), ask("naive", 2048), ask("naive", 2049), ask("serial", 513))
-    assert [(w.n, w.verify) for w in live.started] == [(512, "auto"), (2048, "auto"), (2049, "sample"), (513, "sample")]
-
-
-def test_what_was_run_before_does_not_count() -> None:
-    live: Any = MadeLive(Made().add(ask("naive", 512)))
-    live.now = 2.0
-    live.made.began = 3.0
-    performed(live, ask("naive", 512))
-    assert [w.n for w in live.started] == [512]
-    live.model.apply(events.Marker(t=4.0, text="end of reproduce test"))
-    live.model.apply(events.Marker(t=5.0, text="reproduce other"))
-    live.made.began = 6.0
-    live.start(ask("naive", 1024))
-    live.model.markers[0] = msgspec.structs.replace(live.model.markers[0], t=2.0, text="reproduce test --quick")
-    for name, sizes in (("test", [512]), ("other", [1024]), ("never", [512, 512, 1024])):
-        assert [run.n for run in held(live.model, name).runs] == sizes
-
-
-def test_a_long_check_is_expected_once_for_each_graph() -> None:
     made = Made().add(ask("naive", 2048), 0.01, stages={"verify": 9.0})
     live: Any = MadeLive(made)
 
@@ -83,12 +63,22 @@ def test_a_long_check_is_expected_once_for_each_graph() -> None:
     assert total(ask("katz-kider", 4096, verify="sample")) < 5
 
 
-def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
-    live: Any = MadeLive(Made(gpu=None))
-    left_out = performed(live, ask("naive", 64), ask("naive", 128), Experiment(kernel="no-such"), gpu=False)
-    assert left_out == [f"{LEFT_OUT}naive: needs a GPU", f"{LEFT_OUT}no-such: kernel missing"]
-    results = Results(live.model)
-    assert CLAIMS["SF4"].answer(results).reason == "naive: needs a GPU"
+def test_nothing_is_run_twice_but_what_was_run_before() -> None:
+    live: Any = MadeLive(Made())
+    performed(live, ask("naive", 512), ask("naive", 512), ask("naive", 2048), ask("naive", 2049), ask("serial", 513))
+    assert [(w.n, w.verify) for w in live.started] == [(512, "auto"), (2048, "auto"), (2049, "sample"), (513, "sample")]
+    live: Any = MadeLive(Made().add(ask("naive", 512)))
+    live.now = 2.0
+    live.made.began = 3.0
+    performed(live, ask("naive", 512))
+    assert [w.n for w in live.started] == [512]
+    live.model.apply(events.Marker(t=4.0, text="end of reproduce test"))
+    live.model.apply(events.Marker(t=5.0, text="reproduce other"))
+    live.made.began = 6.0
+    live.start(ask("naive", 1024))
+    live.model.markers[0] = msgspec.structs.replace(live.model.markers[0], t=2.0, text="reproduce test --quick")
+    for name, sizes in (("test", [512]), ("other", [1024]), ("never", [512, 512, 1024])):
+        assert [run.n for run in held(live.model, name).runs] == sizes
 
 
 @pytest.mark.parametrize("name", presets())
@@ -120,8 +110,3 @@ def test_counters_are_profiled_apart_and_told_to_the_session(monkeypatch: pytest
     ncu["measure"] = lambda wanted: "ncu is not here"
     performer.count(Results(live.model))
     assert said[-1] == "no counters: ncu is not here"
-
-
-def test_live_sessions_offer_what_the_performer_uses() -> None:
-    for name in ("mark", "start", "drain", "tell", "without_sampler"):
-        assert callable(getattr(Live, name))

@@ -48,7 +48,7 @@ def test_why_a_run_came_to_no_end(live: MadeLive, why: str) -> None:
     assert told == why and (run is None) == (not live.model.runs)
 
 
-def test_what_is_expected_of_a_brief_run_and_of_one_like_none_before() -> None:
+def test_what_is_expected_of_a_run_from_those_before() -> None:
     made = Made().add(ask("serial", 1024), 2.0, stages={"graph": 0.5, "verify": 0.25})
     like = expect(made.model, ask("serial", 2048, repeats=3))
     # a warm-up, three passes and one with a clock at every phase; the graph and the sampled check grow with n^2
@@ -58,9 +58,6 @@ def test_what_is_expected_of_a_brief_run_and_of_one_like_none_before() -> None:
     other = expect(made.model, ask("tiled-cpu", 1024, repeats=1), rates={"cpu": 1024**3})
     assert other == (1.0, pytest.approx(3.0 + 0.5 + 0.25 + FIRST_COMPILE), FIRST_COMPILE)
     assert known(made.model, ask("serial", 1024)) and not known(made.model, ask("serial", 1023))
-
-
-def test_of_several_turns_the_median_counts() -> None:
     made = Made()
     for seconds in (1.0, 9.0, 2.0):
         made.add(ask("serial", 512), seconds)

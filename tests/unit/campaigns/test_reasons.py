@@ -127,16 +127,13 @@ def test_a_rate_that_hardly_falls_beyond_the_cache_is_not_the_buss() -> None:
         assert answer.verdict == verdict and f"{faster:.2f}x the rate" in answer.value, answer
 
 
-def test_readings_of_another_run_are_not_this_ones() -> None:
+def test_readings_and_modes_of_other_runs_are_not_this_ones() -> None:
     other, wanted = ask("katz-kider", 4096, tile=16), ask("katz-kider", 4096)
     made = Made().add(wanted).add(other).read(other, integer=1.0, dram=0.1)
     assert made.results.gpm(other) == (1.0, 0.1)
     with pytest.raises(Missing):
         made.results.gpm(wanted)
     assert not evidence.integer_bound(made.results, lambda n: ask("katz-kider", n))
-
-
-def test_a_run_by_another_launch_mode_or_tile_is_not_the_documents() -> None:
     captured = pair(int16("katz-kider", 8192), int16("one-cooperative", 8192, launch="graph"), 2.0)
     assert CLAIMS["CA7"].answer(captured.results).verdict == UNTESTABLE
     small = pair(int16("katz-kider", 8192, tile=16), int16("two-matrix-blocked", 8192), 2.0)

@@ -13,7 +13,7 @@ from made_sessions import CLAIMS, Made, int16, int32
 
 from fwtui.campaigns.reproduce import break_even, results
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
-from fwtui.campaigns.reproduce.documents import henriod, lund_smith, sing
+from fwtui.campaigns.reproduce.documents import henriod, lund_smith
 from fwtui.campaigns.reproduce.results import Missing, Results, Time, ask
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -37,13 +37,6 @@ def test_the_second_half_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) ->
     assert CLAIMS["HE4"].answer(Made().results).verdict == REFUTED
 
 
-def test_density_is_not_judged_from_noisy_repeats() -> None:
-    made = Made()
-    for density in sing.DENSITIES:
-        made.add(int32("naive", 2048, density=density), 1.0 + density, spread=0.3)
-    assert CLAIMS["SF5"].answer(made.results).verdict == UNTESTABLE
-
-
 def test_two_gpus_are_compared_between_two_sessions() -> None:
     def session(name: str, cc: tuple[int, int], multiprocessors: int, small: float, large: float) -> Model:
         device = events.Device(t=0.0, name=name, compute_capability=cc, multiprocessors=multiprocessors)
@@ -64,17 +57,16 @@ def test_two_gpus_are_compared_between_two_sessions() -> None:
             assert CLAIMS["SF11"].answer(Results(first, [second])).verdict == verdict, old.gpu
 
 
-def test_index_patterns_of_the_staged_slices() -> None:
+def test_arithmetic_of_the_documents() -> None:
     assert lund_smith.conflict(cyclic=False, banks=16, broadcasts=False) == 4
     assert lund_smith.conflict(cyclic=True, banks=16, broadcasts=False) == 1
     assert lund_smith.conflict(cyclic=False, banks=32, broadcasts=True) == 1
     # without a GPU the pattern itself is the answer
     assert CLAIMS["LS11"].answer(Made(gpu=None).results).verdict == HOLDS
-
-
-def test_henriods_arithmetic_is_his() -> None:
     assert (henriod.ORIGINAL, henriod.HIS) == (460_800, 14_016)
     assert henriod.CORRECTED == 9_216 + 76_800
+    assert near(1.0, 1.5) and near(1.5, 1.0) and not near(1.51, 1.0)
+    assert near(1.34, 2.0, 3.0) and near(4.5, 2.0, 3.0) and not near(4.6, 2.0, 3.0)
 
 
 def test_counters_decide_where_they_were_measured() -> None:
@@ -106,7 +98,7 @@ def test_counters_are_of_the_same_size_and_of_known_names() -> None:
         made.results.counter(int32("katz-kider", 2048), "rest", "shared_load_bank_conflicts")
 
 
-def test_only_right_and_finished_runs_count() -> None:
+def test_only_right_and_finished_runs_count_and_a_crash_is_named() -> None:
     slow, fast = int32("blocked-branch", 1024), int32("katz-kider", 1024)
     cases: tuple[Any, ...] = ({"verdict": "wrong"}, {"verdict": "unverified"}, {"outcome": "failed", "message": "the GPU burnt"})
     for bad in cases:
@@ -118,9 +110,6 @@ def test_only_right_and_finished_runs_count() -> None:
         assert answer.verdict == UNTESTABLE and "is wrong: so it is" in answer.reason
     unverified = Made().add(slow, 2.0).add(fast, 1.0, verdict="unverified").add(fast, 1.0)
     assert CLAIMS["CS5"].answer(unverified.results).verdict == HOLDS
-
-
-def test_a_crash_is_named() -> None:
     made = Made().add(int32("blocked-branch", 1024))
     made.model.apply(
         events.RunStarted(t=1.0, run=9, experiment=int32("katz-kider", 1024, tile=32), title="", backend="cuda", phases=())
@@ -129,7 +118,7 @@ def test_a_crash_is_named() -> None:
     assert "katz-kider at n = 1024 crashed: the worker died (signal 9)" in CLAIMS["CS5"].answer(made.results).reason
 
 
-def test_a_run_is_found_by_everything_that_was_asked() -> None:
+def test_a_run_is_found_by_everything_that_was_asked_and_extrapolated_times_say_so() -> None:
     results = Made().add(ask("katz-kider", 64, tile=8, threads=64)).add(ask("katz-kider", 64), 2.0).results
     assert results.seconds(ask("katz-kider", 64, tile=8, threads=64)) == 1.0
     assert results.seconds(ask("katz-kider", 64, threads=256, tile=32)) == 2.0
@@ -152,9 +141,6 @@ def test_a_run_is_found_by_everything_that_was_asked() -> None:
     ):
         with pytest.raises(Missing):
             results.find(other)
-
-
-def test_extrapolated_times_say_so() -> None:
     results = Made().add(ask("serial", 1024), 1.0).add(ask("serial", 512), 5.0).results
     make = partial(ask, "serial")
     assert results.time(make, 4096) == Time(64.0, 1024, 4096)
@@ -162,11 +148,6 @@ def test_extrapolated_times_say_so() -> None:
     assert "extrapolated" not in results.time(make, 1024).words
     with pytest.raises(Missing):
         results.time(make, 100)
-
-
-def test_the_rule_of_a_factor() -> None:
-    assert near(1.0, 1.5) and near(1.5, 1.0) and not near(1.51, 1.0)
-    assert near(1.34, 2.0, 3.0) and near(4.5, 2.0, 3.0) and not near(4.6, 2.0, 3.0)
 
 
 def test_bisection_ends_where_the_gpu_begins_to_win() -> None:

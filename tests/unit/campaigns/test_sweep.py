@@ -134,12 +134,18 @@ def test_what_is_no_axis_is_refused_in_words(name: str, text: str, words: str) -
         read_axis(name, text, [])
 
 
-def test_every_value_of_every_axis_is_read_back_from_an_experiment() -> None:
+def test_axes_of_a_recording_are_those_that_differ_and_are_read_back() -> None:
     for kernel in registry().values():
         told = settle(Experiment(kernel=kernel.id, n=64, dtype=kernel.dtypes[0]))
         for name in names():
             text = value(told, name)
             assert text == "" or read_axis(name, text, [kernel]).values == (text,)
+    experiments = [settle(Experiment(kernel="tiled-cpu", n=n, tile=t)) for n in (128, 64) for t in (16, 32)]
+    assert varied([*experiments, settle(Experiment(kernel="serial", n=64))]) == (
+        SweepAxis("kernel", ("serial", "tiled-cpu")),
+        SweepAxis("n", ("64", "128")),
+        SweepAxis("tile", ("16", "32")),
+    )
 
 
 def test_the_grid_gives_every_kernel_what_it_has_and_says_what_it_has_not() -> None:
@@ -150,9 +156,11 @@ def test_the_grid_gives_every_kernel_what_it_has_and_says_what_it_has_not() -> N
     assert grid.cells["serial", "16", "64"].experiment == grid.cells["serial", "64", "64"].experiment
     assert "tile 64 is not offered by katz-kider" in grid.cells["katz-kider", "64", "64"].reason
     assert grid.words == "kernel serial,naive,katz-kider x tile 16,64 x threads 64"
+    grid = Grid(CPU, [axis("devices", "1", "2")], settle)
+    assert grid.cells["1",].experiment == CPU and "runs on one device" in grid.cells["2",].reason
 
 
-def test_a_grid_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
+def test_a_grid_or_a_time_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
     with pytest.raises(Refused, match="tile 8 is not offered"):
         Grid(CPU, [axis("tile", "8")], settle)
     many = axis("n", *map(str, range(1, 101)))
@@ -166,6 +174,9 @@ def test_a_grid_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
 
     with pytest.raises(NoGpu):  # an exit code of its own
         Grid(CPU, [axis("n", "8")], without_gpu)
+    for within in (0.0, float("nan"), 1e9):
+        with pytest.raises(Refused, match="outside 1 to 86400"):
+            swept(Session(), [axis("n", "32")], within)
 
 
 def test_sizes_run_upwards_and_ends_before_what_is_between_them() -> None:
@@ -271,11 +282,6 @@ def test_runs_that_their_kernel_does_not_offer_are_no_scaling(odd: dict[str, Any
     assert findings(session.model, list(session.model.runs.values())).scalings == ()
 
 
-def test_a_kernel_of_one_device_has_no_cells_on_several() -> None:
-    grid = Grid(CPU, [axis("devices", "1", "2")], settle)
-    assert grid.cells["1",].experiment == CPU and "runs on one device" in grid.cells["2",].reason
-
-
 def test_a_cancelled_sweep_goes_on_where_it_was() -> None:
     session = Session(rate=1e6)
     sweep = swept(session, [axis("n", "32", "64", "128")])
@@ -334,12 +340,6 @@ def test_a_run_that_dies_without_a_word_is_not_tried_for_ever() -> None:
     assert len(session.started) == 2 and set(sweep.left_out.values()) == {"its run did not finish"}
 
 
-def test_a_time_that_is_none_is_refused() -> None:
-    for within in (0.0, float("nan"), 1e9):
-        with pytest.raises(Refused, match="outside 1 to 86400"):
-            swept(Session(), [axis("n", "32")], within)
-
-
 def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
     made = Made(None)
     for seconds, outcome in ((1.0, "done"), (2.0, "done"), (3.0, "failed")):
@@ -354,12 +354,3 @@ def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
     del made.model.runs[4]
     made.model.current = 2
     assert known.run(identity(other)) is None and known.run(identity(CPU)) is found
-
-
-def test_axes_of_a_recording_are_those_that_differ() -> None:
-    experiments = [settle(Experiment(kernel="tiled-cpu", n=n, tile=t)) for n in (128, 64) for t in (16, 32)]
-    assert varied([*experiments, settle(Experiment(kernel="serial", n=64))]) == (
-        SweepAxis("kernel", ("serial", "tiled-cpu")),
-        SweepAxis("n", ("64", "128")),
-        SweepAxis("tile", ("16", "32")),
-    )

@@ -16,13 +16,20 @@ from fwtui.commands.sweep import asked
 from fwtui.sessions.library import load_model
 
 
-def test_the_command_prints_cells_findings_and_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_cells_findings_and_what_was_left_out_also_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["-k", "serial,tiled-cpu", "-n", "16..32", "--tile", "7", "--repeats", "2", "--telemetry-hz", "0"]
     assert main(["sweep", *asked]) == 0
     out = capsys.readouterr().out
     assert "Fastest at n = 32" in out and "time ~ n^" not in out, "two sizes say nothing of an exponent"
     assert "left out: kernel tiled-cpu, n 16: tile 7 is not offered by tiled-cpu" in out
     assert out.count("serial ") >= 2 and "verified" in out
+    assert main(["sweep", "-k", "serial", "-n", "30000,40000", "--within", "1", "--telemetry-hz", "0"]) == 1
+    assert "left out: n 30000: expected to take" in capsys.readouterr().out
+    assert main(["sweep", "-k", "serial", "-n", "8,16", "--repeats", "2", "--telemetry-hz", "0", "--json"]) == 0
+    *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [cell["at"] for cell in cells] == [{"kernel": "serial", "n": "8"}, {"kernel": "serial", "n": "16"}]
+    assert all(cell["verified"] and cell["seconds"] > 0 for cell in cells)
+    assert last["findings"]["fits"] == {}
 
 
 def test_a_question_fills_in_what_is_not_given() -> None:
@@ -31,19 +38,6 @@ def test_a_question_fills_in_what_is_not_given() -> None:
     told = {axis.name: axis.values for axis in axes if axis.name != "density"}
     assert told == {"kernel": ("tiled-cpu", "sparse-cpu"), "n": ("100",)}
     assert base.kernel == "tiled-cpu" and len(next(axis for axis in axes if axis.name == "density").values) == 7
-
-
-def test_a_command_that_has_no_result_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", "-k", "serial", "-n", "30000,40000", "--within", "1", "--telemetry-hz", "0"]) == 1
-    assert "left out: n 30000: expected to take" in capsys.readouterr().out
-
-
-def test_the_command_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", "-k", "serial", "-n", "8,16", "--repeats", "2", "--telemetry-hz", "0", "--json"]) == 0
-    *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [cell["at"] for cell in cells] == [{"kernel": "serial", "n": "8"}, {"kernel": "serial", "n": "16"}]
-    assert all(cell["verified"] and cell["seconds"] > 0 for cell in cells)
-    assert last["findings"]["fits"] == {}
 
 
 def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

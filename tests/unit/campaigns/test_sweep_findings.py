@@ -24,25 +24,16 @@ def lines(passes: int = 5, **seconds: dict[int, float]) -> Any:
     return made.model, *series(finished(made.model), "n")
 
 
-def test_the_exponent_is_that_of_the_power_law() -> None:
+def test_the_exponent_is_the_regressions_and_break_even_lies_where_the_lines_cross() -> None:
     found = fit({n: 2e-9 * n**2.5 for n in (64, 128, 256, 1024)})
     assert found is not None and found.exponent == pytest.approx(2.5)
     assert found.error == pytest.approx(0, abs=1e-6) and (found.low, found.high, found.sizes) == (64, 1024, 4)
-
-
-def test_two_sizes_have_no_exponent() -> None:
     assert fit({10: 1.0, 100: 1000.0}) is None and fit({64: 1.0}) is None and fit({}) is None
-
-
-def test_the_exponents_error_is_the_regressions() -> None:
     points = {32: 1.0, 64: 9.0, 128: 50.0, 256: 600.0}
     slopes, covariance = np.polyfit(np.log(list(points)), np.log(list(points.values())), 1, cov=True)
     found = fit(points)
     assert found is not None
     assert (found.exponent, found.error) == pytest.approx((slopes[0], covariance[0, 0] ** 0.5))
-
-
-def test_break_even_lies_where_the_lines_cross() -> None:
     model, slow_start, quick_start = lines(
         serial={n: 1e-6 * n**2 for n in (32, 128, 512)}, tiled_cpu={n: 1e-8 * n**3 for n in (32, 128, 512)}
     )
@@ -103,22 +94,16 @@ def test_a_dense_kernel_wins_from_some_density_on() -> None:
     ]
 
 
-def test_who_always_wins_has_no_break_even() -> None:
+def test_who_always_wins_has_no_break_even_and_the_best_is_one_sentence() -> None:
     assert break_even(*lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})) is None
     assert break_even(*lines(serial={32: 1.0}, tiled_cpu={64: 1.0})) is None
     assert bracket({1: True, 2: False, 4: True}) == (2, 4) and bracket({}) == (None, None)
-
-
-def test_a_gpu_pays_for_its_copies_at_the_break_even() -> None:
     made = Made()
     for n, cpu, gpu in ((64, 1.0, 0.5), (128, 8.0, 1.0)):
         made.add(settle(Experiment(kernel="serial", n=n)), cpu, passes=5)
         made.add(settle(Experiment(kernel="naive", n=n)), gpu, stages={"load": 1.0, "unload": 1.0}, passes=5)
     found = findings(made.model, finished(made.model)).break_evens
     assert [(b.late, b.low, b.high, b.copies) for b in found] == [("naive", 64, 128, True)]
-
-
-def test_the_best_configuration_is_one_sentence_with_a_verdict() -> None:
     made = Made(None)
     for tile, seconds in (("16", 3.0), ("32", 1.0), ("64", 2.0)):
         made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=int(tile))), seconds)

@@ -40,14 +40,11 @@ def test_the_file_is_there_when_it_says_so(tmp_path: Path) -> None:
     assert read(str(path), "int32").n == 9
 
 
-def test_a_failure_says_why(tmp_path: Path) -> None:
+def test_a_failure_says_why_and_a_child_that_hangs_is_ended(tmp_path: Path) -> None:
     told = drained(written(int32("serial", 9), tmp_path / "no such folder" / "g.gr"))
     assert told[-1] is not None and told[-1].startswith("its graph was not written: g.gr cannot be written")
     ending = written(int32("serial", 9), tmp_path / "g.gr", partial(child, "import sys; sys.exit(3)"))
     assert drained(ending)[-1] == "its graph was not written: exit code 3"
-
-
-def test_a_child_that_hangs_is_ended(tmp_path: Path) -> None:
     begin = time.monotonic()
     told = drained(written(int32("serial", 9), tmp_path / "g.gr", partial(child, "import time; time.sleep(60)"), most=0.05))
     assert told[-1] == "its graph was not written within 0 s" and time.monotonic() - begin < 30

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pretending import Pretend
 
 from fwtui import __version__
 from fwtui.commands import doctor
@@ -80,14 +79,14 @@ def test_a_missing_numba_cuda_comes_with_the_command_for_this_machine(here: Here
     assert check.fix == hardware.install_command(f"fwtui[{extra}]")
 
 
-def test_the_command_installs_into_the_environment_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/some where/python")
+def test_the_command_installs_into_the_environment_that_runs() -> None:
+    assert sys.executable in hardware.install_command("x")
     for pip, command in (
         (object(), "'/some where/python' -m pip install"),
         (None, "uv pip install --python '/some where/python'"),
     ):
-        monkeypatch.setattr(hardware.importlib.util, "find_spec", lambda name, pip=pip: pip)
-        assert hardware.install_command("fwtui[cu13]") == f"{command} 'fwtui[cu13]'"
+        told = hardware.install_command("fwtui[cu13]", "/some where/python", {"pip": pip}.get)
+        assert told == f"{command} 'fwtui[cu13]'"
 
 
 @pytest.mark.parametrize(
@@ -218,14 +217,12 @@ def test_the_extra_that_fits(driver: str, ccs: list[tuple[int, int] | None], ext
     assert hardware.cuda_extra(found) == extra
 
 
-def test_a_sign_of_a_driver_is_enough(monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path) -> None:
-    sign = tmp_path / "version"
-    pretend.limits(hardware, DRIVER_FILES=(str(sign),))
-    monkeypatch.setattr(hardware.ctypes.util, "find_library", lambda name: None)
-    look = hardware.driver_present.__wrapped__  # type: ignore[attr-defined]
-    assert not look()
+def test_a_sign_of_a_driver_is_enough(tmp_path: Path) -> None:
+    sign, sought = tmp_path / "version", list[str]()
+    assert not hardware.driver_present((str(sign),), sought.append) and sought == ["cuda"]
+    assert hardware.driver_present((str(sign),), lambda name: f"lib{name}.so")
     sign.touch()
-    assert look()
+    assert hardware.driver_present((str(sign),), lambda name: None)
 
 
 def test_the_machine_and_its_versions_are_told_without_its_name() -> None:

@@ -19,10 +19,11 @@ def child(program: str, stdin: int = subprocess.DEVNULL) -> ChildProcess:
     return ChildProcess([sys.executable, "-c", program], {"TOLD": "so"}, stdin)
 
 
-def test_it_hears_what_it_is_told_and_has_its_environment() -> None:
+def test_it_hears_what_it_is_told_and_modules_are_ours() -> None:
     program = "import os, sys; print(os.environ['TOLD'], sys.stdin.read()); sys.exit(3)"
     assert child(program).finish(60) == Ended(3, b"so \n", b"")
     assert child(program, stdin=subprocess.PIPE).finish(60, b"hello").stdout == b"so hello\n"
+    assert python("fwtui.measure.worker", "0.5") == [sys.executable, "-P", "-m", "fwtui.measure.worker", "0.5"]
 
 
 @pytest.mark.parametrize("stops", [True, False])
@@ -88,7 +89,3 @@ def test_one_waits_for_its_work_and_ends_unasked() -> None:
     assert len(started) == 5
     standby.close()
     assert started[4].exit_code == -9
-
-
-def test_modules_are_ours_wherever_the_user_stands() -> None:
-    assert python("fwtui.measure.worker", "0.5") == [sys.executable, "-P", "-m", "fwtui.measure.worker", "0.5"]

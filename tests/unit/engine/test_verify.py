@@ -162,10 +162,15 @@ def test_a_diagonal_that_is_not_zero_is_caught(how: str) -> None:
             assert finding.verdict == "wrong" and f"wrong at ({vertex}, {vertex}): {value}, expected 0" in finding.how
 
 
-def test_off_claims_nothing() -> None:
+def test_off_claims_nothing_and_findings_fit_the_event() -> None:
     graph = generate(Experiment(n=9))
     finding = check(graph, solved(graph) + 1, "off")
     assert (finding.verdict, finding.how, finding.cells) == ("unverified", "verification is off", 0)
+    from fwtui.stream.events import Verdict
+
+    graph = generate(Experiment(n=12, low=-8, dtype="int32"))
+    finding = check(graph, solved(graph), "auto")
+    assert Verdict(t=0, run=1, **finding._asdict()).cycle == finding.cycle
 
 
 @pytest.mark.parametrize("how", ("full", "sample", "off"))
@@ -303,26 +308,21 @@ def test_weights_off_the_grid_are_compared_within_units_in_the_last_place(tmp_pa
     assert check(graph, wrong, how).verdict == "wrong"
 
 
-def test_findings_fit_the_event() -> None:
-    from fwtui.stream.events import Verdict
-
-    graph = generate(Experiment(n=12, low=-8, dtype="int32"))
-    finding = check(graph, solved(graph), "auto")
-    assert Verdict(t=0, run=1, **finding._asdict()).cycle == finding.cycle
-
-
 def stacked(graphs: int, n: int, **kind: Any) -> tuple[GraphInput, np.ndarray]:
     """Many graphs and their canonical distances."""
     stack = generate(Experiment(n=n, graphs=graphs, **kind))
     return stack, np.concatenate([solved(stack.part(number)) for number in range(graphs)])
 
 
-def test_of_a_few_graphs_each_is_compared_and_a_wrong_one_is_named() -> None:
+def test_of_a_few_graphs_each_is_compared_and_a_negative_cycle_found() -> None:
     stack, distances = stacked(5, 12, dtype="int32")
     assert check(stack, distances, "auto")[:3] == ("verified", "720 cells of all 5 graphs equal SciPy's", 720)
     distances[3 * 12 + 4, 7] += 1
     finding = check(stack, distances, "auto")
     assert finding.verdict == "wrong" and finding.how.startswith("wrong in graph 3 at (4, 7): ")
+    stack, distances = stacked(3, 8, dtype="int32", low=-4, high=5)
+    finding = check(stack, distances, "off")
+    assert finding.verdict == "negative cycle" and finding.how.startswith("graph ") and finding.cycle
 
 
 def test_comparing_many_graphs_tells_how_far_it_is_and_can_be_ended() -> None:
@@ -354,9 +354,3 @@ def test_of_many_graphs_some_are_compared_and_all_that_look_wrong() -> None:
     assert check(stack, unseen, "full").how.startswith(f"wrong in graph {left} at (1, 2)")
     unseen[left * 200 + 1, 1] = 1  # no distance from a vertex to itself
     assert check(stack, unseen, "sample").how.startswith(f"wrong in graph {left} at (1, 1): 1, expected 0")
-
-
-def test_a_negative_cycle_of_one_of_many_graphs_is_found() -> None:
-    stack, distances = stacked(3, 8, dtype="int32", low=-4, high=5)
-    finding = check(stack, distances, "off")
-    assert finding.verdict == "negative cycle" and finding.how.startswith("graph ") and finding.cycle

@@ -19,7 +19,7 @@ def test_a_text_names_a_device_which_says_it_again(text: str, device: DeviceId) 
     assert Experiment(device=text).device_id == device
 
 
-def test_what_names_no_device_is_refused() -> None:
+def test_what_names_no_device_is_refused_and_events_name_theirs_by_backend_and_number() -> None:
     for text in ("", "gpu", "-1", "1.0", "٣", "²", "12345", " 1", "cpu"):
         with pytest.raises(Refused, match="is neither auto, simulator nor a GPU's number"):
             DeviceId.parse(text)
@@ -27,16 +27,10 @@ def test_what_names_no_device_is_refused() -> None:
     assert DeviceId.parse("cpu", "cpu") == CPU and DeviceId.parse("1", "cpu") == SECOND
     with pytest.raises(Refused, match="'simulator' is neither auto, cpu nor"):
         DeviceId.parse("simulator", "cpu")
-
-
-def test_only_gpus_are_several() -> None:
     assert DeviceId("cpu", 3) == CPU and SECOND.on("cpu") == CPU and SECOND.on("cuda") == SECOND
     assert DeviceId().on("cuda") == DeviceId("simulator").on("cuda") == FIRST_GPU
     assert len({FIRST_GPU, SECOND, CPU, DeviceId("cpu", 1)}) == 3
     assert sorted([SECOND, CPU, FIRST_GPU]) == [CPU, FIRST_GPU, SECOND]
-
-
-def test_events_and_requests_name_theirs_by_backend_and_number() -> None:
     begun = events.RunStarted(t=0, run=1, experiment=Experiment(), title="", backend="cuda", phases=(), gpu=1)
     of_gpu = events.Device(t=0, gpu=1), events.Telemetry(t=0, gpu=1), begun
     asked = events.Limits(t=0, backend="cuda", gpu=1), requests.ProbeRequest("cuda", 1)

@@ -148,14 +148,11 @@ def test_settling_for_the_simulator(kernel: Kernel) -> None:
     assert not kernel.tiles or settled.tile in kernel.simulator_tiles
 
 
-def test_what_a_newcomer_runs_first_runs_and_is_open_as_any_other_request() -> None:
+def test_what_is_settled_has_a_device_and_a_newcomer_can_run_first() -> None:
     for gpu in (False, True):
         for first in (*first_steps(gpu), defaults(gpu)):
             assert type(first) is Experiment and settle(first).runs_on.backend == registry()[first.kernel].backend
             assert registry()[first.kernel].backend == ("cuda" if gpu else "cpu")
-
-
-def test_what_is_settled_has_a_device_and_is_written_into_a_session_without_it() -> None:
     settled = settle(Experiment(kernel="naive", n=9, device="3"))
     assert settled.runs_on == DeviceId("cuda", 3) and settled.gpus == [settled.runs_on]
     assert settle(Experiment(kernel="distributed", devices="2,1")).gpus == [DeviceId("cuda", 2), DeviceId("cuda", 1)]
@@ -308,7 +305,7 @@ def test_no_text_breaks_a_field(field: Field, text: str) -> None:
     assert msgspec.json.decode(msgspec.json.encode(settled), type=Experiment) == changed(settled)
 
 
-def test_the_graphs_key_is_what_decides_the_graph() -> None:
+def test_the_graphs_key_and_the_identity_leave_out_how_it_was_measured() -> None:
     base = Experiment()
     same: list[dict[str, Any]] = [{"kernel": "serial"}, {"dtype": "int32"}, {"tile": 32}, {"repeats": 3}, {"verify": "off"}]
     assert {changed(base, **c).graph for c in same} == {base.graph}
@@ -317,15 +314,6 @@ def test_the_graphs_key_is_what_decides_the_graph() -> None:
         *({"connected": True}, {"exact": True}, {"seed": 8}, {"file": "a.gr"}),
     ]
     assert len({changed(base, **c).graph for c in other} | {base.graph}) == len(other) + 1
-
-
-def asked(*words: str, gpu: bool = False) -> list[Experiment]:
-    parser = argparse.ArgumentParser()
-    asking.add_fields(parser)
-    return asking.experiments(parser.parse_args(words), gpu)
-
-
-def test_identity_leaves_out_how_it_was_measured_only() -> None:
     plain = settle(Experiment(kernel="tiled-cpu", n=256))
     assert identity(plain) == identity(changed(plain, repeats=3, budget=1.0, verify="off", device="0"))
     assert identity(plain) != identity(changed(plain, seed=8)) and hash(identity(plain))
@@ -336,25 +324,25 @@ def test_identity_leaves_out_how_it_was_measured_only() -> None:
     assert seedless == identity(changed(plain, seed=8), ("seed",)) != identity(changed(plain, repeats=3), ("seed",))
 
 
-def test_the_command_line_has_a_flag_for_every_field_and_option() -> None:
+def asked(*words: str, gpu: bool = False) -> list[Experiment]:
+    parser = argparse.ArgumentParser()
+    asking.add_fields(parser)
+    return asking.experiments(parser.parse_args(words), gpu)
+
+
+def test_the_command_line_has_a_flag_for_every_field_and_commas_ask_for_every_combination() -> None:
     parser = argparse.ArgumentParser()
     asking.add_fields(parser)
     flags = {flag for action in parser._actions for flag in action.option_strings}
     assert flags >= {f"--{f.name}" for f in FIELDS} | {f"-{f.short}" for f in FIELDS if f.short}
     assert flags >= {f"--{o.name}" for k in KERNELS for o in k.options}
     parser.format_help()
-
-
-def test_commas_ask_for_every_combination() -> None:
     found = asked("--kernel", "serial,tiled-cpu", "-n", "8, 9", "--dtype", "int32")
     assert [(e.kernel, e.n, e.dtype) for e in found] == [
         ("serial", 8, "int32"), ("serial", 9, "int32"), ("tiled-cpu", 8, "int32"), ("tiled-cpu", 9, "int32")
     ]  # fmt: skip
     with pytest.raises(Refused, match="seed '1,2' is not a whole number"):
         asked("--seed", "1,2")
-
-
-def test_what_is_not_asked_is_the_kernels_default() -> None:
     (naive,) = asked("--kernel", "naive", "-n", "9", gpu=True)
     assert (naive.tile, naive.options, naive.launch) == (0, {}, "")
     (threads,) = asked("--kernel", "naive", "--threads", "64", gpu=True)

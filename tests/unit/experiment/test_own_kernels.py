@@ -24,25 +24,19 @@ def forgotten(pretend: Pretend) -> Iterator[None]:
     yield
 
 
-def test_an_admitted_file_is_a_kernel_by_its_name_and_by_its_path(tmp_path: Path) -> None:
+def test_an_admitted_file_is_a_kernel_whose_experiment_has_its_fingerprint_and_no_path(tmp_path: Path) -> None:
     path = written(tmp_path, "only_here.py", more=TELLS)
     assert admit(path) == "only-here" and path.with_suffix(".ran").exists()
     kernel = kernel_named("only-here")
     assert kernel is kernel_named(str(path)) and (kernel.backend, kernel.dtypes) == ("cpu", ("float32",))
     assert [(step.args, step.cost) for step in kernel.plan(Shape(2), True)] == [((0,), Cost(4, 0)), ((1,), Cost(4, 0))]
     assert not any("only_here" in name for name in sys.modules), "this process ran it"
-
-
-def test_its_experiment_has_its_fingerprint_and_no_path(tmp_path: Path) -> None:
     path = written(tmp_path)
     settled = settle(Experiment(kernel=admit(path), n=5))
     assert settled.kernel == "mine" and len(settled.code) == 16 and str(tmp_path) not in str(settled)
     assert settle(changed(settled, kernel="serial")).code == ""
     path.write_text(path.read_text() + "# other\n")
     assert settle(changed(settled, code="")).code != settled.code == settle(settled).code
-
-
-def test_its_plan_can_be_followed_step_by_step(tmp_path: Path) -> None:
     at: Stepping = stepping(Experiment(kernel=admit(written(tmp_path)), n=5))
     assert len(at.trace.moments) == 5
 

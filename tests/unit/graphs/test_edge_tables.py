@@ -72,21 +72,18 @@ def test_what_is_no_table_of_edges(columns: dict[str, Any], words: str) -> None:
         solve(Table(columns))
 
 
-def test_a_title_that_stands_twice(tmp_path: Path) -> None:
+def test_large_numbers_are_not_rounded_and_titles_stand_once(tmp_path: Path) -> None:
+    large = 2**62 + 1
+    table = Table({"source": np.array([large], np.uint64), "target": np.array([-large], np.int64)})
+    assert of_table(table).vertices.labels == [large, -large]
+    beyond = Table({"source": np.array([2**64 - 1], np.uint64), "target": np.array([-1], np.int64)})
+    assert of_table(beyond).vertices.labels == [str(2**64 - 1), "-1"]
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     twice = arrow.table([[1], [2], [3]], names=["source", "target", "target"])
     parquet.write_table(twice, tmp_path / "g.parquet")
     for found in (lambda: solve(twice), lambda: load(str(tmp_path / "g.parquet"))):
         with pytest.raises(Refused, match="more than one column 'target'; rename them"):
             found()
-
-
-def test_large_numbers_of_both_kinds_are_not_rounded() -> None:
-    large = 2**62 + 1
-    table = Table({"source": np.array([large], np.uint64), "target": np.array([-large], np.int64)})
-    assert of_table(table).vertices.labels == [large, -large]
-    beyond = Table({"source": np.array([2**64 - 1], np.uint64), "target": np.array([-1], np.int64)})
-    assert of_table(beyond).vertices.labels == [str(2**64 - 1), "-1"]
 
 
 def test_without_pyarrow_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,24 +32,18 @@ def gr(folder: Path, text: str, name: str = "graph.gr") -> str:
     return str(path)
 
 
-def test_gr_with_comments_blank_lines_parallel_arcs_and_loops(tmp_path: Path) -> None:
+def test_gr_with_comments_over_several_chunks_and_in_float32(tmp_path: Path, pretend: Pretend) -> None:
     text = "c roads\n\nc of nowhere\np sp 3 6\na 1 2 7\nc in between\na 1 2 4\r\n\na 1 2 9\na 2 2 5\na 3 3 -1\na 2 3 0"
     graph = read(gr(tmp_path, text), "int32")
     assert graph.matrix.tolist() == [[0, 4, FAR], [FAR, 0, 0], [FAR, FAR, -1]]
     assert (graph.edges, graph.low, graph.high, graph.integer, graph.drift) == (2, -1, 4, True, 2)
     assert graph.name == "graph.gr" and "4 of 6" in graph.note
-
-
-def test_gr_in_float32(tmp_path: Path) -> None:
     grid = read(gr(tmp_path, "p sp 2 2\na 1 2 1.5\na 2 1 -0.25\n"), "float32")
     assert grid.matrix.tolist() == [[0, 1.5], [-0.25, 0]]
     assert (grid.integer, grid.exact_sums, grid.drift, grid.negative_share) == (False, True, 0.25, 0.5)
     assert not read(gr(tmp_path, "p sp 2 1\na 1 2 0.1\n"), "float32").exact_sums
     whole = read(gr(tmp_path, "p sp 2 1\na 1 2 16777216\n"), "float32")
     assert whole.integer and np.isposinf(whole.matrix[1, 0])
-
-
-def test_gr_over_several_chunks(tmp_path: Path, pretend: Pretend) -> None:
     pretend.limits("fwtui.graphs.number_lines", CHUNK=64)
     rng = np.random.default_rng(3)
     arcs = np.column_stack([rng.integers(1, 9, 300), rng.integers(1, 9, 300), rng.integers(0, 99, 300)]).tolist()
@@ -82,7 +76,7 @@ def test_mtx_as_scipy_reads_it(tmp_path: Path, symmetry: str, n: int, dense: boo
     assert (read(path, "int32").matrix == expected).all()
 
 
-def test_mtx_details(tmp_path: Path) -> None:
+def test_mtx_details_and_half_of_a_skew_symmetric_matrix(tmp_path: Path) -> None:
     head = "%%MatrixMarket matrix coordinate "
     zero = gr(tmp_path, head + "integer symmetric\n% words\n\n2 2 2\n2 1 0\n2 2 3\n", "zero.mtx")
     assert read(zero, "int32").matrix.tolist() == [[0, 0], [0, 0]]
@@ -90,6 +84,9 @@ def test_mtx_details(tmp_path: Path) -> None:
     assert read(twice, "int16").matrix.tolist() == [[0, 3], [NO_EDGE["int16"], 0]]
     pattern = gr(tmp_path, head + "pattern general\n3 3 2\n1 2\n3 1\n", "pattern.mtx")
     assert read(pattern, "int32").matrix.tolist() == [[0, 1, FAR], [FAR, 0, FAR], [1, FAR, 0]]
+    skew = "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 3\n"
+    with pytest.raises(Refused, match="skew-symmetric"):
+        read(gr(tmp_path, skew, "skew.mtx"), "int16")
 
 
 @pytest.mark.parametrize(
@@ -103,12 +100,6 @@ def test_mtx_details(tmp_path: Path) -> None:
 def test_a_weight_that_does_not_fit_is_named_with_its_line(tmp_path: Path, weight: str, sentence: str) -> None:
     with pytest.raises(Refused, match=sentence):
         read(gr(tmp_path, f"p sp 2 1\na 1 2 {weight}\n"), "int32")
-
-
-def test_half_of_a_skew_symmetric_matrix_is_negative(tmp_path: Path) -> None:
-    skew = "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 3\n"
-    with pytest.raises(Refused, match="skew-symmetric"):
-        read(gr(tmp_path, skew, "skew.mtx"), "int16")
 
 
 def test_sizes_are_checked_against_free_memory_first(tmp_path: Path) -> None:

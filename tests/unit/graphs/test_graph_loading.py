@@ -50,11 +50,21 @@ NUMBERED = {("1", "2"): 7.0, ("3", "1"): 0.0}
 
 
 class TestFormats:
-    def test_dimacs_and_matrix_market_number_from_one(self, tmp_path: Path) -> None:
+    def test_numbers_begin_where_the_format_says_and_edge_lists_go_both_ways_over_chunks(
+        self, tmp_path: Path, pretend: Pretend
+    ) -> None:
         assert cells(load(put(tmp_path, "g.gr", "c x\np sp 3 3\na 1 2 7\na 1 2 9\na 3 1 0\n"))) == NUMBERED
         banner = "%%MatrixMarket matrix coordinate real general\n"
         assert cells(load(put(tmp_path, "g.mtx", banner + "3 3 2\n1 2 7\n3 1 0\n"))) == NUMBERED
         assert load(put(tmp_path, "e.gr", "p sp 4 0\n")).n == 4
+        snap = load(put(tmp_path, "g.txt", "# Undirected graph: Friends.txt\n3 4\n"))
+        konect = load(put(tmp_path, "k.txt", "% sym weighted\n3 4 1\n"))
+        assert cells(snap) == cells(konect) == {("3", "4"): 1, ("4", "3"): 1}
+        pretend.limits("fwtui.graphs.number_lines", CHUNK=64)
+        path = put(tmp_path, "g.txt", "".join(f"{u} {u + 1} {u % 7}\n" for u in range(500)))
+        assert cells(load(path)) == {(str(u), str(u + 1)): u % 7 for u in range(500)}
+        with pytest.raises(Refused, match="line 501: 'x y' is not of the form"):
+            load(put(tmp_path, "g.txt", Path(path).read_text() + "x y\n"))
 
     @pytest.mark.parametrize("suffix", ["txt", "edges", "el", "snap"])
     def test_edge_lists_take_any_numbers(self, tmp_path: Path, suffix: str) -> None:
@@ -62,18 +72,6 @@ class TestFormats:
         assert graph.n == 3 and cells(graph) == {("900", "5"): 1, ("5", "17"): 1}
         dense = load(put(tmp_path, "d.txt", "0 1 2\n1 2 -3.5"))
         assert dense.vertices.numbered and cells(dense) == {("0", "1"): 2, ("1", "2"): -3.5}
-
-    def test_edge_lists_both_ways(self, tmp_path: Path) -> None:
-        snap = load(put(tmp_path, "g.txt", "# Undirected graph: Friends.txt\n3 4\n"))
-        konect = load(put(tmp_path, "k.txt", "% sym weighted\n3 4 1\n"))
-        assert cells(snap) == cells(konect) == {("3", "4"): 1, ("4", "3"): 1}
-
-    def test_edge_lists_over_several_chunks(self, tmp_path: Path, pretend: Pretend) -> None:
-        pretend.limits("fwtui.graphs.number_lines", CHUNK=64)
-        path = put(tmp_path, "g.txt", "".join(f"{u} {u + 1} {u % 7}\n" for u in range(500)))
-        assert cells(load(path)) == {(str(u), str(u + 1)): u % 7 for u in range(500)}
-        with pytest.raises(Refused, match="line 501: 'x y' is not of the form"):
-            load(put(tmp_path, "g.txt", Path(path).read_text() + "x y\n"))
 
     @pytest.mark.parametrize(
         "text",
@@ -89,14 +87,12 @@ class TestFormats:
         assert cells(load(put(tmp_path, "g.csv", text))) == AB
         assert cells(load(put(tmp_path, "g.tsv", text.replace(",", "\t")))) == AB
 
-    def test_tables_without_weights_and_with_strange_names(self, tmp_path: Path) -> None:
+    def test_tables_without_weights_arrays_and_graphml(self, tmp_path: Path) -> None:
         graph = load(put(tmp_path, "g.csv", 'Köln,"St. Gallen, CH"\nKöln,東京\n'))
         assert cells(graph) == {("Köln", "St. Gallen, CH"): 1, ("Köln", "東京"): 1}
         assert graph.vertices.index("東京") == 2
         with pytest.raises(Refused, match="there is no vertex 'Bonn'; the first one is 'Köln', the last '東京'"):
             graph.vertices.index("Bonn")
-
-    def test_arrays(self, tmp_path: Path) -> None:
         matrix = np.array([[0, 7, np.inf], [np.inf, 0, np.nan], [0, np.inf, 0]])
         expected = {("0", "1"): 7, ("2", "0"): 0}
         for given_ in (matrix, np.asfortranarray(matrix), matrix.astype(">f4")):
@@ -108,8 +104,6 @@ class TestFormats:
         for form in ("csr", "csc", "coo"):
             scipy.sparse.save_npz(tmp_path / "s.npz", sparse.asformat(form))
             assert cells(load(str(tmp_path / "s.npz"))) == expected
-
-    def test_graphml(self, tmp_path: Path) -> None:
         networkx = pytest.importorskip("networkx")
         graph = networkx.DiGraph()
         graph.add_weighted_edges_from([("a", "b", 2.5), ("b", "c", -1.0)])
@@ -311,7 +305,7 @@ def test_only_regular_files_of_bearable_size_are_opened(tmp_path: Path) -> None:
             load(str(tmp_path / name))
 
 
-def test_archives_that_promise_too_much(tmp_path: Path, pretend: Pretend) -> None:
+def test_an_archive_that_promises_too_much_is_refused(tmp_path: Path, pretend: Pretend) -> None:
     pretend.limits("fwtui.graphs.loading", MAX_BYTES=1000)
     pretend.free_memory(4000)
     file = io.BytesIO()
@@ -321,17 +315,14 @@ def test_archives_that_promise_too_much(tmp_path: Path, pretend: Pretend) -> Non
         load(put(tmp_path, "bomb.npz", file.getvalue()))
 
 
-def test_an_archive_that_unpacks_to_far_more_than_it_has_is_refused_before_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+def test_archives_that_unpack_to_too_much_and_files_of_holes_are_refused(
+    tmp_path: Path, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend.limits("fwtui.graphs.formats.npz", MAX_BYTES=1000)
     np.savez_compressed(tmp_path / "bomb.npz", np.zeros((300, 300)))
     monkeypatch.setattr("fwtui.graphs.formats.npz.array_in", None)  # no array is read
     with pytest.raises(Refused, match=r"unpacks to 703 KiB, more than 200 times its .* B; save"):
         load(str(tmp_path / "bomb.npz"))
-
-
-def test_a_file_that_is_mostly_holes_is_not_read(tmp_path: Path) -> None:
     with open(tmp_path / "holes.npy", "wb") as file:
         file.write(npy((20000, 20000)))
         file.truncate(file.tell() + 8 * 20000**2)

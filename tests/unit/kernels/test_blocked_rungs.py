@@ -114,7 +114,7 @@ def test_the_order_in_a_tile_has_four_rows_and_four_columns_in_whole_pieces(tile
     assert [place(16 * block, tile) for block in range(tile // 4)] == list(range(0, tile, 4)), "blocks go along the row first"
 
 
-def test_many_launches_cut_each_phase_at_the_pivot() -> None:
+def test_many_launches_cut_each_phase_at_the_pivot_and_their_grids_are_rectangles() -> None:
     shape = Shape(20, 4)
     plan = list(many_launches(shape, False))
     rounds = {p: [s for s in plan if s.args[0] == p] for p in range(5)}
@@ -126,9 +126,6 @@ def test_many_launches_cut_each_phase_at_the_pivot() -> None:
         assert sorted(w for s in parts for w in s.writes) == sorted(whole.writes)
         assert tuple(map(sum, zip(*(s.cost for s in parts), strict=True))) == whole.cost
     assert list(many_launches(Shape(3, 4), False)) == list(blocked.plan(Shape(3, 4), False))
-
-
-def test_the_grid_of_each_launch_is_its_rectangle() -> None:
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     kernel = registry()["blocked-many-launches"]
     shape = Shape(20, 4, options=(("threads", 256),))

@@ -49,7 +49,7 @@ def test_the_width_chooses_the_multiply_and_a_larger_beta_makes_one_needless() -
     assert set(program.ops) == {"base", "sequential", "volkov"}
 
 
-def test_the_halves_cannot_run_at_the_same_time() -> None:
+def test_the_halves_wait_and_bytes_of_the_base_case_follow_the_two_access_models() -> None:
     """Henriod's first idea: the second half on a device of its own. What it reads, the first half's steps write."""
     plan = list(KLEENE.plan(shape_of(32, 4, wide=64), False))
     assert {s.lane for s in plan} == {0} and races(plan) == []
@@ -60,8 +60,6 @@ def test_the_halves_cannot_run_at_the_same_time() -> None:
     assert any(plan[i].op == "base" for i, mine in enumerate(second) if mine)
     assert carried in {i for pair in found for i in pair}, "A22 takes in A21 A12 before it can be closed"
 
-
-def test_bytes_of_the_base_case_follow_the_two_access_models() -> None:
     def base_bytes(steps: Iterable[Step]) -> set[int]:
         return {s.cost.device_bytes for s in steps if s.op == "base"}
 

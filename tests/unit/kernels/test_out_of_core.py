@@ -74,7 +74,7 @@ class TestPlan:
         assert len(inside) == 2 * (len(list(register_tiled.plan(inner(Shape(512, 256)), False))) + 1) == 2 * (2 * 3 + 1)
         assert device_bytes(shape) == ((2 + 8 + 3) * 16 + (2 + 2) * 16) * 4
 
-    def test_work_and_copies_go_on_at_the_same_time(self) -> None:
+    def test_work_and_copies_go_on_at_the_same_time_and_a_forgotten_wait_is_a_race(self) -> None:
         steps = plan_of(16, 4)
         rest = [i for i, s in enumerate(steps) if s.op == "in" and s.args[0] == out_of_core.STREAM and i > len(steps) // 2]
         waits = [steps[i].after for i in rest]
@@ -82,8 +82,6 @@ class TestPlan:
         for i, after in zip(rest, waits, strict=True):
             # nothing waits for the tile just before it: that one is being worked on
             assert not after or sum(s.op == "product" for s in steps[after[0] : i]) >= BUFFERS - 1
-
-    def test_a_forgotten_wait_is_a_race(self) -> None:
         steps = plan_of(12, 4)
         found = 0
         for index in [i for i, s in enumerate(steps) if s.after][:60]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -20,7 +19,6 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import canonical
 from fwtui.machine.auto import settle_here
-from fwtui_kernels import peers as package
 from fwtui_kernels import registry
 from fwtui_kernels.peers import PACKAGES, RUNGS, installed, peers
 from fwtui_kernels.plan import Kernel, Shape, Target
@@ -152,18 +150,18 @@ def test_a_peer_does_all_relaxations_and_is_no_rung(kernel: Kernel) -> None:
     assert set(PACKAGES) == set(peers()) and set(RUNGS) <= set(registry())
 
 
-def test_what_is_not_installed_or_not_simulated_is_refused_in_words(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
-    monkeypatch.setattr(package, "find_spec", lambda name: None)
+def test_what_is_not_installed_or_not_simulated_is_refused_in_words(pretend: Pretend) -> None:
+    pretend.packages()
     assert not installed("cupy") and installed("scipy")
     for name, distribution in PACKAGES.items():
         with pytest.raises(Refused, match=f"{distribution} is not installed here; pip install {distribution}"):
             settle(Experiment(kernel=name, n=9))
-    monkeypatch.setattr(package, "find_spec", importlib.util.find_spec)
+    pretend.packages("numpy")
     assert settle(Experiment(kernel="numpy", n=9)).kernel == "numpy"
     pretend.gpus()
     for device in ("auto", "simulator"):
         with pytest.raises(NoGpu, match="torch needs a GPU") as refusal:
             settle_here(Experiment(kernel="torch", n=9, device=device))
         assert "simulator" not in str(refusal.value)
-    monkeypatch.setattr(package, "find_spec", lambda name: name)
+    pretend.packages("torch")
     assert settle_here(Experiment(kernel="torch-cpu", n=9)).runs_on == CPU

@@ -139,7 +139,7 @@ def test_the_form_follows_sign_and_gpu(dtype: str, chosen: int, nonnegative: boo
     assert FORMS[form_of(shape, cc)].key == name
 
 
-def test_what_is_refused_and_why() -> None:
+def test_what_is_refused_and_which_cuts_are_uneven() -> None:
     negative = Shape(8, 8, "float32", nonnegative=False, options=(("form", TWO_K),))
     assert (
         refuses(negative) == "form 2 compares float32 distances by their bits, which needs weights from 0 up; choose form 0 or 1"
@@ -153,9 +153,6 @@ def test_what_is_refused_and_why() -> None:
         "float32 here needs compute capability 8.0, and this GPU has 7.5; choose another kernel"
     )
     assert lacks(int16, Target("cuda", (9, 0))) is lacks(int16, Target("simulator")) is None
-
-
-def test_an_uneven_cut_is_an_error() -> None:
     good = Product(128, 128, 8, 8, 16)
     assert good.threads == 256 and good.bounds == (256, 2)
     good.copies(128, 128, 128)

@@ -10,7 +10,7 @@ from fwtui.learn.cue import Cue
 from fwtui.learn.questions import KINDS, AnswerBar, QuestionAnswer
 
 
-def test_numbers_are_counted_in_ranges_around_the_answer() -> None:
+def test_numbers_are_counted_in_ranges_choices_each_and_guesses_are_bounded() -> None:
     room = Ballot(KINDS["speedup"], QuestionAnswer("3.2x as fast", 3.2))
     assert room.bars() == [GuessBar("2.56x to 4.00x", 0, True)]
     for visitor, guess in enumerate(("3", "3.2x", "1", "5", "999999999")):
@@ -18,9 +18,6 @@ def test_numbers_are_counted_in_ranges_around_the_answer() -> None:
     room.take("3", "6")  # instead of 5
     assert [bar.guesses for bar in room.bars()] == [1, 0, 2, 1, 0, 0, 1]
     assert [bar.right for bar in room.bars()].index(True) == 2
-
-
-def test_choices_are_counted_each_and_guesses_are_bounded() -> None:
     parts = (AnswerBar("a", "pivot", 0.1, "10 %"), AnswerBar("b", "rest", 0.9, "90 %"))
     room = Ballot(KINDS["phase"], QuestionAnswer("rest", None, ("b",), parts))
     for visitor in [*range(MOST_GUESSES), 0]:

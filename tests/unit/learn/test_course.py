@@ -116,7 +116,7 @@ class TestRecorded:
         assert both.answer(first).number == naive.bandwidth / model.gpu.peak_bytes_per_second
         assert list(both.problems()) == []
 
-    def test_what_a_step_lacks_is_said(self, made: Path) -> None:
+    def test_an_unverified_run_is_not_cited_and_what_a_step_lacks_is_said(self, made: Path) -> None:
         for old, new, words in (
             ('"h200-n4096-naive-blocked"', '"h200-n9"', "cites the session 'h200-n9', which is not here"),
             ('launch = "graph"', "n = 77", "cites a run of katz-kider that"),
@@ -128,6 +128,12 @@ class TestRecorded:
             (made / "02-tiles.toml").write_text(SECOND.replace(old, new))
             ((step, sentence),) = lessons(made).problems()
             assert step.name == "tiles" and words in sentence and "\n" not in sentence
+        model, _ = load_model(BOTH)
+        assert model.run is not None and model.run.id == 8
+        model.runs[8] = replace(model.run, verdict=None)
+        both = Lessons(load_course(made), made.parent, lambda path: model)
+        with pytest.raises(Refused, match="cites a run of katz-kider"):
+            both.cited(both.course[1])
 
     def test_other_kernels_run_here_on_devices_that_most_machines_have(self, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         live = '[live]\nn = 64\nkernels = ["tiled-cpu", "distributed-cpu"]\ndevices = "cpu,cpu"\n'
@@ -155,14 +161,6 @@ class TestRecorded:
         assert session_path(tmp_path, "ladder").name == f"ladder{SUFFIX}"
         with pytest.raises(Refused, match="'lad', which is not here"):
             session_path(tmp_path, "lad")
-
-    def test_an_unverified_run_is_not_cited(self, made: Path) -> None:
-        model, _ = load_model(BOTH)
-        assert model.run is not None and model.run.id == 8
-        model.runs[8] = replace(model.run, verdict=None)
-        both = Lessons(load_course(made), made.parent, lambda path: model)
-        with pytest.raises(Refused, match="cites a run of katz-kider"):
-            both.cited(both.course[1])
 
 
 class TestAttending:
@@ -206,7 +204,7 @@ class TestAttending:
         assert local is not None and local.answer is not None and local.n == 4096
         assert local.answer.number == here.lessons.answer(here.step).number
 
-    def test_without_a_gpu_a_step_runs_alone_in_the_simulator(self, made: Path) -> None:
+    def test_a_step_runs_alone_without_a_gpu_and_nothing_after_one_that_failed(self, made: Path) -> None:
         here = CourseProgress(lessons(made))
         here.go(1)
         here.plan(gpu=False)
@@ -214,8 +212,6 @@ class TestAttending:
         asked = here.next_run(Model())
         assert asked is not None and (asked.kernel, asked.n, asked.tile, asked.device) == ("katz-kider", 8, 4, "simulator")
         assert settle(asked, simulated=True).tile == 4
-
-    def test_nothing_further_runs_after_one_that_failed(self, made: Path) -> None:
         here = CourseProgress(lessons(made))
         here.go(1)
         here.plan(gpu=True)

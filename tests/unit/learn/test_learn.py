@@ -93,15 +93,12 @@ def test_the_kernel_itself_agrees_after_every_step(kernel: str) -> None:
     assert agreement == real.Agreement(looks), agreement
 
 
-def test_a_trace_that_lies_is_found_out() -> None:
+def test_a_trace_that_lies_is_found_out_and_why_nothing_was_compared_is_a_sentence() -> None:
     s = stepping(changed(FIRST, kernel="naive", n=6, density=0.6))
     distances = [d.copy() for d in s.trace.distances]
     distances[4][0, 1] -= 1
     agreement = real.compare(replace(s.trace, distances=tuple(distances)), s.experiment, Event())
     assert not agreement.reason and agreement.wrong == 3
-
-
-def test_why_nothing_was_compared_is_a_sentence() -> None:
     s, stop = stepping(changed(FIRST, kernel="naive-vector", n=4)), Event()
     stop.set()
     assert real.compare(s.trace, s.experiment, stop) == real.Agreement(reason="not compared")
@@ -109,10 +106,14 @@ def test_why_nothing_was_compared_is_a_sentence() -> None:
     assert not failed.looks and failed.reason.startswith("there is no kernel 'nothing'") and "\n" not in failed.reason
 
 
-def test_the_graph_is_the_one_that_runs_use() -> None:
+def test_the_graph_is_the_one_that_runs_use_and_rectangles_are_without_the_padding() -> None:
     experiment = changed(FIRST, n=12, density=0.4, negative=0.2)
     matrix = generate(changed(experiment, kernel="serial", tile=0, dtype="float32")).matrix
     np.testing.assert_array_equal(generated(experiment), matrix.astype(np.float64))
+    trace: Trace = stepping(changed(FIRST, kernel="katz-kider", n=5)).trace
+    rects = [r for m in trace.moments for r in (*m.sources, *m.targets)]
+    assert Rect(4, 4, 5, 5) in rects and all(r.bottom <= 5 and r.right <= 5 for r in rects)
+    assert {m.k for m in trace.moments} == set(range(5))
 
 
 class TestChanges:
@@ -146,10 +147,17 @@ class TestChanges:
             s.mark(0, j)
             assert s.path == ()
 
-    def test_the_diagonal_stays(self, s: Stepping) -> None:
+    def test_changes_keep_to_the_diagonal_the_size_and_whole_numbers(self, s: Stepping) -> None:
         s.mark(2, 2)
         with pytest.raises(Refused, match="off the diagonal"):
             s.set_weight(4)
+        s.mark(4, 4)
+        s.choose(n=3)
+        assert (s.row, s.column) == (2, 2)
+        assert [parse_weight(text) for text in ("7", " -4 ", "", "-", "inf")] == [7, -4, INF, INF, INF]
+        for text in ("1.5", "x", "1e3", str(MOST_WEIGHT + 1), "9" * 30):
+            with pytest.raises(Refused):
+                parse_weight(text)
 
     def test_another_kernel_keeps_the_graph_and_another_seed_does_not(self, s: Stepping) -> None:
         s.mark(0, 1)
@@ -165,17 +173,6 @@ class TestChanges:
         with pytest.raises(Refused, match=rf"{n}"):
             s.choose(n=n)
         assert s.trace.n == 5
-
-    def test_a_smaller_graph_keeps_the_marked_cell_inside(self, s: Stepping) -> None:
-        s.mark(4, 4)
-        s.choose(n=3)
-        assert (s.row, s.column) == (2, 2)
-
-    def test_weights_are_whole_numbers_or_no_edge(self) -> None:
-        assert [parse_weight(text) for text in ("7", " -4 ", "", "-", "inf")] == [7, -4, INF, INF, INF]
-        for text in ("1.5", "x", "1e3", str(MOST_WEIGHT + 1), "9" * 30):
-            with pytest.raises(Refused):
-                parse_weight(text)
 
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -238,7 +235,7 @@ def test_a_row_is_sent_in_a_moment_of_its_own(kernel: str, link: str) -> None:
     assert s.trace.shape.ranks == 1 and not s.experiment.devices
 
 
-def test_the_lines_that_relax_are_marked() -> None:
+def test_the_lines_that_relax_are_marked_and_functions_stand_where_they_first_run() -> None:
     def marked(kernel: str, op: str) -> list[str]:
         parts = [part for part in source(kernel) if op in part.ops]
         return [part.lines[number - part.first].strip() for part in parts for number in sorted(part.relaxing)]
@@ -249,18 +246,8 @@ def test_the_lines_that_relax_are_marked() -> None:
     assert [line for line in pivot if not line.startswith("relax")] == ["row[j] = via if via < row[j] else row[j]"] * 2
     assert marked("katz-kider", "pivot")[-2:] == ["if via < own[r, x]:", "own[r, x] = via"], "in what it calls"
     assert not source("scipy")[0].relaxing, "compiled elsewhere"
-
-
-def test_a_function_stands_where_it_first_runs_and_what_it_calls_after_it() -> None:
     parts = source("katz-kider")
     ends = [max(place for place, part in enumerate(parts) if op in part.own) for op in ("pivot", "panels", "rest")]
     assert ends == sorted(ends) and not ends[0]
     assert all("pivot" in part.ops for part in parts[: ends[1]])
     assert {part.file for part in parts} == {"fwtui_kernels/parts/blocked_tiles.py", "fwtui_kernels/k45_katz_kider.py"}
-
-
-def test_rectangles_are_without_the_padding() -> None:
-    trace: Trace = stepping(changed(FIRST, kernel="katz-kider", n=5)).trace
-    rects = [r for m in trace.moments for r in (*m.sources, *m.targets)]
-    assert Rect(4, 4, 5, 5) in rects and all(r.bottom <= 5 and r.right <= 5 for r in rects)
-    assert {m.k for m in trace.moments} == set(range(5))

@@ -28,7 +28,7 @@ LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 
 class TestCue:
-    def test_words_alone_are_words(self) -> None:
+    def test_words_panels_and_questions_of_others(self) -> None:
         for text in (
             "tiles from here",
             "why?",
@@ -40,24 +40,20 @@ class TestCue:
             "",
         ):
             assert cue(text) == Cue(text)
-
-    def test_a_panel_and_words(self) -> None:
         assert cue("@matrix In tiles now.") == Cue("In tiles now.", "matrix")
         assert cue("@matrix") == Cue("", "matrix")
         assert cue("@source 12-20 Here 4") == Cue("Here 4", "source", first=12, last=20)
         assert cue("@source 4 ?phase").span == "4" and cue("@matrix 12-20").words == "12-20"
         assert cue("@matrix").directed and cue("words", "Title").directed and not cue("words").directed
+        assert cue("@runs ? What would you try next?") == Cue("What would you try next?", "runs", True)
+        assert cue("?") == Cue("", "", True)
+        assert cue("? Why?", answer="So.").answered and not cue("? Why?").answered and not cue("Why?", answer="So.").answered
 
     @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
     def test_a_kind_by_its_name_and_by_its_words(self, kind) -> None:
         assert cue(f"@phases ?{kind.name} What now?") == Cue("What now?", "phases", True, kind)
         assert cue(f"?{kind.name}") == Cue(kind.ask, "", True, kind)
         assert cue(f"@total ? {kind.ask.upper()}") == Cue(kind.ask.upper(), "total", True, kind)
-
-    def test_other_questions_have_no_answer_of_the_run(self) -> None:
-        assert cue("@runs ? What would you try next?") == Cue("What would you try next?", "runs", True)
-        assert cue("?") == Cue("", "", True)
-        assert cue("? Why?", answer="So.").answered and not cue("? Why?").answered and not cue("Why?", answer="So.").answered
 
     @pytest.mark.parametrize(
         "text",

@@ -34,13 +34,10 @@ def told() -> Iterator[tuple[str, str]]:
     yield from GLOSSARY
 
 
-def test_sentences_are_short() -> None:
+def test_sentences_are_short_and_the_glossary_explains_each_term_once() -> None:
     lengths = {where: [len(sentence.split()) for sentence in sentences(text)] for where, text in told() if text}
     assert {where: max(words) for where, words in lengths.items() if max(words) > MOST_WORDS} == {}
     assert {where: mean(words) for where, words in lengths.items() if mean(words) > USUAL_WORDS} == {}
-
-
-def test_the_glossary_explains_each_term_once() -> None:
     terms = [name for term, _ in GLOSSARY for name in names(term)]
     assert len(terms) == len(set(terms)) and set(WANTED) <= set(terms)
     for place in PLACES:
@@ -54,7 +51,7 @@ def _words(course: Lessons) -> Iterator[tuple[str, str]]:
         yield step.name, NAMED.sub("", f"{step.written.text}\n{step.ask}\n{step.written.afterwards}")
 
 
-def test_the_course_explains_each_term_where_it_first_uses_it() -> None:
+def test_the_course_explains_each_term_and_takes_less_than_three_quarters_of_an_hour() -> None:
     everyday = {"graph", "rate", "model"}  # words that the course uses as anybody does
     known: set[str] = set()
     for name, words in _words(COURSE):
@@ -68,8 +65,5 @@ def test_the_course_explains_each_term_where_it_first_uses_it() -> None:
             assert first is not None and first[0].startswith("*"), f"{name} uses {term} before it explains it"
         known |= explained
     assert {"relaxation", "tile", "pivot", "panel", "occupancy", "gpm", "bandwidth by model", "limit"} <= known
-
-
-def test_the_course_takes_less_than_three_quarters_of_an_hour() -> None:
     assert COURSE.minutes == -(-sum(map(COURSE.seconds, COURSE.course)) // 60) < 45
     assert all(COURSE.seconds(step) > 30 for step in COURSE.course), "a question alone takes that long"

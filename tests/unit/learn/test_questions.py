@@ -26,12 +26,19 @@ class TestQuestions:
     def model(self) -> Model:
         return load_model(BOTH)[0]
 
-    def test_the_longest_phase(self, model: Model) -> None:
+    def test_the_longest_phase_and_the_share_of_a_limit(self, model: Model) -> None:
         answer = KINDS["phase"].answer(entrant(model, 8), None)
         assert answer.right == ("rest",) and [p.key for p in answer.parts] == ["pivot", "panels", "rest"]
         assert [c.key for c in KINDS["phase"].choices(entrant(model, 8))] == ["pivot", "panels", "rest"]
         with pytest.raises(Refused, match="was not timed phase by phase"):
             KINDS["phase"].answer(entrant(model, 4), None)
+        model, _ = load_model(BOTH)
+        with pytest.raises(Refused, match="is not measured"):
+            KINDS["limit"].answer(entrant(model, 8), None)
+        model.apply(Limits(t=9.0, backend="cuda", forms=(FormLimit("float32", 8e12),), complete=True))
+        answer = KINDS["limit"].answer(entrant(model, 8), None)
+        assert answer.number is not None and model.runs[8].rate is not None
+        assert answer.number == pytest.approx(model.runs[8].rate / 8e12, rel=0.2)  # the clocks may differ
 
     def test_the_limiting_resource_and_what_each_would_allow(self, model: Model) -> None:
         answer = KINDS["limiter"].answer(entrant(model, 8), None)
@@ -64,15 +71,6 @@ class TestQuestions:
         with pytest.raises(Refused, match="has no time"):
             ask(entrant(model, 8), entrant(model, replace(model.runs[4], done=None, samples=())))
 
-    def test_the_share_of_a_limit(self) -> None:
-        model, _ = load_model(BOTH)
-        with pytest.raises(Refused, match="is not measured"):
-            KINDS["limit"].answer(entrant(model, 8), None)
-        model.apply(Limits(t=9.0, backend="cuda", forms=(FormLimit("float32", 8e12),), complete=True))
-        answer = KINDS["limit"].answer(entrant(model, 8), None)
-        assert answer.number is not None and model.runs[8].rate is not None
-        assert answer.number == pytest.approx(model.runs[8].rate / 8e12, rel=0.2)  # the clocks may differ
-
     @pytest.mark.parametrize(
         ("kind", "text", "value"),
         [
@@ -88,7 +86,7 @@ class TestQuestions:
         with pytest.raises(Refused, match=r"^give a number of times such as 3, not "):
             parse_guess(KINDS["speedup"], text)
 
-    def test_how_near_it_came(self, model: Model) -> None:
+    def test_how_near_it_came_and_names_are_filled_or_refused(self, model: Model) -> None:
         kind, phase = KINDS["speedup"], KINDS["phase"]
         answer = kind.answer(entrant(model, 8), entrant(model, 4))
         assert answer.number is not None
@@ -98,8 +96,6 @@ class TestQuestions:
         assert verdict(kind, 0.0, answer) == ""
         assert verdict(phase, "rest", phase.answer(entrant(model, 8), None)) == "Right."
         assert verdict(phase, "pivot", phase.answer(entrant(model, 8), None)) == "Not this one."
-
-    def test_names_are_filled_or_refused(self, model: Model) -> None:
         run, before = entrant(model, 8), entrant(model, 4)
         filled = {
             name: fill(f"{{{name}}}", run, before) for name in FILLED if not name.startswith(("limit", "dram", "fewer", "fill"))

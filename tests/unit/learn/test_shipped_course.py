@@ -86,7 +86,7 @@ class TestShipped:
         assert f"{fewer:.1f}x fewer relaxations" in " ".join(shipped.lines(step, step.written.afterwards))
         assert [one.kind for one in shipped.here(step, gpu=False)] == ["grid", "grid"]
 
-    def test_it_goes_up_the_ladder(self, shipped: Lessons) -> None:
+    def test_the_course_goes_up_the_ladder_and_is_listed(self, shipped: Lessons, capsys: pytest.CaptureFixture[str]) -> None:
         kernels = [step.written.kernel for step in shipped.course]
         assert kernels[0] == "serial" and "look-ahead" in kernels
         ladder = list(registry())
@@ -94,8 +94,6 @@ class TestShipped:
         gpu = [ladder.index(step.kernel) for step in written if registry()[step.kernel].backend == "cuda"]
         assert gpu == sorted(gpu), "no later rung before an earlier one"
         assert {step.kind.name for step in shipped.course} >= {"seconds", "speedup", "peak", "phase", "limiter"}
-
-    def test_the_list(self, shipped: Lessons, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["learn", "--list", "blocked"]) == 2
         refusal = capsys.readouterr()
         assert not refusal.out and "--list prints all steps, not 'blocked' alone" in refusal.err

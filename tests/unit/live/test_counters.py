@@ -67,13 +67,11 @@ PAGE = page(
 
 
 class TestWords:
-    def test_a_wide_page_with_its_row_of_units(self) -> None:
+    def test_a_wide_page_with_units_of_any_version(self) -> None:
         assert ncu.rows(PAGE) == [
             {TIME: pytest.approx(12864e-9), CONFLICTS: 0, HITS: pytest.approx(0.775), INTEGERS: 1000},
             {TIME: pytest.approx(1286400e-9), CONFLICTS: 16, INTEGERS: 4e6, SHARED: 65536},
         ]
-
-    def test_units_of_other_versions_and_units_that_are_not_base(self) -> None:
         names = (TIME, READ, "l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum.per_second")
         for units, factor in ((("ns", "byte", "byte/s"), 1), (("us", "Kbyte", "Kbyte/ms"), 1000)):
             row = ncu.rows(page(("k", ("5", "6", "7")), names=names, units=units))[0]
@@ -102,7 +100,7 @@ class TestWords:
 
 
 class TestMeaning:
-    def test_derived_counters_and_nothing_of_what_was_not_measured(self) -> None:
+    def test_derived_counters_are_there_once_with_units_and_nothing_of_what_was_not_measured(self) -> None:
         row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, WAVEFRONTS: 1e6, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
         got = read(ProfiledLaunch("rest", 2_000_000_000), row)
         assert got["gops"] == pytest.approx(4000)
@@ -114,8 +112,6 @@ class TestMeaning:
         assert read(ProfiledLaunch("x", 0), {INTEGERS: 5.0}) == {"integer_instructions": 5, "relaxations": 0}
         assert read(ProfiledLaunch("x", 1), {TIME: 0.0, INTEGERS: 1e16})["seconds"] == 0
         assert "integer_instructions" not in read(ProfiledLaunch("x", 1), {INTEGERS: 1e16}), "an event cannot state it"
-
-    def test_keys_and_metrics_are_there_once_and_shown_with_units(self) -> None:
         names = [name for metric in METRICS for name in metric.names.split()]
         assert len({m.key for m in METRICS}) == len(METRICS) and len(set(names)) == len(names)
         by_key = {m.key: m for m in METRICS}

@@ -53,7 +53,9 @@ def test_what_cannot_be_is_refused(kernel: str, devices: str, words: str) -> Non
     assert "\x1b" not in str(refusal.value)
 
 
-def test_all_and_auto_are_resolved_for_the_gpus_that_are_here(pretend: Pretend) -> None:
+def test_all_and_auto_are_resolved_and_several_machines_or_no_mpi_refused(
+    pretend: Pretend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend.gpus(events.Device(t=0, name="a"), events.Device(t=0, name="b"))
     asked = auto.settle_here(Experiment(kernel="auto", devices="all"))
     assert (asked.kernel, asked.devices) == ("distributed", "0,1")
@@ -64,9 +66,6 @@ def test_all_and_auto_are_resolved_for_the_gpus_that_are_here(pretend: Pretend) 
     with pytest.raises(NoGpu, match="no GPU here for devices all"):
         auto.settle_here(Experiment(kernel="auto", devices="all"))
     assert auto.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
-
-
-def test_several_machines_and_no_mpi_are_one_sentence_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     rank_job.check_job("cpu,cpu")
     with pytest.raises(Refused, match="several machines; start `fwtui rank`"):
         rank_job.check_job("0,1:0")

@@ -56,7 +56,7 @@ def picked(*trials: TunedTrial, **changes: Any) -> tuple[str, int, str]:
     return experiment.kernel, experiment.tile, experiment.auto
 
 
-def test_the_order_without_measurements_names_real_kernels_for_every_type() -> None:
+def test_without_a_table_the_best_known_rung_is_taken_for_every_type() -> None:
     order = ["look-ahead", "register-tiled", "blocked-vector", "staged-load", "katz-kider", "naive"]
     for dtype in DTYPES:
         known = [name for name in order if dtype in registry()[name].dtypes]
@@ -65,9 +65,6 @@ def test_the_order_without_measurements_names_real_kernels_for_every_type() -> N
     assert AUTO.id not in registry()
     with pytest.raises(ValueError, match="auto is not a kernel"):
         list(AUTO.plan(Shape(4), False))
-
-
-def test_without_a_table_the_best_known_rung_that_takes_it() -> None:
     assert picked() == (in_order("cpu", "float32")[0].id, 64, KNOWN)
     assert settle_here(Experiment(kernel="serial", n=5)) == settle(Experiment(kernel="serial", n=5)), "a choice is not changed"
     in_simulator = settle_here(Experiment(kernel="auto", n=20, dtype="int16", device="simulator"))
@@ -105,16 +102,13 @@ def test_the_fastest_of_the_nearest_size_that_can_run_here() -> None:
     assert picked(trial(512, None, 16), *sizes)[1] == 128, "what was wrong has no time"
 
 
-def test_a_graph_with_negative_edges_has_its_own_measurements_where_there_are_any() -> None:
+def test_negative_edges_have_measurements_of_their_own_and_a_damaged_table_is_none(cache: Path) -> None:
     nonnegative, negative = trial(512, 0.01, 16), trial(512, 0.02, 128, nonnegative=False)
     assert picked(nonnegative, negative)[1] == 16
     assert picked(nonnegative, negative, negative=0.2)[1] == 128
     assert picked(nonnegative, negative, low=-4.0)[1] == 128
     assert picked(nonnegative, negative=0.2)[1] == 16
     assert picked(trial(1024, 0.1, 32), trial(4096, 0.9, 16), n=1, file="roads.gr")[1] == 32, "as for a typical size"
-
-
-def test_a_damaged_table_is_none(cache: Path) -> None:
     assert picked(trial(512, 0.01, 16))[1] == 16
     (file,) = cache.rglob("*.json")
     for damage in (b"", b"[", b'[{"n": "many"}]', b"\xff\xfe", b"[" * 100_000):
@@ -141,16 +135,13 @@ def searched(experiment: Experiment, most: int = 200) -> list[Config]:
     return list(times)
 
 
-def test_the_search_ends_at_a_configuration_that_no_single_change_makes_faster() -> None:
+def test_a_search_goes_on_where_it_was_and_ends_where_no_single_change_makes_it_faster() -> None:
     order = searched(Experiment(n=300))
     assert [c.kernel for c in order[:2]] == ["tiled-cpu", "serial"] and [c.kernel for c in order].count("serial") == 1
     best = min(order, key=lambda c: cost(c) or 99.0)
     assert (best.tile, dict(best.options)) == (128, {"order": 0, "cores": 1, "vector": 1})
     everything = len(TILED.tiles) * 2**3
     assert len(order) < everything, "not every combination is tried"
-
-
-def test_a_search_goes_on_where_it_was_broken_off() -> None:
     experiment = Experiment(n=300)
     order = searched(experiment)
     half = {config: cost(config) for config in order[:5]}
@@ -228,12 +219,15 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pret
     assert fresh.best(problem, "mine") is None and fresh.best(problem) == rung, "only what is tuned again is forgotten"
 
 
-def test_only_verified_distances_are_kept() -> None:
+def test_only_what_is_verified_and_can_be_kept_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(256, "float32", True)
     wrong = tuner(lambda request: told(request, "wrong"))
     wrong.tune([problem], 60.0)
     assert wrong.best(problem) is None and {t.note for t in tuned.load(CPU)} == {"compared"}
     assert settle_here(ASKED).auto == KNOWN
+    made = tuner()
+    monkeypatch.setattr(device_cache, "whole_file", refused)
+    assert made.kept and made.tune([Problem(64, "float32", True)], 60.0) and not made.kept
 
 
 def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long() -> None:
@@ -297,12 +291,6 @@ def test_a_run_says_that_auto_picked_it(tmp_path: Path, own_cache: str, monkeypa
     told = json.loads(done.stdout)
     assert (told["kernel"], told["auto"], told["verified"]) == (in_order("cpu", "float32")[0].id, KNOWN, True)
     assert f"{TILED.id} (auto)" in fwtui(tmp_path, "replay", "--table", "auto.fwt.jsonl").stdout
-
-
-def test_a_tuner_knows_that_nothing_could_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = tuner()
-    monkeypatch.setattr(device_cache, "whole_file", refused)
-    assert made.kept and made.tune([Problem(64, "float32", True)], 60.0) and not made.kept
 
 
 def refused(path: Path) -> None:

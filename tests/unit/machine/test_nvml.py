@@ -45,7 +45,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> Nvml:
     return Nvml()
 
 
-def test_a_function_that_the_driver_lacks_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_and_names_of_other_drivers_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver(nvmlDeviceGetPowerUsage=Driver.NVMLError(13), nvmlDeviceGetTemperature=Driver.NVMLError(3))
     gpu = Gpu(opened(monkeypatch, driver), handle=object())
     for _ in range(3):
@@ -53,14 +53,13 @@ def test_a_function_that_the_driver_lacks_is_asked_once(monkeypatch: pytest.Monk
     assert driver.questions.count("nvmlDeviceGetPowerUsage") == 1
     assert driver.questions.count("nvmlDeviceGetTemperature") == 3  # not supported now may be supported later
     assert gpu.reasons["power"] == "error 13"
-
-
-def test_old_names_and_bytes_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver(nvmlDeviceGetCurrentClocksThrottleReasons=8, nvmlDeviceGetName=b"Tesla \xff")
     gpu = Gpu(opened(monkeypatch, driver), handle=object())
     assert gpu.read(0.0)["throttle"] == 8
     assert gpu.facts().name == "Tesla \ufffd"
     assert "throttle" not in gpu.facts().note
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert "pip install nvidia-ml-py" in Nvml().reason
 
 
 def test_energy_is_asked_once_a_second_and_counted_from_the_first_reading(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,8 +106,3 @@ def test_the_bus_of_pcie_is_never_asked(monkeypatch: pytest.MonkeyPatch) -> None
     gpu.read(0.0)
     gpu.facts()
     assert driver.questions == []
-
-
-def test_without_the_package_the_reason_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert "pip install nvidia-ml-py" in Nvml().reason

@@ -38,15 +38,12 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_nothing_said_is_the_default(folder: Path) -> None:
+def test_nothing_said_is_the_default_and_an_option_wins_over_environment_and_file(folder: Path) -> None:
     found = settings.load({})
     assert not found.said and found.path == folder / "config.toml"
     assert found.value("theme") == Value("fwtui", "default")
     for gpu in (False, True):
         assert found.experiment(defaults(gpu), lambda k: False) == defaults(gpu)
-
-
-def test_an_option_wins_over_the_environment_over_the_file(folder: Path) -> None:
     path = write(folder, 'theme = "nord"\ncharset = "ascii"\npresenter = true\n[experiment]\nn = 300\ndensity = 0.5\n')
     found = settings.load({"FWTUI_CHARSET": "unicode", "FWTUI_N": "100"}).with_options({"presenter": "no", "theme": None})
     assert {name: found.value(name) for name in ("theme", "charset", "presenter", "experiment.n")} == {
@@ -59,7 +56,7 @@ def test_an_option_wins_over_the_environment_over_the_file(folder: Path) -> None
     assert (experiment.n, experiment.density) == (100, 0.5)
 
 
-def test_every_field_and_option_can_be_set_in_the_file(folder: Path) -> None:
+def test_every_field_and_option_can_be_set_and_is_left_to_kernels_that_have_it(folder: Path) -> None:
     wanted = settle(Experiment(kernel="naive", n=77, density=0.25, dtype="int32", memory="pinned", repeats=3, launch="eager"))
     lines = [f'{f.name} = "{f.show(wanted)}"' for f in FIELDS if f.show(wanted) and not (f.name == "tile" and not wanted.tile)]
     write(folder, "\n".join(["[experiment]", *lines, "threads = 1024", 'pitch = "yes"']))
@@ -69,9 +66,6 @@ def test_every_field_and_option_can_be_set_in_the_file(folder: Path) -> None:
     }))  # fmt: skip
     options = {o.name for k in registry().values() for o in k.options}
     assert {name.removeprefix("experiment.") for name in settings.all_keys() if "." in name} == {f.name for f in FIELDS} | options
-
-
-def test_what_a_kernel_does_not_offer_is_left_to_it(folder: Path) -> None:
     write(folder, '[experiment]\ntile = 64\ndtype = "int32"\nthreads = 1024\nlaunch = "graph"\n')
     found = settings.load({})
     for kernel in registry().values():
@@ -108,10 +102,14 @@ def test_a_mistake_in_the_file_is_one_sentence(folder: Path, text: str, sentence
     assert str(refusal.value).startswith(sentence) and "\n" not in str(refusal.value)
 
 
-def test_a_mistake_in_the_environment_names_the_variable(folder: Path) -> None:
+def test_mistakes_in_the_environment_and_in_options_are_named(folder: Path) -> None:
     for variable, value in (("FWTUI_N", "many"), ("FWTUI_CHARSET", "x"), ("FWTUI_THREADS", "1"), ("FWTUI_KEYMAP", "run")):
         with pytest.raises(Refused, match=f"^{variable}: "):
             settings.load({variable: value})
+    with pytest.raises(Refused, match="charset 'x' is not offered"):
+        Settings(folder / "config.toml").with_options({"charset": "x"})
+    write(folder, '[experiment]\nfile = "\\u001b[31mred.gr"\n')
+    assert settings.load({}).text("experiment.file") == "[31mred.gr"
 
 
 def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
@@ -161,14 +159,13 @@ def test_settings_that_would_take_long_are_refused(text: str, words: str, tmp_pa
         settings.load({"FWTUI_CONFIG": str(tmp_path / "c.toml")})
 
 
-def test_a_pipe_into_which_nobody_writes_is_not_waited_for(tmp_path: Path, pretend: Pretend) -> None:
+def test_a_folder_and_an_unwritten_pipe_hold_no_file(
+    tmp_path: Path, pretend: Pretend, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend.limits(small_file, PATIENCE=0.01)
     os.mkfifo(tmp_path / "c.toml")
     with pytest.raises(Refused, match="cannot be read: nobody writes into it; correct"):
         settings.load({"FWTUI_CONFIG": str(tmp_path / "c.toml")})
-
-
-def test_a_folder_that_is_none_holds_no_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "plain"))
     assert not settings.load({}).said
@@ -180,11 +177,6 @@ def test_the_keymap_of_file_and_environment(folder: Path) -> None:
     write(folder, '[keymap]\nrun = "f5,r"\n"panel.up" = "w"\npanel.down = "s"\n')
     found = settings.load({"FWTUI_KEYMAP": "run=x quit=ctrl+x"})
     assert found.keymap == {"run": "x", "panel.up": "w", "panel.down": "s", "quit": "ctrl+x"}
-
-
-def test_what_is_said_on_a_terminal_is_clean(folder: Path) -> None:
-    write(folder, '[experiment]\nfile = "\\u001b[31mred.gr"\n')
-    assert settings.load({}).text("experiment.file") == "[31mred.gr"
 
 
 def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
@@ -231,8 +223,3 @@ def test_a_look_that_cannot_be_is_refused(folder: Path, text: str, sentence: str
     write(folder, text)
     assert main(["config"]) == 2
     assert capsys.readouterr().err.startswith(f"fwtui: {sentence}")
-
-
-def test_options_are_checked_as_well(folder: Path) -> None:
-    with pytest.raises(Refused, match="charset 'x' is not offered"):
-        Settings(folder / "config.toml").with_options({"charset": "x"})

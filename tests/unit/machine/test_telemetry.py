@@ -39,15 +39,12 @@ def test_shares_are_believable_or_none(percent: float | None, expected: float | 
     assert bounds.share(percent) == expected
 
 
-def test_numbers_that_mean_unknown_are_none() -> None:
+def test_numbers_that_mean_unknown_are_none_and_rounding_keeps_four_digits() -> None:
     assert bounds.share(math.nan) is None
     assert bounds.scaled(2**32 - 1, 1e-3) is None
     assert bounds.scaled(math.inf, 1.0) is None
     assert bounds.scaled(0, 1.0) == 0
     assert bounds.count(2**64 - 1) is None
-
-
-def test_rounding_keeps_four_digits_of_any_size() -> None:
     assert [bounds.significant(x) for x in (0.00012344, 123456.0, 0.0, 1979.6)] == [0.0001234, 123500.0, 0.0, 1980.0]
 
 
@@ -56,15 +53,13 @@ def system(percent: Callable[..., object] = psutil.cpu_percent, clock: Callable[
     return SimpleNamespace(cpu_percent=percent, cpu_freq=clock, virtual_memory=psutil.virtual_memory)
 
 
-def test_a_host_without_a_clock_says_none() -> None:
+def test_a_host_without_a_clock_or_a_window_says_none() -> None:
     times = iter([None, SimpleNamespace(current=0.0), SimpleNamespace(current=2600.0)])
     reader = sampler.Host(0.0, sampler.Own(), system(clock=lambda: next(times)))
     assert [reader.read(now)["cpu_clock_mhz"] for now in (0.0, 1.0, 2.0, 2.5)] == [None, None, 2600.0, 2600.0]
-
-
-def test_cpu_time_over_too_short_a_window_is_none() -> None:
     reader = sampler.Host(0.0, sampler.Own(), system(lambda percpu=False: [37.0] if percpu else 37.0))
     assert [reader.read(now)["cpu_utilisation"] for now in (0.01, 0.1)] == [None, 0.37]
+    assert (sampler.processor_seconds(os.getpid()) or 0) > 0 and sampler.processor_seconds(2**22) is None
 
 
 def test_what_the_program_itself_uses_is_no_work_of_others() -> None:
@@ -86,25 +81,15 @@ def test_what_the_program_itself_uses_is_no_work_of_others() -> None:
     assert read(5.0, 0.1, 0.1) == pytest.approx((1.5 - 0.2) / 2), "it is gone"
 
 
-def test_the_processor_time_of_a_process_that_is_gone_is_unknown() -> None:
-    assert (sampler.processor_seconds(os.getpid()) or 0) > 0 and sampler.processor_seconds(2**22) is None
-
-
-def test_the_pace_halves_down_to_once_a_second_and_comes_back() -> None:
+def test_the_pace_halves_comes_back_does_not_swing_and_stays_slow_where_asked() -> None:
     pace = SamplingPace(10)
     assert [pace.after(0.019) for _ in range(2)] == [0.1, 0.1]
     slower = [pace.after(0.5) for _ in range(6)]
     assert slower == [0.2, 0.4, 0.8, 1.0, 1.0, 1.0]
     faster = [pace.after(0.001) for _ in range(5)]
     assert faster == [0.5, 0.25, 0.125, 0.1, 0.1]
-
-
-def test_the_pace_does_not_swing_between_two_rates() -> None:
     pace = SamplingPace(10)
     assert len({pace.after(0.03) for _ in range(20)}) == 1
-
-
-def test_a_slow_rate_that_was_asked_for_stays() -> None:
     pace = SamplingPace(0.25)
     assert [pace.after(3.0), pace.after(0.001)] == [4.0, 4.0]
 

@@ -65,12 +65,9 @@ def taken(*seconds: float) -> statistics.Samples:
     return samples
 
 
-def test_few_or_short_runs_are_indicative() -> None:
+def test_samples_know_their_sum_and_few_or_short_ones_are_indicative() -> None:
     assert statistics.indicative(taken(*[1.0] * 9)) and statistics.indicative(taken(*[0.01] * 49))
     assert not statistics.indicative(taken(*[1.0] * 10)) and not statistics.indicative(taken(*[0.01] * 51))
-
-
-def test_samples_know_their_sum_and_look_at_their_median_now_and_then() -> None:
     samples = taken(3.0, 1.0, 2.0)
     assert samples.total == 6.0 and samples.middle == 2.0 and samples.width == 0.5
     samples = taken(*[1.0] * 100)
@@ -200,13 +197,10 @@ def test_parts_and_rounds_add_up(rounds: int) -> None:
         assert sum(sum(row) for _, _, row in sampled) == pytest.approx(sum(seconds))
 
 
-def test_link_bytes_are_kept_apart() -> None:
+def test_link_bytes_are_kept_apart_and_one_of_each_op_compiles_everything() -> None:
     parts = [PhaseStretch("pivot", (step("pivot", 1, 10), step("pivot", 1, 20)))]
     (told,) = parts_of(parts, [0.5], PHASES)
     assert (told.device_bytes, told.link_bytes, told.launches) == (30, 60, 2)
-
-
-def test_one_of_each_op_compiles_everything() -> None:
     plan = [step("a", 1, op="x"), step("a", 1, op="y"), step("b", 1, op="x"), step("b", 1, op="z")]
     assert [(s.op, s.phase) for s in one_of_each_op(plan)] == [("x", "a"), ("y", "a"), ("z", "b")]
 
@@ -218,7 +212,7 @@ def engine_with(free_device: int | None) -> Any:
     return SimpleNamespace(free_bytes=lambda: free_device, ranks=())
 
 
-def test_what_does_not_fit_is_refused_with_what_would(pretend: Pretend) -> None:
+def test_memory_is_checked_on_host_and_device(pretend: Pretend) -> None:
     pretend.free_memory(2**30)
     shape = Shape(8192, 64, "float32")
     sentence = r"^n = 8192 float32 needs 1\.50 GiB of host memory and 1\.00 GiB are free; choose n up to \d+$"
@@ -229,9 +223,6 @@ def test_what_does_not_fit_is_refused_with_what_would(pretend: Pretend) -> None:
     check_memory(PLAIN, replace(shape, n=fits), engine_with(None))
     with pytest.raises(Refused):
         check_memory(PLAIN, replace(shape, n=fits + 1), engine_with(None))
-
-
-def test_device_memory_is_checked_as_well(pretend: Pretend) -> None:
     pretend.free_memory(2**40)
     check_memory(PLAIN, Shape(8192), engine_with(2**30))
     with pytest.raises(Refused, match=r"device memory and 512 MiB are free; choose n up to 5792$"):

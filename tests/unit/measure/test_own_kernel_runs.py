@@ -86,7 +86,7 @@ def test_its_source_is_told_only_where_that_is_asked_for(tmp_path: Path) -> None
     assert parts[-1].lines[-1] == "(the rest was not recorded)"
 
 
-def test_what_runs_is_what_was_asked_for(tmp_path: Path) -> None:
+def test_a_run_is_verified_as_asked_and_what_is_wrong_is_told(tmp_path: Path) -> None:
     path = written(tmp_path)
     admit_here("mine", str(path), fingerprint(path))
     asked = settle(Experiment(kernel="mine", n=7))
@@ -94,9 +94,6 @@ def test_what_runs_is_what_was_asked_for(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"mine.py was changed after this run was asked for; ask for it again"):
         admit_here("mine", str(path), asked.code)
     admit_here("mine", str(path), settle(changed(asked, code="")).code)
-
-
-def test_what_is_wrong_is_told_and_not_raised(tmp_path: Path) -> None:
     path = written(tmp_path, "mine.py", ("    n = shape.n\n", "    n = shape.n // abs(shape.n - 6)\n"))
     assert told(KernelRequest(str(path), "mine")).wrong == ""
     answer = told(KernelRequest(str(path), "mine", Shape(6)))

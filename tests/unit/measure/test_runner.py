@@ -177,15 +177,14 @@ def test_a_run_that_does_not_fit_is_refused_before_it_allocates(
     assert run.state == "refused" and "n = 60000 float32 needs" in run.done.message and "choose n up to" in run.done.message
 
 
-def test_the_kernels_refusal_of_a_files_size_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_size_a_sign_or_a_device_that_a_kernel_does_not_take_is_told(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "g.gr"
     path.write_text("p sp 3 1\na 1 2 5\n")
     picky = replace(registry()["serial"], refuses=lambda shape: "n = 3 is odd; choose an even one" if shape.n % 2 else None)
     register(monkeypatch, picky)
     assert bench.run(kernel="serial", file=str(path)).done.message == "n = 3 is odd; choose an even one"
-
-
-def test_what_the_device_lacks_and_what_the_sign_forbids_are_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     positive = replace(
         registry()["serial"],
         refuses=lambda shape: None if shape.nonnegative else "form 2 needs weights from 0 up; choose form 1",
@@ -242,9 +241,12 @@ def test_a_wrong_kernel_is_told_as_wrong(bench: Bench, monkeypatch: pytest.Monke
     assert bench.run(kernel="faulty", n=6, density=1.0, verify=how, dtype="int32").verified is True
 
 
-def test_what_is_not_verified_does_not_count(bench: Bench) -> None:
+def test_what_is_not_verified_does_not_count_and_negative_edges_are(bench: Bench) -> None:
     run = bench.run(kernel="serial", n=16, verify="off")
     assert run.verified is None and run.verdict.verdict == "unverified"
+    for dtype in ("int32", "float32"):
+        run = bench.run(kernel="tiled-cpu", n=40, tile=16, negative=0.3, density=0.1, dtype=dtype)
+        assert run.verified is True and run.graph.low < 0
 
 
 def test_a_negative_cycle_is_told_with_its_vertices(bench: Bench) -> None:
@@ -255,18 +257,9 @@ def test_a_negative_cycle_is_told_with_its_vertices(bench: Bench) -> None:
     assert sum(matrix[a, b] for a, b in zip(cycle, (*cycle[1:], cycle[0]), strict=True)) < 0
 
 
-def test_negative_edges_are_verified(bench: Bench) -> None:
-    for dtype in ("int32", "float32"):
-        run = bench.run(kernel="tiled-cpu", n=40, tile=16, negative=0.3, density=0.1, dtype=dtype)
-        assert run.verified is True and run.graph.low < 0
-
-
-def test_many_repeats_tell_a_hundred_samples(bench: Bench) -> None:
+def test_many_repeats_tell_a_hundred_samples_and_rounds(bench: Bench) -> None:
     run = bench.run(kernel="serial", n=2, repeats=SAMPLES_TOLD + 50)
     assert len(run.samples) == SAMPLES_TOLD and run.done.count == SAMPLES_TOLD + 50
-
-
-def test_rounds_are_told(bench: Bench) -> None:
     run = bench.run(kernel="tiled-cpu", n=64, tile=16)
     assert [r.index for r in run.rounds] == [0, 1, 2, 3]
     assert sum(sum(r.seconds) for r in run.rounds) == pytest.approx(run.phase_pass.seconds)

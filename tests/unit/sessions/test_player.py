@@ -79,7 +79,7 @@ def test_speed_and_pause() -> None:
     assert player.speed == 0.25
 
 
-def test_seeking_and_playing_at_the_end_begins_again() -> None:
+def test_seeking_and_playing_at_the_end_begin_again_and_a_loop_plays_on() -> None:
     player = Player(session_lines())
     for seconds, position, index in ((6.0, 6.0, 5), (0.5, 0.5, 1), (-3, 0.0, 1), (99, 12.0, 8), (11.99, 11.99, 7)):
         player.seek(seconds)
@@ -88,9 +88,6 @@ def test_seeking_and_playing_at_the_end_begins_again() -> None:
     player.seek(12.0)
     player.play()
     assert (player.position, player.index, player.playing) == (0.0, 1, True)
-
-
-def test_a_loop_goes_back_to_nothing_and_plays_on() -> None:
     player = Player(session_lines(), loop=True)
     player.seek(11.5)
     player.play()
@@ -125,7 +122,7 @@ def test_steps_pass_over_telemetry_and_playing_goes_on_after_them() -> None:
     assert player.tick(0.0) == [player.lines[2]]
 
 
-def test_jumping_between_runs() -> None:
+def test_jumping_between_runs_and_in_nothing() -> None:
     player = Player(session_lines())
     player.go(RunStarted, -1)
     assert player.index == 0
@@ -138,9 +135,17 @@ def test_jumping_between_runs() -> None:
     for index in (2, 2):
         player.go(RunStarted, -1)
         assert player.index == index
+    player = Player([])
+    player.play()
+    assert player.tick(0.0) == player.tick(1.0) == []
+    player.step(1)
+    player.step(-1)
+    player.go(RunStarted, 1)
+    player.seek(5.0)
+    assert (player.index, player.position, player.duration, player.playing) == (0, 0.0, 0.0, False)
 
 
-def test_what_is_between_runs_is_squeezed_and_a_long_run_is_not() -> None:
+def test_gaps_are_squeezed_with_their_telemetry_and_a_long_run_is_not() -> None:
     told = [
         codec.as_line(HEADER),
         started(1.0, 1),
@@ -154,9 +159,6 @@ def test_what_is_between_runs_is_squeezed_and_a_long_run_is_not() -> None:
     assert [player.due(index) for index in range(len(told))] == pytest.approx([0.0, 1.0, 31.0, 31.15, 32.0, 33.0, 63.0])
     player.max_gap = None
     assert player.duration == 130.0
-
-
-def test_gaps_between_events_are_squeezed_with_their_telemetry() -> None:
     player = Player(session_lines(), max_gap=1.8)
     assert player.duration == pytest.approx(1.0 + 1.8 + 1.8)
     positions = []
@@ -165,14 +167,3 @@ def test_gaps_between_events_are_squeezed_with_their_telemetry() -> None:
         positions.append(low)
     assert positions == pytest.approx([0.0, 1.0, 1.0, 1.2, 2.0, 2.8, 3.7, 4.6], abs=0.011)
     assert Player(session_lines(), max_gap=100.0).duration == 12.0
-
-
-def test_nothing_to_play() -> None:
-    player = Player([])
-    player.play()
-    assert player.tick(0.0) == player.tick(1.0) == []
-    player.step(1)
-    player.step(-1)
-    player.go(RunStarted, 1)
-    player.seek(5.0)
-    assert (player.index, player.position, player.duration, player.playing) == (0, 0.0, 0.0, False)

@@ -13,13 +13,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 from builders import Terminal
-from pretending import Pretend
 from scipy.sparse.csgraph import shortest_path
 
 from fwtui.__main__ import main, parser
 from fwtui.analysis.result_fields import PAIR_FIELDS, RESULT_VERSION, SOLVE_FIELDS
 from fwtui.common.errors import Refused
-from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
 from fwtui.graphs.summary import summarise
 from fwtui.solver.command import SolveProgress, carry_out
@@ -222,31 +220,6 @@ class TestProgress:
 
 
 class TestSummary:
-    def test_against_networkx(self) -> None:
-        networkx = pytest.importorskip("networkx")
-        for seed in range(5):
-            graph = networkx.gnp_random_graph(30, 0.15, seed=seed)
-            if not networkx.is_connected(graph):
-                continue
-            distances = networkx.floyd_warshall_numpy(graph)
-            s = summarise(distances.astype(np.float32))
-            assert (s.diameter, s.radius) == (networkx.diameter(graph), networkx.radius(graph))
-            assert list(s.centre) == networkx.center(graph)
-            assert s.mean == pytest.approx(networkx.average_shortest_path_length(graph))
-            assert s.share == 1 and s.components == 1 and s.counts.sum() == 30 * 29
-            assert s.farthest is not None and distances[s.farthest] == s.diameter
-
-    def test_what_is_apart(self, pretend: Pretend) -> None:
-        pretend.limits("fwtui.graphs.graph", CELLS_AT_ONCE=8)  # several blocks of rows
-        inf = np.inf
-        d = np.array([[0, 2, 5, inf], [2, 0, 3, inf], [inf, inf, 0, inf], [inf, inf, inf, 0]], dtype=np.float32)
-        assert len(blocks(d)) == 2
-        s = summarise(d)
-        assert (s.reachable, s.pairs, s.components, s.largest) == (4, 12, 3, 2)
-        assert (s.diameter, s.farthest, s.radius, s.centre, s.mean) == (5, (0, 2), None, (), 3)
-        assert s.edges.tolist() == [2, 3, 4, 5, 6] and s.counts.tolist() == [2, 1, 0, 1]
-        assert np.isinf(s.heat[2]).tolist() == [True, True, False, True]
-
     @pytest.mark.parametrize("n", [1, 2, 33, 100])
     def test_sizes_and_text(self, n: int, tmp_path: Path) -> None:
         (tmp_path / "g.gr").write_text(f"p sp {n} {n - 1}\n" + "".join(f"a {v} {v + 1} 3\n" for v in range(1, n)))
@@ -259,10 +232,3 @@ class TestSummary:
         text = "\n".join(lines)
         assert (f"diameter           {3 * (n - 1)}, from 1 to {n}" in text) == (n > 1)
         assert "·" in text or n == 1
-
-    def test_real_distances(self) -> None:
-        rng = np.random.default_rng(1)
-        d = rng.random((20, 20)).astype(np.float32)
-        np.fill_diagonal(d, 0)
-        s = summarise(d)
-        assert len(s.counts) == 16 and s.counts.sum() == 380 and s.edges[0] == pytest.approx(d[d > 0].min())

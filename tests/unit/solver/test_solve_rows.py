@@ -68,16 +68,13 @@ def test_columns_too(asked: dict[str, Any], sources: list[int] | None, targets: 
         assert found.columns is not None and found.columns.tolist() == targets
 
 
-def test_far_distances_and_named_kernels_and_types() -> None:
+def test_far_distances_named_kernels_and_graphs_whose_matrix_would_fit_no_memory() -> None:
     far = 2**24 + 1
     line = scipy.sparse.csr_array(([far, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
     assert solve(line, sources=[1, 0]).distances.tolist() == [[np.inf, 0, 1], [0, far, far + 1]]
     found = solve(matrix(40, kind="grid"), sources=[1], kernel="numpy")
     assert (found.stats.kernel, found.stats.reason) == ("numpy", "")
     assert solve(matrix(40, kind="grid"), sources=[1], dtype="int32").stats.dtype == "int32"
-
-
-def test_rows_of_a_graph_whose_matrix_would_fit_no_memory() -> None:
     n = 300_000
     ring = scipy.sparse.csr_array((np.ones(n), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))
     found = solve(ring, sources=[n - 2, 5])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import runpy
-import sys
 import tracemalloc
 import unicodedata
 from collections.abc import Iterator
@@ -76,19 +75,10 @@ HOSTILE = [
     "\U0001f600 written as two escapes",
     "x" * 1_000_000,
 ]
-NOT_NUMBERS = {
-    "NaN": "NaN",
-    "Infinity": "Infinity",
-    "minus Infinity": "-Infinity",
-    "1e999": "1e999",
-    "1e308": "1e308",
-    "minus 1e308": "-1e308",
-    "2**70": str(2**70),
-    "true": "true",
-    "string": '"1"',
-    "list": "[]",
-    "5000 digits": "9" * 5000,
-}
+NOT_NUMBERS = (
+    *("NaN", "Infinity", "-Infinity", "1e999", "1e308", "-1e308"),
+    *(str(2**70), "true", '"1"', "[]", "9" * 5000),
+)
 
 
 def seal(value: Any) -> bytes:
@@ -194,12 +184,12 @@ def test_nothing_invisible_survives_cleaning() -> None:
 
 
 @pytest.mark.parametrize("kind", events.ALL, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("number", NOT_NUMBERS.values(), ids=NOT_NUMBERS)
-def test_hostile_numbers_are_corrupt_in_every_field(kind: type[events.Event], number: str) -> None:
+def test_hostile_numbers_are_corrupt_in_every_field(kind: type[events.Event]) -> None:
     for value, path, _ in fields_of(kind, inspect.IntType, inspect.FloatType):
-        text = json.dumps(replaced(value, path, "HERE")).replace('"HERE"', number)
-        with pytest.raises(Corrupt):
-            codec.decode(codec.seal(text.encode())[:-1])
+        text = json.dumps(replaced(value, path, "HERE"))
+        for number in NOT_NUMBERS:
+            with pytest.raises(Corrupt):
+                codec.decode(codec.seal(text.replace('"HERE"', number).encode())[:-1])
 
 
 @pytest.mark.parametrize("kind", events.ALL, ids=lambda kind: kind.__name__)
@@ -257,12 +247,9 @@ def test_a_line_that_begins_with_its_kind_is_read_once(monkeypatch: pytest.Monke
     assert [type(codec.decode(raw)) for raw in told] == [*events.ALL]
 
 
-def test_the_kind_of_an_unknown_event_is_bounded() -> None:
+def test_the_kind_of_an_unknown_event_is_bounded_and_keeps_its_bytes() -> None:
     (line,) = codec.decode_lines([seal({"kind": "x" * 60_000, "t": 1}) + b"\n"])
     assert isinstance(line, codec.Line) and isinstance(line.event, codec.Unknown) and len(line.event.kind) == 2000
-
-
-def test_unknown_kinds_keep_their_bytes_and_unknown_fields_are_ignored() -> None:
     raw = seal({"kind": "heatmap", "t": 3.5, "cells": [1, {"deep": [None, 1e300]}]})
     assert codec.decode(raw) == codec.Unknown(kind="heatmap", raw=raw, t=3.5)
     later = seal({"kind": "notice", "t": 1, "text": "a", "colour": {"from": "later"}})
@@ -271,9 +258,6 @@ def test_unknown_kinds_keep_their_bytes_and_unknown_fields_are_ignored() -> None
         codec.Line(raw, codec.decode(raw)),
         codec.Line(later, codec.decode(later)),
     ]
-
-
-def test_a_header_spells_out_its_format() -> None:
     header = json.loads(codec.encode(events.Header(t=0, program="fwtui", created="")))
     assert (header["format"], header["version"], header["minor"]) == (events.FORMAT, events.VERSION, events.MINOR)
 
@@ -332,11 +316,6 @@ def test_any_bytes_are_an_event_or_corrupt(noise: bytes) -> None:
         assert all(is_safe(text) for text in strings(event) if not isinstance(event, codec.Unknown))
 
 
-def test_no_control_or_format_character_is_left_in_a_text() -> None:
-    characters = map(chr, range(sys.maxunicode + 1))
-    assert not [c for c in characters if unicodedata.category(c) in ("Cc", "Cf") and c not in "\t\r\n" and clean(c)]
-
-
 @pytest.mark.parametrize("number", [b"5e-324", b"1E-0031", b"0." + b"0" * 40 + b"1"])
 def test_a_number_too_near_to_0_to_divide_by_is_0(number: bytes) -> None:
     sample = codec.decode(codec.seal(b'{"kind":"sample","t":1,"run":1,"seconds":%s,"since":0.5}' % number)[:-1])
@@ -345,7 +324,7 @@ def test_a_number_too_near_to_0_to_divide_by_is_0(number: bytes) -> None:
     assert isinstance(heat, events.Answers) and heat.heat == ((0, 1e-30, 1.5),)
 
 
-def test_a_long_line_of_numbers_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_line_of_numbers_is_not_built_again_and_packed_it_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     step = events.PlanStep(1, "all", 10, ((0, 0, 64, 64),) * 32, ((0, 0, 64, 64),) * 32)
     plan = events.Plan(t=1, run=1, of=16, steps=(step,) * events.PLAN_STEPS)
     answers = events.Answers(t=1, run=1, vertices=64, heat=((1e-5,) * events.CELLS,) * events.CELLS)
@@ -356,9 +335,6 @@ def test_a_long_line_of_numbers_is_not_built_again(monkeypatch: pytest.MonkeyPat
     for between in ("", " ", "\t", "\r"):  # a long text is, wherever it begins
         long = codec.decode(codec.seal(b'{"kind":"notice","t":1,"text":%s"%s"}' % (between.encode(), b"x" * 3000))[:-1])
         assert isinstance(long, events.Notice) and len(long.text) == MAX_LENGTH
-
-
-def test_a_long_line_is_packed_and_still_says_the_same() -> None:
     told = events.Counters(t=2, run=1, op="x", values={f"counter {number}": 1.5 for number in range(60)})
     line = codec.as_line(told).packed()
     assert isinstance(line.told, codec.Undecoded) and (line.kind, line.t, line.event) == (events.Counters, 2, told)

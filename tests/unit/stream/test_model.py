@@ -214,7 +214,7 @@ def the_run(*sequence: events.Event, backend: str = "cpu") -> Run:
     return run
 
 
-def test_rate_counts_what_was_asked_and_bandwidth_what_the_plan_moves() -> None:
+def test_rate_and_bandwidth_of_a_run_and_what_is_not_known() -> None:
     run = the_run(PLANNED, *SAMPLES)
     assert run.seconds == 0.5  # the median so far
     run = the_run(PLANNED, *SAMPLES, PASS, DONE)
@@ -223,9 +223,6 @@ def test_rate_counts_what_was_asked_and_bandwidth_what_the_plan_moves() -> None:
     assert run.bandwidth == pytest.approx(10**7 / 0.4)
     assert [(p.key, p.share, p.relaxations) for p in run.phases] == [("pivot", 0.25, 1), ("panels", 0.25, 2), ("rest", 0.5, 3)]
     assert run.state == "done" and run.finished == 7
-
-
-def test_what_is_not_known_is_none() -> None:
     run = the_run()
     assert (run.seconds, run.rate, run.bandwidth, run.verified, run.clean_window, run.main_occupancy) == (None,) * 6
     assert run.phases == () and not run.wrong
@@ -265,7 +262,7 @@ def test_verified_is_known_or_not(word: str, verified: bool | None, wrong: bool)
     assert run.verified is verified and run.wrong is wrong
 
 
-def test_stages_and_progress() -> None:
+def test_stages_progress_and_times_never_run_backwards() -> None:
     run = the_run(events.Stage(t=2, run=1, name="load"), events.Progress(t=2, run=1, stage="load", done=0.5))
     assert run.stage == "load" and run.progress is not None and run.stages == ()
     run = run.after(events.Stage(t=3, run=1, name="load", seconds=1.0, bytes=5))
@@ -273,6 +270,12 @@ def test_stages_and_progress() -> None:
     run = run.after(events.Stage(t=3, run=1, name="clean"))
     assert run.stage == "clean" and run.progress is None
     assert run.after(DONE).stage == ""
+    state = folded([begun()])
+    before = dict(state.runs)
+    state.apply(events.Sample(t=3, run=2, seconds=1, since=2))
+    assert state.runs == before and state.index == 2
+    state = folded([events.Notice(t=5, text="a"), events.Notice(t=3, text="b")])
+    assert state.t == 5 and [n.text for n in state.log] == ["a", "b"]
 
 
 def test_a_fault_ends_the_run_that_it_names() -> None:
@@ -288,18 +291,6 @@ def test_a_fault_ends_the_run_that_it_names() -> None:
     assert state.runs[2].state == "running" and state.fault is not None
     done = folded([begun(), DONE, fault])
     assert done.runs[1].state == "done", "a run that has ended is not undone"
-
-
-def test_events_of_unknown_runs_change_nothing() -> None:
-    state = folded([begun()])
-    before = dict(state.runs)
-    state.apply(events.Sample(t=3, run=2, seconds=1, since=2))
-    assert state.runs == before and state.index == 2
-
-
-def test_time_never_runs_backwards() -> None:
-    state = folded([events.Notice(t=5, text="a"), events.Notice(t=3, text="b")])
-    assert state.t == 5 and [n.text for n in state.log] == ["a", "b"]
 
 
 def reading(t: float, **values: Any) -> events.Telemetry:
@@ -360,7 +351,7 @@ def test_evidence_is_of_the_clean_passes_alone() -> None:
     assert "throttled: power cap, reliability" in outcome(state, state.runs[1])
 
 
-def test_evidence_reaches_to_the_end_of_the_clean_stage() -> None:
+def test_evidence_reaches_to_the_end_of_the_clean_stage_and_none_is_no_zero() -> None:
     """Only the first passes of very many are told, and clocks may fall after them."""
     stage = events.Stage(t=5.0, run=1, name="clean", seconds=3.0)
     state = folded([begun(), events.Sample(t=2.1, run=1, seconds=0.1, since=2.0), reading(4.5, throttle=0x4)])
@@ -370,32 +361,6 @@ def test_evidence_reaches_to_the_end_of_the_clean_stage() -> None:
     state.apply(stage)
     after = state.evidence(state.runs[1])
     assert after is not None and after.throttle == 0x4
-
-
-def test_a_made_up_file_cannot_grow_a_run_without_end() -> None:
-    state = folded([begun(), *[events.Sample(t=2, run=1, seconds=1, since=1)] * 1000])
-    assert len(state.runs[1].samples) == MOST_TOLD
-
-
-def test_the_counters_of_a_made_up_file_are_bounded() -> None:
-    counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MOST_TOLD + 9)]
-    assert len(folded([begun(), *counters]).runs[1].counted) == MOST_OPS
-
-
-def test_the_phases_of_a_made_up_file_are_bounded() -> None:
-    parts = tuple(events.Part(phase=f"p{n}", seconds=1, launches=1, relaxations=1, device_bytes=1) for n in range(600))
-    names = tuple(events.PhaseName(part.phase, "x") for part in parts)
-    run = the_run(replace(begun(), phases=names), events.Phases(t=1, run=1, seconds=600, parts=parts))
-    assert len(run.phases) == len(run.phase_names) == MOST_PHASES
-
-
-def test_a_map_of_distances_is_held_packed() -> None:
-    told = events.Answers(t=1, run=1, vertices=2, heat=((0.0, None), (1e15, 0.0)))
-    run = the_run(begun(), told)
-    assert run.answers is not None and not run.answers.heat and run.summary == told
-
-
-def test_no_readings_are_no_evidence_of_zero() -> None:
     state = folded([begun(), SAMPLES[0], reading(50, gpu_power_watts=5, throttle=0x4)])
     assert state.run is not None
     evidence = state.evidence(state.run)
@@ -404,7 +369,18 @@ def test_no_readings_are_no_evidence_of_zero() -> None:
     assert folded([begun()]).evidence(folded([begun()]).runs[1]) is None
 
 
-def test_the_device_is_what_all_tellers_know() -> None:
+def test_what_a_made_up_file_tells_of_a_run_is_bounded() -> None:
+    state = folded([begun(), *[events.Sample(t=2, run=1, seconds=1, since=1)] * 1000])
+    assert len(state.runs[1].samples) == MOST_TOLD
+    counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MOST_TOLD + 9)]
+    assert len(folded([begun(), *counters]).runs[1].counted) == MOST_OPS
+    parts = tuple(events.Part(phase=f"p{n}", seconds=1, launches=1, relaxations=1, device_bytes=1) for n in range(600))
+    names = tuple(events.PhaseName(part.phase, "x") for part in parts)
+    run = the_run(replace(begun(), phases=names), events.Phases(t=1, run=1, seconds=600, parts=parts))
+    assert len(run.phases) == len(run.phase_names) == MOST_PHASES
+
+
+def test_the_device_and_the_main_occupancy_are_what_all_tellers_know() -> None:
     nvml = events.Device(t=0, name="GPU", driver="580", memory_bytes=1, power_limit_watts=700)
     cuda = events.Device(t=1, name="GPU", memory_bytes=2, compute_capability=(9, 0), cuda="13.0")
     both = merged(nvml, cuda)
@@ -416,21 +392,18 @@ def test_the_device_is_what_all_tellers_know() -> None:
     absent = events.Device(t=2, present=False, note="no driver")
     assert merged(None, absent) == absent and merged(absent, cuda) == cuda and merged(cuda, absent) == cuda
     assert folded([absent]).gpu is None and folded([absent, cuda]).gpu == cuda
-
-
-def test_the_main_occupancy_is_that_of_the_slowest_phase() -> None:
     of = {op: occupancy(t=2, op=op, registers=32, blocks=8, warps=64) for op in ("rest", "pivot", "panels")}
     assert the_run(*of.values()).main_occupancy == of["panels"], "without phases: the last one told"
     assert the_run(*of.values(), PASS).main_occupancy == of["rest"]
+    told = events.Answers(t=1, run=1, vertices=2, heat=((0.0, None), (1e15, 0.0)))
+    run = the_run(begun(), told)
+    assert run.answers is not None and not run.answers.heat and run.summary == told
 
 
-def test_results_are_plain_data() -> None:
+def test_results_are_plain_data_and_tables_line_up() -> None:
     state = folded([begun(kernel="tiled-cpu"), PLANNED, *SAMPLES, PASS, DONE, verdict("verified")])
     data = json.loads(json.dumps(report.result(state, state.runs[1])))
     assert data["verified"] is True and data["seconds"] == 0.4 and data["phases"]["rest"] == 0.5
     assert data["n"] == 100 and data["padded"] == 104
-
-
-def test_tables_line_up() -> None:
     lines = tables.table([("id", "n", "word"), ("1", "64", "a"), ("2", "1024", "bcd")])
     assert lines == ["id     n  word", " 1    64  a", " 2  1024  bcd"]

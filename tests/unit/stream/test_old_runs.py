@@ -48,22 +48,16 @@ def test_old_runs_are_small_and_say_the_same() -> None:
         assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
 
 
-def test_the_progress_of_an_old_runs_summary_is_not_taken_back() -> None:
+def test_what_is_told_of_an_old_run_later_is_kept_and_without_its_events_it_stays() -> None:
     live = both(1)[0]
     now = events.Progress(t=9.0, run=1, stage="answers", done=0.5)
     whole = live.runs[1].brief(None).after(now).whole(told(1, 2.0))
     assert whole.progress == now and whole.samples and whole.pass_times is None
-
-
-def test_what_came_after_its_end_is_told_of_an_old_run_too() -> None:
     live = both(1)[0]
     late = [events.Answers(t=9.0, run=1, counts=(3,), heat=((5.0,),)), events.Counters(t=9.0, run=1, op="x", values={})]
     live.apply_all(late)
     before = live.runs[1]
     assert before.brief(None).whole([*told(1, 2.0), *late]) == before
-
-
-def test_an_old_run_stays_as_it_is_where_its_events_are_not_there() -> None:
     live, _ = both(3, whole_runs=1)
     old = live.runs[1]
     assert old.pass_times is not None
@@ -72,7 +66,7 @@ def test_an_old_run_stays_as_it_is_where_its_events_are_not_there() -> None:
     assert old.whole([*told(1, 2.0)][:-8]) is old, "half of them are lost"
 
 
-def test_old_readings_are_thinned_and_runs_know_what_they_said() -> None:
+def test_old_readings_are_thinned_and_runs_know_what_they_said_however_long_it_idles() -> None:
     live, replayed = both(30, readings=40)
     assert len(live.telemetry) <= 40 < len(replayed.telemetry)
     times = [reading.t for reading in live.telemetry]
@@ -81,9 +75,6 @@ def test_old_readings_are_thinned_and_runs_know_what_they_said() -> None:
     assert len(live.of_host) <= 40 < len(replayed.of_host), "also what they tell of the machine"
     for number, run in live.runs.items():
         assert live.evidence(run) == replayed.evidence(replayed.runs[number])
-
-
-def test_the_latest_run_keeps_what_its_readings_said_however_long_the_session_idles() -> None:
     live, _ = both(3, readings=40)
     assert live.run is not None
     known, reading = live.evidence(live.run), live.telemetry[-1]
@@ -93,7 +84,7 @@ def test_the_latest_run_keeps_what_its_readings_said_however_long_the_session_id
     assert live.evidence(live.run) == known
 
 
-def test_a_long_session_is_gone_back_in_with_few_saved_states() -> None:
+def test_a_long_session_costs_few_saved_states_and_versions() -> None:
     notices = [events.Notice(t=float(number), text=str(number)) for number in range(1000)]
     state, live = Model(seeking=True, limits=ModelLimits(checkpoint_every=4, checkpoints=8)), Model(live=True)
     for each in (state, live):
@@ -105,9 +96,6 @@ def test_a_long_session_is_gone_back_in_with_few_saved_states() -> None:
         for event in notices[begin:index]:
             state.apply(event)
         assert [n.text for n in state.log] == [n.text for n in notices[:index]]
-
-
-def test_what_is_told_of_old_runs_in_turn_costs_few_versions() -> None:
     begun = [event for number in range(100) for event in told(number, float(number)) if isinstance(event, events.RunStarted)]
     late = [events.Progress(t=200.0, run=place * 37 % 100, stage="clean", done=place / 1e5) for place in range(8000)]
     state = Model(seeking=True, limits=ModelLimits(versions=1000, checkpoint_every=128))
@@ -116,7 +104,7 @@ def test_what_is_told_of_old_runs_in_turn_costs_few_versions() -> None:
     assert [run.progress for run in state.runs.values()] == sorted(late[-100:], key=lambda event: event.run)
 
 
-def test_the_ranks_of_runs_that_are_on_the_same_ones_are_held_once() -> None:
+def test_ranks_are_held_once_and_phases_worked_out_once_for_each_version() -> None:
     state = Model()
     for number in range(3):
         ranks = tuple(events.RankOf(rank=rank, backend="cpu", host=number // 2) for rank in range(4))
@@ -125,9 +113,6 @@ def test_the_ranks_of_runs_that_are_on_the_same_ones_are_held_once() -> None:
         )
     first, second, third = (run.ranks for run in state.runs.values())
     assert first is second and third[0].host == 1
-
-
-def test_the_phases_of_a_run_are_worked_out_once_for_each_version() -> None:
     state = Model()
     state.apply(events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
     for seconds in (1.0, 2.0):
