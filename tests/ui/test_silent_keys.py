@@ -99,20 +99,6 @@ async def test_a_lesson_without_room_for_the_matrix_says_so(dashboard: FwtuiApp)
         assert "the matrix has no room beside the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
 
 
-@pytest.mark.slow
-async def test_the_footer_of_every_place_ends_where_it_has_to(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
-        for going in (False, True):
-            if going:
-                live.pace = 3
-                live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
-                live.drain()
-            for key in "1234567":
-                text = await keyed(pilot, key)
-                last = text.splitlines()[-1]
-                assert "q Quit" in last or (key == "6" and going), last
-
-
 @pytest.mark.parametrize(("size", "first"), [((80, 24), ()), pytest.param((120, 40), ("P",), marks=pytest.mark.slow)])
 async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
     dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]
