@@ -101,7 +101,12 @@ async def test_the_first_screen_shows_the_stairs_until_there_is_a_run_and_a_step
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r        run the experiment: Tiled CPU" in shown
-        assert "space    watch a kernel" in shown and "3 then C climb these stairs, step by step" in shown and HEADLINE in shown
+        assert (
+            "6 then t take the course" in shown
+            and "space    watch a kernel" in shown
+            and "3 then C climb these stairs, step by step" in shown
+            and HEADLINE in shown
+        )
         assert "Serial CPU" in shown and "Look-ahead" in shown
         assert HEADLINE not in await go(pilot, "r")
         assert HEADLINE in await go(pilot, "3", "C"), "it stays a key away"
@@ -143,7 +148,7 @@ async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: F
     monkeypatch.setattr(climbs, "recorded", climbs.RecordedClimb)
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
-        assert "r     run the experiment" in shown and "?     every key, and what the words mean" in shown
+        assert "r        run the experiment" in shown and "?        every key, and what the words mean" in shown
         assert "a climb needs two verified kernels" in await go(pilot, "3", "C")
 
 

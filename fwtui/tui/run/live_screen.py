@@ -94,6 +94,7 @@ class RunScreen(SessionScreen):
         hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
         *MOVED,
         moved("D", "Limits", "limits", "limits", "D", "explain"),
+        moved("t", "Course", "course", "learn.course", "t", "learn"),
         *bindings.COMMON,
     ]
 
@@ -175,18 +176,16 @@ class RunScreen(SessionScreen):
         words = {
             "run": f"run the experiment: {kernel.title}{'' if self.narrow else ', as the form on the left says'}",
             "flagship": "watch a kernel get eight times as fast, recorded on an H200 (20 s)",
-            "learn": "take the course, from three loops to the fastest kernel",
+            "course": "take the course, from three loops to the fastest kernel",
             "watch": "have a kernel of your own judged at each save",
         }
         words |= (
             {"climb": "climb these stairs, step by step"} if self.climbs() else {"help": "every key, and what the words mean"}
         )
-        offer, learn = (f"{self._offered}.", "") if self.view.earlier is not None else (), self.view.place_named("learn")
-        keys = {name: self.key_of(name) for name in words if name != "learn"} | (
-            {"learn": learn.key} if learn is not None else {}
-        )
+        offer = (f"{self._offered}.", "") if self.view.earlier is not None else ()
+        keys = {name: self.key_of(name) for name in words}
         room = max(map(len, keys.values()))
-        return (*offer, *(f"{keys[name]:<{room}} {said}" for name, said in words.items() if name in keys))
+        return (*offer, *(f"{keys[name]:<{room}} {said}" for name, said in words.items()))
 
     def state(self) -> object:
         form = bool(self.query_one(FormPanel).errors), self.draft.kernel.id
