@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from fwtui import measure
 from fwtui.analysis import columns
-from fwtui.analysis.compare import ComparedRun, speedup
+from fwtui.analysis.compare import speedup
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.verdict import verdict
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.engine import loaded
@@ -28,7 +27,7 @@ from fwtui.tui.explain.counters_panel import CountersTable
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
-from fwtui.tui.run.run_panel import beside, figure, in_lines
+from fwtui.tui.run.run_panel import figure, in_lines
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line
 from fwtui.tui.widgets.run_text import RunSubject
@@ -276,15 +275,6 @@ def test_a_cpu_run_is_not_held_against_the_gpus_memory() -> None:
     s = subject([scenes.header(), scenes.GPU, *told])
     assert share_of_peak(s.run, s.device) is None
     assert "of peak" not in in_lines(s, 120)[0].plain
-
-
-def test_a_slower_run_takes_so_many_times_as_long_and_its_figure_is_its_time() -> None:
-    model = model_of(scenes.gpu_session())
-    slow, fast = (ComparedRun(model, model.runs[number]) for number in (1, 2))
-    s = RunSubject(slow.run, None, model.gpu, fast.run, False, verdict=verdict(slow, fast))
-    assert figure(s).number == units.duration(slow.run.seconds)
-    first, time, _ = (part.plain for part in beside(s))
-    assert first.startswith("NAIVE TAKES 5.92x AS LONG AS KATZ-KIDER") and figure(s).number not in time
 
 
 def test_a_throttled_run_says_so() -> None:

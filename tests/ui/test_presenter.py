@@ -48,6 +48,10 @@ def test_with_a_baseline_the_ratio_is_the_largest() -> None:
     first, second, _ = (words.plain for words in beside(both))
     assert "IS 5.92x AS FAST AS NAIVE" in first
     assert second == "38.4 ms ± 0.3 %, 12 passes"
+    back = verdict(ComparedRun(model, model.runs[1]), ComparedRun(model, model.runs[2]))
+    slower = subject(1, baseline=2)._replace(verdict=back)
+    assert figure(slower).number == "227 ms" and "227" not in beside(slower)[1].plain
+    assert beside(slower)[0].plain.startswith("NAIVE TAKES 5.92x AS LONG AS KATZ-KIDER")
 
 
 def test_numbers_nobody_checked_are_doubtful() -> None:
