@@ -1,4 +1,4 @@
-"""Moving in a recording, recordings that still grow, and sessions that take their time to open."""
+"""Replays: moving in them, those that still grow, sessions that take their time to open, and pictures without a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 import scenes
-from apps import playback_of
+from apps import playback_of, screen_of, view_of
+from builders import model_of
 from pressing import keyed, opened, press, until
 from textual.geometry import Offset
 from textual.pilot import Pilot
@@ -19,14 +20,15 @@ from textual.widgets import Input, ProgressBar
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
+from fwtui.sessions.library import resolve
 from fwtui.sessions.pipes import Inlet, Listener
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
-from fwtui.tui import check_gap
+from fwtui.tui import check_gap, render
 from fwtui.tui.app import session_opener
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.app.session_opener import ReadingScreen, SessionReading, WaitingScreen
+from fwtui.tui.app.session_opener import ReadingScreen, SessionReading, WaitingScreen, recording
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import MOST_BANDS, Marks
@@ -37,10 +39,7 @@ SIZE = (120, 40)
 
 
 def folded(played: Playback) -> Model:
-    model = Model()
-    for line in played.player.lines[: played.player.index]:
-        model.apply(line.event)
-    return model
+    return model_of(line.event for line in played.player.lines[: played.player.index])
 
 
 def with_rounds() -> list[events.Event]:
@@ -56,7 +55,7 @@ async def go(pilot: Pilot[None], words: str) -> str:
 
 
 class TestKeys:
-    async def test_rounds_and_markers_forwards_and_backwards(self, replay_of: Replay) -> None:
+    async def test_rounds_markers_times_and_names_are_gone_to(self, replay_of: Replay) -> None:
         app = replay_of(with_rounds(), start=0.0)
         async with opened(app) as pilot:
             played = playback_of(app)
@@ -72,22 +71,15 @@ class TestKeys:
             at = played.player.index
             await press(pilot, "end", "left_parenthesis")
             assert played.player.index == at
-
-    async def test_places_that_are_times(self, replay_of: Replay) -> None:
-        app = replay_of(scenes.gpu_session(), start=0.0)
-        end = None
-        times = {"2.5": 2.5, "0:03": 3.0, "0:00:04.5": 4.5, "2 s": 2.0, "9999": end, "50 %": 0.5, "100%": end, "250%": end}
-        async with app.run_test(size=SIZE) as pilot:
+            end = None
+            times = {"2.5": 2.5, "0:03": 3.0, "0:00:04.5": 4.5, "2 s": 2.0, "9999": end, "50 %": 0.5, "100%": end, "250%": end}
             for words, moment in times.items():
                 await press(pilot, "home")
                 await go(pilot, words)
                 player = playback_of(app).player
                 wanted = player.duration if moment is end else moment * player.duration if "%" in words else moment
                 assert player.position == pytest.approx(wanted), words
-
-    async def test_places_that_have_names(self, replay_of: Replay) -> None:
-        app = replay_of(scenes.gpu_session(), start=0.0)
-        async with app.run_test(size=SIZE) as pilot:
+            await press(pilot, "home")
             assert "RUN 2  " in await go(pilot, "run 2")
             for words in ("marker 1", "Shared", "MARKER shared"):
                 await press(pilot, "home")
@@ -118,7 +110,7 @@ class TestKeys:
 
     async def test_playing_stops_at_a_marker_and_goes_on(self, replay_of: Replay) -> None:
         app = replay_of(scenes.gpu_session(), start=0.0)
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             assert "stops at ◆" in await keyed(pilot, "M", "space")
             played = playback_of(app)
             played.tick(0.0)
@@ -129,11 +121,8 @@ class TestKeys:
             played.tick(2000.0)
             played.tick(3000.0)
             assert played.player.at_end and played.model == folded(played)
-
-    async def test_a_click_on_a_marker_goes_there_exactly_and_a_drag_goes_anywhere(self, replay_of: Replay) -> None:
-        app = replay_of(scenes.gpu_session(), start=0.0)
-        async with opened(app) as pilot:
-            played, line = playback_of(app), app.screen.query_one(Timeline)
+            await press(pilot, "home")
+            line = app.screen.query_one(Timeline)
             (marker,) = [band for band in played.position.bands if band.kind == "marker"]
             x = int(marker.start / played.player.duration * line.size.width)
             await pilot.click(line, offset=Offset(x, 0))
@@ -193,7 +182,7 @@ class TestStream:
         told = scenes.gpu_session()
         half = len(told) // 2
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             self.tell(ends[1], told[:half])
             await self.heard(app, pilot, half)
             played = playback_of(app)
@@ -222,7 +211,7 @@ class TestStream:
     async def test_playing_to_the_newest_event_follows_again(self, ends: tuple[int, int]) -> None:
         told = scenes.cpu_session()
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             self.tell(ends[1], told)
             await self.heard(app, pilot, len(told))
             await press(pilot, "left", "space")
@@ -232,11 +221,11 @@ class TestStream:
             app.tick(100.0)
             assert played.live and played.player.at_end
 
-    @pytest.mark.parametrize("rest", [b"", b'{"kind":"not', b"junk\n"])
+    @pytest.mark.parametrize("rest", [b'{"kind":"not', b"junk\n"])
     async def test_one_that_breaks_off_stays_and_says_so(self, ends: tuple[int, int], rest: bytes) -> None:
         told = scenes.cpu_session()
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             self.tell(ends[1], told)
             os.write(ends[1], rest)
             await self.heard(app, pilot, len(told))
@@ -248,17 +237,17 @@ class TestStream:
 
     async def test_waiting_can_be_ended(self, ends: tuple[int, int]) -> None:
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             await until(pilot, lambda: isinstance(app.screen, WaitingScreen))
             assert "Waiting for a session on standard input" in await keyed(pilot)
             await pilot.press("q")
         assert app.return_code == 0 and app.refusal is None
 
-    @pytest.mark.parametrize("noise", [b"", b"hello\n", b"\0" * 70_000])
+    @pytest.mark.parametrize("noise", [b"", b"\0" * 70_000])
     async def test_what_is_no_session_is_refused(self, ends: tuple[int, int], noise: bytes) -> None:
         threading.Thread(target=lambda: (os.write(ends[1], noise), os.close(ends[1])), daemon=True).start()
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             await until(pilot, lambda: app.tick() is None and app.refusal is not None)
         assert app.refusal is not None and "standard input is not a fwtui session" in app.refusal and app.return_code == 2
 
@@ -285,7 +274,7 @@ class TestOpening:
         slow = Slow(monkeypatch)
         path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
         app = FwtuiApp(replay=path, still=True)
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             await until(pilot, lambda: "big.fwt.jsonl" in screen_text(app) and "40%" in screen_text(app))
             assert isinstance(app.screen, ReadingScreen)
             assert app.screen.query_one(ProgressBar).progress == pytest.approx(40)
@@ -296,7 +285,7 @@ class TestOpening:
     async def test_one_may_be_there_before_its_bar_is(self, replay_of: Replay, tmp_path: Path) -> None:
         path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.gpu_session())
         app = replay_of(scenes.cpu_session())
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             before = await keyed(pilot)
             waiting = ReadingScreen(SessionReading(app, path, lambda reading: None))
             app.push_screen(waiting)
@@ -307,7 +296,7 @@ class TestOpening:
         slow = Slow(monkeypatch)
         path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
         app = FwtuiApp(replay=path, still=True)
-        async with app.run_test(size=SIZE) as pilot:
+        async with opened(app) as pilot:
             await until(pilot, lambda: isinstance(app.screen, ReadingScreen))
             await pilot.press("escape")
             slow.gone_on.set()
@@ -348,3 +337,86 @@ def test_the_length_of_a_gap() -> None:
     for wrong in (0.0, -1.0, float("nan"), float("inf"), 1e9):
         with pytest.raises(Refused, match=r"a gap of .* s is outside 0.01 to 3600 s; give something like --max-gap 1"):
             check_gap(wrong)
+
+
+async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session(), start=0.0)
+    async with opened(app) as pilot:
+        shown = await keyed(pilot)
+        assert "RUN 1  " in shown and "making the graph" not in shown and "warming up" not in shown, (
+            "it begins with what is timed"
+        )
+        assert "No run has begun yet" in await keyed(pilot, "home")
+        for number in (1, 2, 3):
+            assert f"RUN {number}  " in await keyed(pilot, "right_square_bracket")
+        assert "RUN 2  " in await keyed(pilot, "left_square_bracket")
+        player = playback_of(app).player
+        player.seek(begun := 2.4565)
+        await pilot.press("space", "greater_than_sign", "greater_than_sign")
+        assert player.playing and player.speed == 4
+        app.tick(100.0)
+        app.tick(100.5)
+        assert player.position == pytest.approx(begun + 2.0)
+        assert "speed 4x" in await keyed(pilot) and "▶ playing" in screen_text(app)
+        await pilot.press("space")
+        app.tick(105.0)
+        assert player.position == pytest.approx(begun + 2.0) and not player.playing
+        for _ in range(10):
+            await pilot.press("less_than_sign")
+        assert player.speed == 0.25
+        await pilot.press("L")
+        assert player.loop and "loop" in await keyed(pilot)
+        played = playback_of(app)
+        keys = ["end", "left", "shift+left", "comma", "comma", "left_square_bracket", "home", "full_stop"]
+        for key in [*keys, "right", "shift+right", "right_square_bracket", "comma", "end", "home"]:
+            await press(pilot, key)
+            assert played.model == model_of(line.event for line in played.player.lines[: played.player.index]), key
+        await press(pilot, "p")
+        assert not view_of(app).paused, "a recording has play and pause of its own"
+        assert "pause" not in {binding.action for binding in screen_of(app, Frame).rows.offered()}
+        await press(pilot, "L", "end")
+        shown = await keyed(pilot)
+        await press(pilot, "q")
+        assert app.return_code == 0
+        assert "RUN 3  Katz-Kider · n 4096" in shown and "61.2 ms" in shown
+        assert "(end)" in shown and "‖ paused" in shown
+        assert "synthetic, for tests · recorded on Example GPU · 2025-01-01" in shown
+        assert "Example GPU · 132 SM · 4.81 TB/s peak" in shown
+        assert "tile 16 · float32 · threads 256" in shown and "WHAT" not in shown
+        assert "DRAM (GPM)" in shown and "measured" in shown
+        assert "incomplete" not in shown
+
+
+def test_what_is_between_the_runs_of_ones_own_sessions_is_short(tmp_path: Path) -> None:
+    later = [*scenes.run(2, 500.0, scenes.experiment("katz-kider"), title="Katz-Kider")]
+    told = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive"), *later]
+    path = scenes.write(tmp_path / "mine.fwt.jsonl", told)
+    assert recording(path).player.duration < 60 < 500 < recording(path).player.length
+    assert recording(path, max_gap=100.0).player.duration > 100, "a longest gap that was asked for counts"
+    shipped = resolve("h200-n4096-naive-blocked")
+    assert recording(shipped).player.max_gap is None
+
+
+def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
+    path = scenes.write(tmp_path / "cut.fwt.jsonl", scenes.cpu_session(), closed=False)
+    render(path, None, SIZE, tmp_path / "cut.txt")
+    assert "! incomplete" in (tmp_path / "cut.txt").read_text()
+    path = tmp_path / "damaged.fwt.jsonl"
+    told = [codec.encode(event) for event in scenes.cpu_session()]
+    told[5] = told[5].replace(b'"t":', b'"T":')
+    path.write_bytes(b"".join(told))
+    out = tmp_path / "damaged.txt"
+    render(path, None, SIZE, out)
+    assert "! damaged: 1 line" in out.read_text()
+
+
+@pytest.mark.parametrize("size", [(0, 10), (1000, 10), (10, 0)])
+def test_a_picture_has_a_reasonable_size(tmp_path: Path, size: tuple[int, int]) -> None:
+    with pytest.raises(Refused, match="outside 1x1"):
+        render(tmp_path / "any", None, size, tmp_path / "out.svg")
+
+
+def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("hello\n")
+    with pytest.raises(Refused, match="not a fwtui session"):
+        render(tmp_path / "x", None, SIZE, tmp_path / "out.svg")

@@ -6,6 +6,9 @@ tar xOf tests/ui/__snapshots__/test_snapshots.txz test_a_replay_at_its_end.svg >
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +16,14 @@ import pytest
 import scenes
 from apps import replay_at_end
 from fake_live import FakeLive
-from pressing import SIZES, proceed
+from packed_picture import PackedPicture, bare, pack, pictures
+from pressing import proceed
 from test_matrix import slow_run
 from textual.pilot import Pilot
 
+from fwtui.commands.docs import redraw
+from fwtui.commands.support.readme_parts import README
+from fwtui.common.errors import Refused
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.look import Appearance
@@ -33,7 +40,7 @@ def test_a_replay_in_the_middle_of_a_run_on_a_small_screen(replay_of: Callable[.
     assert snap_compare(replay_of(scenes.gpu_session(), start=6.5), terminal_size=(80, 24))
 
 
-@pytest.mark.parametrize("gpus", [2, 8])
+@pytest.mark.parametrize("gpus", [pytest.param(2, marks=pytest.mark.slow), 8])
 def test_telemetry_of_several_gpus(replay_of: Callable[..., FwtuiApp], snap_compare: Compare, gpus: int) -> None:
     app = replay_of(scenes.several_gpus(gpus, idler=3))
     assert snap_compare(app, terminal_size=(80, 24), press=["5"])
@@ -52,15 +59,21 @@ def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, sna
 SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+@pytest.mark.parametrize(
+    "size", [(80, 24), (120, 40), pytest.param((200, 60), marks=pytest.mark.slow)], ids=["80x24", "120x40", "200x60"]
+)
 @pytest.mark.parametrize("place", place_names()[1:])
 def test_a_place_of_a_shipped_session(place: str, size: tuple[int, int], snap_compare: Compare) -> None:
     app = replay_at_end(SESSION, place)
     assert snap_compare(app, terminal_size=size)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_the_presenter(size: tuple[int, int], replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+@pytest.mark.parametrize(
+    "size",
+    [(120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))],
+    ids=lambda size: f"{size[0]}x{size[1]}",
+)
+def test_the_presenter(replay_of: Callable[..., FwtuiApp], snap_compare: Compare, size: tuple[int, int]) -> None:
     app = replay_of(scenes.gpu_session())
     app.look = Appearance(presenter=True)
     assert snap_compare(app, terminal_size=size)
@@ -74,3 +87,83 @@ def test_plain_characters(replay_of: Callable[..., FwtuiApp], snap_compare: Comp
 
 def test_a_round_of_a_slow_run(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
     assert snap_compare(replay_of(slow_run(), start=5.5), terminal_size=(120, 40))
+
+
+def test_pictures_come_back_as_they_were_and_are_the_same_file_every_time(tmp_path: Path) -> None:
+    shown = {"test_a[80x24]": '<svg id="terminal-title">∞ ≤ µs</svg>\n', "test_b": "<svg></svg>"}
+    places = [str(tmp_path / name) for name in ("a.txz", "b.txz")]
+    for place, order in zip(places, (1, -1), strict=True):
+        pack(place, dict([*shown.items()][::order]))
+    assert Path(places[0]).read_bytes() == Path(places[1]).read_bytes() and pictures(places[0]) == shown
+    kept = PackedPicture()
+    kept.delete_snapshots(snapshot_location=places[0], snapshot_names={"test_b"})
+    assert pictures(places[0]).keys() == {"test_a[80x24]"}
+    kept.delete_snapshots(snapshot_location=places[0], snapshot_names={"test_a[80x24]"})
+    assert not Path(places[0]).exists() and pictures(places[0]) == {}
+
+
+def test_only_what_can_be_seen_is_kept_of_it() -> None:
+    def drawn(*grounds: tuple[str, float]) -> str:
+        clip = '<clipPath id="line">\n<rect x="0" y="1.5" width="24.4" height="24.65"/>\n</clipPath>\n'
+        cells = (f'<rect fill="{c}" x="{x}" y="1.5" width="12.2" height="24.65" shape-rendering="crisp"/>' for c, x in grounds)
+        return bare(f'{clip}{"".join(cells)}<text x="0" textLength="24.4" clip-path="url(#line)">ab</text>')
+
+    grounds = [("#111111", 0.0), ("#111111", 12.2), ("#222222", 24.4)]
+    kept = drawn(*grounds)
+    assert "clip" not in kept and 'width="24.4"' in kept and kept.endswith('<text x="0">ab</text>') and bare(kept) == kept
+    for other in ([*grounds[:2], ("#222223", 24.4)], [grounds[0], ("#111111", 48.8), grounds[2]]):
+        assert drawn(*other) != kept
+
+
+GOLDEN = README.parent / "tests" / "data" / "golden-v1.fwt.jsonl"
+
+
+def readme(folder: Path, words: str) -> Path:
+    path = folder / "README.md"
+    path.write_text(f"# a\n\n<!-- picture: fwtui render {words} -->\n![b](b.svg)\n")
+    return path
+
+
+def test_a_picture_is_drawn_once_and_checked(tmp_path: Path) -> None:
+    path = readme(tmp_path, f"'{GOLDEN}' --at 1 --size 60x16 -o b.svg")
+    assert redraw(path, check=True) == ["b.svg"] and not (tmp_path / "b.svg").exists()
+    assert redraw(path) == ["b.svg"]
+    drawn = (tmp_path / "b.svg").read_bytes()
+    assert drawn.startswith(b"<svg") and redraw(path, check=True) == [] == redraw(path)
+    (tmp_path / "b.svg").write_bytes(drawn[:-1])
+    assert redraw(path, check=True) == ["b.svg"]
+    readme(tmp_path, f"'{GOLDEN}' --at 1 --size 60x17 -o b.svg")
+    assert redraw(path, check=True) == ["b.svg"], "another size is another picture"
+
+
+def test_of_a_picture_that_moves_a_check_looks_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(f"<!-- picture: fwtui export '{GOLDEN}' --size 60x16 --to 0.5 --fps 1 -o b.svg -->\n![b](b.svg)\n")
+    assert redraw(path, check=True) == ["b.svg"] == redraw(path)
+    assert redraw(path, check=True) == []
+    drawn = (tmp_path / "b.svg").read_text()
+    (tmp_path / "b.svg").write_text(drawn.replace("golden-v1", "other"))
+    assert redraw(path, check=True) == ["b.svg"]
+
+
+@pytest.mark.parametrize("words", ["", "x", "x --size -o", "'x -o y.svg", f"{GOLDEN} --wrong -o y.svg", f"{GOLDEN} -o y.png"])
+def test_what_is_no_command_is_refused(tmp_path: Path, words: str) -> None:
+    path = readme(tmp_path, words)
+    if words:
+        with pytest.raises(Refused):
+            redraw(path)
+    else:
+        assert redraw(path) == [], "a comment of another kind"
+
+
+def test_the_readmes_pictures_are_up_to_date(tmp_path: Path) -> None:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("TEXTUAL", "FWTUI"))}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "fwtui", "docs", "--check"],
+        env={**clean, "PYTHONPATH": str(README.parent), "XDG_DATA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), "run `fwtui docs`"
+    assert "<!-- picture: fwtui export " in README.read_text()

@@ -12,7 +12,7 @@ import scenes
 from apps import dashboard_of, screen_of
 from builders import model_of
 from fake_live import FakeLive
-from pressing import NARROW, SIZES, WIDE, keyed, opened, press
+from pressing import SIZES, WIDE, keyed, opened, press
 from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
@@ -101,43 +101,20 @@ async def go(pilot: Pilot[None], *keys: str, ticks: int = 0) -> str:
 
 
 async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, live: ScriptedLive) -> None:
-    async with app.run_test(size=WIDE) as pilot:
+    async with opened(app) as pilot:
         assert "Press r to run every combination" in await go(pilot)
         shown = await go(pilot, "r", ticks=3)
         assert "sweeping" in shown and "3 of 16" in shown and "         ·" in shown
         assert app.screen.query_one("#run", Button).disabled and not app.screen.query_one("#cancel", Button).disabled
-        shown = await go(pilot, ticks=40)
-    assert len(live.started) == 16 and {(e.n, e.tile) for e in live.started} == {
-        (n, t) for n in (64, 128, 256, 512) for t in (16, 32, 64, 128)
-    }
-    assert "done" in shown and "16 of 16" in shown
-    assert "Fastest at n = 512: tiled-cpu, tile 32, 26.8 ms, 5.00 Grelax/s" in shown and "1.25x, FASTER" in shown
-    assert "tile 32: time ~ n^2.60" in shown
-    assert "5.00 G" in shown and "2.00 G" in shown
-    assert live.model.markers[-1].text.startswith("sweep kernel tiled-cpu x n 64,128,256,512")
-
-
-async def test_c_stops_it_and_r_goes_on_without_running_anything_twice(app: FwtuiApp, live: ScriptedLive) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r", ticks=5)
-        live.pace = 3
-        await proceed(pilot, ticks=1)
-        shown = await go(pilot, "c", ticks=2)
-        begun = len(live.started)
-        assert live.cancelled == 1 and "stopped" in shown and "the sweep is cancelled" in shown
-        shown = await go(pilot, ticks=5)
-        assert len(live.started) == begun
-        live.pace = 1000
-        await proceed(pilot, "r", ticks=40)
-    assert len(live.started) == 17  # the one that was cancelled ran again
-
-
-async def test_the_cursor_names_a_run_axes_and_measures_change_and_enter_shows_the_run(app: FwtuiApp, live: ScriptedLive) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r")
         await proceed(pilot, "1", ticks=40)
+        shown = await go(pilot, "2", ticks=1)
         assert len(live.started) == 16, "it goes on while another place is shown"
-        assert "16 of 16" in await go(pilot, "2", ticks=1)
+        assert {(e.n, e.tile) for e in live.started} == {(n, t) for n in (64, 128, 256, 512) for t in (16, 32, 64, 128)}
+        assert "done" in shown and "16 of 16" in shown
+        assert "Fastest at n = 512: tiled-cpu, tile 32, 26.8 ms, 5.00 Grelax/s" in shown and "1.25x, FASTER" in shown
+        assert "tile 32: time ~ n^2.60" in shown
+        assert "5.00 G" in shown and "2.00 G" in shown
+        assert live.model.markers[-1].text.startswith("sweep kernel tiled-cpu x n 64,128,256,512")
         shown = await go(pilot, "home", "right")
         assert "n 128 · tile 32: run" in shown and "of the best" in shown
         heat = app.screen.query_one(HeatMap)
@@ -153,6 +130,21 @@ async def test_the_cursor_names_a_run_axes_and_measures_change_and_enter_shows_t
         assert app.view is not None and app.view.place == "run" and app.view.selected == square.run.id
 
 
+async def test_c_stops_it_and_r_goes_on_without_running_anything_twice(app: FwtuiApp, live: ScriptedLive) -> None:
+    async with opened(app) as pilot:
+        await proceed(pilot, "r", ticks=5)
+        live.pace = 3
+        await proceed(pilot, ticks=1)
+        shown = await go(pilot, "c", ticks=2)
+        begun = len(live.started)
+        assert live.cancelled == 1 and "stopped" in shown and "the sweep is cancelled" in shown
+        shown = await go(pilot, ticks=5)
+        assert len(live.started) == begun
+        live.pace = 1000
+        await proceed(pilot, "r", ticks=40)
+    assert len(live.started) == 17  # the one that was cancelled ran again
+
+
 async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
     async with opened(app) as pilot:
         app.screen.query_one("#field-n", Input).value = "512..64"
@@ -163,40 +155,31 @@ async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiAp
         app.screen.query_one("#field-n", Input).value = "64"
         app.screen.query_one("#field-tile", Input).value = "16"
         assert "nothing varies" in await go(pilot, ticks=1)
+        for name, text in (("kernel", "naive"), ("n", "64,128"), ("tile", "")):
+            app.screen.query_one(f"#field-{name}", Input).value = text
+        await proceed(pilot, ticks=1)
+        assert "nothing simulated is timed" in next(iter(screen_of(app, LiveSweepScreen).draft.errors().values()))
+        assert app.screen.query_one("#run", Button).disabled
 
 
-async def test_an_unverified_run_is_struck_and_counts_for_nothing(app: FwtuiApp, live: ScriptedLive) -> None:
+async def test_an_unverified_run_is_struck_and_the_form_takes_the_run_that_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
     live.verdict = scenes.verdict("unverified")
-    async with app.run_test(size=WIDE) as pilot:
+    async with opened(app) as pilot:
         shown = await go(pilot, "r", ticks=40)
         assert "no run of this sweep counts yet" in shown and "Fastest" not in shown
         heat = app.screen.query_one(HeatMap)
         assert any("strike" in str(span.style) for row in heat.lines[1:] for span in row.spans)
-
-
-async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLive) -> None:
-    app = dashboard_of(live, settle(Experiment(kernel="naive")), place="sweep")
-    async with opened(app) as pilot:
-        screen = screen_of(app, LiveSweepScreen)
-        assert screen.draft.text("kernel") == "tiled-cpu"
-        screen.query_one("#field-kernel", Input).value = "naive"
-        await proceed(pilot, ticks=1)
-        assert "nothing simulated is timed" in next(iter(screen.draft.errors().values()))
-        assert screen.query_one("#run", Button).disabled
-
-
-async def test_the_form_takes_the_run_that_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
-    async with app.run_test(size=WIDE) as pilot:
         live.start(live.settled(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32"))))
         await proceed(pilot, ticks=1)
+        begun = len(live.started)
         shown = await go(pilot, "f", ticks=1)
         screen = screen_of(app, LiveSweepScreen)
         assert [screen.draft.text(name) for name in ("kernel", "density", "dtype", "tile")] == ["serial", "0.5", "int32", ""]
-        assert "sweeps around run 1" in shown and "int32" in shown
+        assert f"sweeps around run {begun}" in shown and "int32" in shown
         await proceed(pilot, "r", ticks=20)
-    assert {(e.kernel, e.n, e.dtype, e.density) for e in live.started[1:]} == {
-        ("serial", n, "int32", 0.5) for n in (64, 128, 256, 512)
-    }
+        assert {(e.kernel, e.n, e.dtype, e.density) for e in live.started[begun:]} == {
+            ("serial", n, "int32", 0.5) for n in (64, 128, 256, 512)
+        }
 
 
 async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app: FwtuiApp) -> None:
@@ -209,18 +192,12 @@ async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app
         assert app.screen.query_one("#lines").display and "① tile 16" in shown
 
 
-async def test_keys_of_a_sweep_are_offered_only_where_they_work(replay_of: Replay) -> None:
-    async with replay_of(recorded_sweep()).run_test(size=WIDE) as pilot:
-        await proceed(pilot, "2", ticks=1)
-        assert isinstance(pilot.app.screen, RecordedSweepScreen)
-        words = {binding.id for binding in pilot.app.screen.rows.offered()}
-        assert {"sweep.across", "play"} <= words and not {"sweep", "sweep.edit", "cancel"} & words
-
-
 async def test_a_recording_is_shown_as_a_sweep_with_its_break_even(replay_of: Replay) -> None:
     app = replay_of(recorded_sweep())
-    async with app.run_test(size=WIDE) as pilot:
+    async with opened(app) as pilot:
         shown = await go(pilot, "2", ticks=1)
+        words = {binding.id for binding in screen_of(app, RecordedSweepScreen).rows.offered()}
+        assert {"sweep.across", "play"} <= words and not {"sweep", "sweep.edit", "cancel"} & words
     assert "katz-kider · tile 32 is faster than naive from about n = 787 on (between 512 and 1024)" in shown
     assert "n = 787: katz-kider · tile 32 overtakes naive" in shown and shown.count("overtakes naive") == 1
     assert "runs of this session" in shown and "katz-kider · tile 16" in shown
@@ -240,7 +217,7 @@ async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_typ
         )
     ]
     app = replay_of([scenes.header(), scenes.GPU, *scenes.merged(*told)])
-    async with app.run_test(size=WIDE) as pilot:
+    async with opened(app) as pilot:
         shown = await go(pilot, "2", ticks=1)
         signs = {kernel: sign(kernel).glyph for kernel in ("naive", "naive-vector", "katz-kider", "blocked-vector")}
         named = ((line.split()[0], line) for line in shown.splitlines() if line.strip())
@@ -310,8 +287,7 @@ def test_picture_of_a_recorded_sweep(replay_of: Replay, snap_compare: Compare, s
     assert snap_compare(replay_of(recorded_sweep()), terminal_size=size, press=["2"])
 
 
-@pytest.mark.parametrize("size", [pytest.param(NARROW, marks=pytest.mark.slow), WIDE])
-def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare) -> None:
     async def story(pilot: Pilot[None]) -> None:
         assert app.view is not None
         await proceed(pilot, "r")
@@ -321,19 +297,7 @@ def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, 
         await proceed(pilot, ticks=9)
         await proceed(pilot, "right", "right")
 
-    assert snap_compare(app, terminal_size=size, run_before=story)
-
-
-def test_rows_without_room_are_counted() -> None:
-    squares = of_runs(model_of(recorded_sweep()), "tile")
-    assert squares is not None and len(squares.rows) > 3
-    heat, rows = HeatMap(), len(squares.rows)
-    for row, signs in ((0, [f"↓{rows - 2}"]), (rows - 1, [f"↑{rows - 2}"])):
-        heat.show(heat.subject._replace(squares=squares, cursor=(row, 0), height=3))
-        head = heat.draw(heat.subject, 120)[0].plain
-        assert head.split()[: len(signs) + 1] == [*signs, "tile"], head
-    whole = heat.draw(heat.subject._replace(squares=squares, height=rows + 1), 120)
-    assert len(whole) == rows + 1 and whole[0].plain.split()[0] == "tile"
+    assert snap_compare(app, terminal_size=WIDE, run_before=story)
 
 
 def test_no_map_is_too_odd_to_be_drawn() -> None:
@@ -427,12 +391,3 @@ def test_a_sweep_around_a_users_kernel_runs_its_file_as_it_is_now(live: Scripted
     draft = SweepDraft(settle(Experiment(kernel="mine")), lambda: live.settled)
     (tmp_path / "mine.py").write_text("# changed")
     assert {cell.experiment.code for cell in draft.grid().order if cell.experiment} == {own_kernels.code_of("mine")}
-
-
-def test_what_no_single_row_is_to_blame_for_stays_where_it_was_said_first(live: ScriptedLive) -> None:
-    draft = SweepDraft(settle(Experiment()), lambda: live.settled)
-    draft.set("tile", "")
-    draft.set("n", "64")
-    assert list(draft.errors()) == ["n"]
-    draft.set("density", "0.5")
-    assert list(draft.errors()) == ["n"]

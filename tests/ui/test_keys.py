@@ -1,0 +1,225 @@
+"""Keys: each is a row that says when it can do nothing and why, and only those that show are carried out read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from apps import own_classes, screen_of, view_of
+from fake_live import FakeLive
+from pressing import NARROW, WIDE, keyed, opened, press, proceed
+from textual.actions import parse
+from textual.dom import DOMNode
+from textual.widgets import Input
+
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+from fwtui.sessions import folders, library
+from fwtui.tui.actions import READ_ONLY, Action, only_shows, table
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.dialogs import HelpScreen
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.key_line import KeyLine
+from fwtui.tui.frame.palette import Palette
+from fwtui.tui.frame.read_only import NoEngine
+
+# what must never be marked as showing only, whatever else is
+FORBIDDEN = {
+    *("RunScreen.save", "RunScreen.record", "RunScreen.mark", "ExplainScreen.limits", "RunScreen.cancel"),
+    *(f"RunScreen.{name}" for name in ("run", "again", "go_on", "edit", "view")),
+    *("FormScreen.run", "LiveSweepScreen.run", "LearnScreen.run_here", "LearnScreen.compare"),
+    *(f"SessionsScreen.{name}" for name in ("rename", "annotate", "delete", "undo")),
+}
+
+
+def test_every_key_of_the_program_is_a_row_and_only_those_that_show_are_carried_out() -> None:
+    found: dict[str, bool] = {}
+    for one in own_classes():
+        if not issubclass(one, DOMNode):
+            continue
+        assert all(isinstance(row, Action) for row in vars(one).get("BINDINGS", ())), one
+        for (name, parameters), row in table(one).items():
+            found[f"{one.__name__}.{name}"] = row.shows
+            assert row.id and row.tooltip and only_shows(one, name, parameters) == row.shows
+    assert {name for name in FORBIDDEN if found.get(name, True)} == set(), "each is bound somewhere, and refused"
+    assert found["CompareScreen.race"] and found["ReplayScreen.move"] and sum(found.values()) > 60
+
+
+def test_what_is_no_row_is_refused_but_for_textuals_own_widgets() -> None:
+    for action in ("screenshot", "suspend_process", "simulate_key", "push_screen", "toggle_dark", "change_theme"):
+        if hasattr(FwtuiApp, f"action_{action}"):
+            assert not only_shows(FwtuiApp, action, ()), action
+    assert only_shows(Input, "delete_left", ()) and not only_shows(Frame, "save", ())
+
+
+def test_its_session_starts_nothing() -> None:
+    nothing = NoEngine()
+    for act in (nothing.start, nothing.settled):
+        with pytest.raises(Refused, match="read-only"):
+            act(Experiment())
+    for act in (nothing.mark, nothing.name, nothing.count, nothing.answer, nothing.tell, nothing.go_on, nothing.measure_limits):
+        with pytest.raises(Refused, match="read-only"):
+            act(1)  # type: ignore[arg-type]
+
+
+async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path) -> None:
+    path = scenes.write(tmp_path / "session.fwt.jsonl", scenes.gpu_session())
+    app = FwtuiApp(replay=path, read_only=True, lesson="1")
+    refused: set[str] = set()
+
+    async def press_all() -> None:
+        view = app.view
+        assert view is not None
+        for place in view.places:
+            await press(pilot, f"alt+{place.key}")  # in the course a digit alone begins a guess
+            screen = app.screen
+            assert isinstance(screen, Frame) and place.name == screen.PLACE
+            for binding in type(screen).BINDINGS:
+                assert isinstance(binding, Action)
+                action = parse(binding.action)[1]
+                if binding.shows:
+                    continue
+                screen.say("")
+                assert not await app.run_action(binding.action, screen)  # as its key does
+                assert app.screen is screen and view.told is not None and view.told.text == READ_ONLY, (place.name, action)
+                assert all(other.action != binding.action for other in screen.rows.offered()), "the help does not offer it"
+                refused.add(action)
+        app.action_command_palette()
+        await press(pilot)
+        assert isinstance(app.screen, Palette)
+        words = [command.words for command in app.screen.shown]
+        await press(pilot, "escape")
+        assert any(word.startswith("Go to") for word in words)
+        assert not [word for word in words if word.startswith(("Save", "Kernel", "Measure", "Reproduce", "Run:", "Keep"))]
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        while app.view is None or app.view.playback is None:
+            await pilot.pause(0.05)
+        assert [place.name for place in app.view.places][:2] == ["run", "sweep"]
+        await press_all()
+        await press(pilot, "1", "y")
+        assert app.view.told is not None and app.view.told.text == READ_ONLY
+        await press(pilot, "q")
+        assert [place.name for place in app.view.places] == ["learn", "sessions"]
+        await press_all()
+    assert {"save", "record", "mark", "run_here", "compare", "rename", "annotate", "delete", "undo"} <= refused
+    assert not (tmp_path / "data" / "fwtui").exists(), "nothing was kept"
+
+
+def test_only_offered_sessions_are_found_whatever_path_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = folders.own_folder()
+    own.mkdir(parents=True)
+    private, offered = (scenes.write(own / f"{name}.fwt.jsonl", scenes.gpu_session()) for name in ("private", "offered"))
+    outside = scenes.write(tmp_path / "outside.fwt.jsonl", scenes.gpu_session())
+    monkeypatch.setattr(library, "_offered", None)  # as it is again afterwards
+    library.offer_only([offered])
+    found = {entry.name: entry.origin for entry in library.find()}
+    assert found.pop("offered") == "own" and "lecture-tiles" in found and set(found.values()) == {"shipped"}
+    assert library.resolve("offered") == library.resolve(str(offered)) == offered
+    assert library.resolve("lecture-tiles").name == "lecture-tiles.fwt.jsonl.gz"
+    assert private not in library.paths() and offered in library.paths()
+    for other in ("private", str(private), str(outside), "/etc/passwd"):
+        with pytest.raises(Refused, match="there is no session"):
+            library.resolve(other)
+
+
+# what another binding of the same key does, or what is seen not to move: at the top of a panel, on the first place
+ROOM = 80 - 2 - len("   00:00  ")
+SILENT = {"leave", "close", "back", "scroll_panel"}
+ARROWS = {"jump", "jump.back", "leap", "leap.back", "home", "end"}
+
+
+def unsaid(screen: Frame) -> list[str]:
+    """Keys that the help names, that can do nothing now, and that would not say why in a line of 80 columns."""
+    actions = {parse(row.action)[1:] for row in screen.rows.offered() if row.id not in ARROWS}
+    reasons = {action: screen.unavailable(action, given) for action, given in actions}
+    wrong = {action for action, words in reasons.items() if words is not None and not 0 < len(words) <= ROOM}
+    return sorted(wrong - SILENT)
+
+
+@pytest.mark.parametrize("ran", [False, pytest.param(True, marks=pytest.mark.slow)])
+async def test_every_key_says_why_it_can_do_nothing(
+    dashboard: FwtuiApp, live: FakeLive, replay_of: Callable[..., FwtuiApp], ran: bool
+) -> None:
+    if ran:
+        live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
+        live.drain()
+    for app in (dashboard, replay_of(scenes.gpu_session(), None if ran else 0.0)):
+        found: dict[str, list[str]] = {}
+        async with opened(app, size=WIDE if ran else NARROW) as pilot:
+            for tab in view_of(app).places:
+                await press(pilot, tab.key)
+                found[tab.name] = unsaid(screen_of(app, Frame))
+        assert found and not any(found.values()), found
+
+
+async def test_a_key_that_has_moved_says_where_and_one_that_can_do_nothing_why(dashboard: FwtuiApp) -> None:
+    moved = (
+        *(("1", "A", "A is now v"), ("1", "g", "g is now in Compare: press 3 then g"), ("4", "n", "n is now ↓")),
+        *(("1", "C", "C is now in Compare: press 3 then C"), ("1", "h", "h is now in Explain: press 4 then h")),
+        *(("1", "D", "D is now in Explain: press 4 then D"), ("5", "T", "T is now P")),
+    )
+    async with opened(dashboard, "escape", size=NARROW) as pilot:
+        for place, key, words in moved:
+            assert words in await keyed(pilot, place, key)
+            assert words not in [row.tooltip for row in dashboard.screen.rows.offered()]  # type: ignore[attr-defined]
+        assert "nothing is running that could be cancelled" in await keyed(pilot, "1", "escape", "c")
+        assert "a marker needs a recording; R keeps this session" in await keyed(pilot, "m")
+        assert "no run has begun yet" in await keyed(pilot, "o")
+        shown = await keyed(pilot, "ctrl+c")
+        assert "ctrl+q ends the program" in shown and "Do you want to quit" not in shown
+        assert isinstance(dashboard.screen, Frame)
+        words = [command.words for command in (*dashboard.screen.commands(), *dashboard.commands())]
+        assert "Theme" in words and not {"Screenshot", "Keys", "Maximize"} & {*words}
+        assert words and not any(said.endswith(": ") for said in words)
+        assert any(said.startswith("Help: ") for said in words)
+        assert "the matrix has no room beside the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
+
+
+async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of: Callable[..., FwtuiApp]) -> None:
+    async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
+        assert "no run begins after this" in await keyed(pilot, "right_square_bracket")
+        assert "this is the end" in await keyed(pilot, "full_stop")
+        there = await keyed(pilot, "left_square_bracket")
+        assert "no run begins" not in there and "this is the end" not in there
+        assert "0.25x is the slowest speed" in await keyed(pilot, *["less_than_sign"] * 3)
+
+
+@pytest.mark.parametrize(("size", "first"), [((80, 24), ()), pytest.param((120, 40), ("P",), marks=pytest.mark.slow)])
+async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
+    dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]
+) -> None:
+    for n in (256, 512):
+        live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
+        live.drain()
+    async with dashboard.run_test(size=size) as pilot:
+        assert "RUN 2" in await keyed(pilot)
+        await press(pilot, *first)
+        assert "RUN 1" in await keyed(pilot, "down", "enter")
+
+
+async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_letters(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
+        dashboard.screen.query_one("#field-n").focus()
+        shown = await keyed(pilot)
+        footer = "enter Run esc Leave field tab Next alt+1 … Place f1 Help ^q Quit ^p Palette"
+        assert " ".join(shown.splitlines()[-1].split()) == footer
+        assert "Run  ^r" in shown and "Cancel  esc c" in shown and "^r       run the experiment: " in shown
+        shown = await keyed(pilot, "escape")
+        line = shown.splitlines()[-1]
+        assert line.startswith("r Run") and " q Quit" in line and "esc" not in line
+        assert "Run  r" in shown and "Cancel  c" in shown
+        await pilot.click(KeyLine, offset=(line.index("? Help"), 0))
+        await press(pilot)
+        assert isinstance(dashboard.screen, HelpScreen)
+        await press(pilot, "escape")
+        assert "this is the graph itself: the beginning" in await keyed(pilot, "6", "comma")
+        assert "these are the distances: the end" in await keyed(pilot, "end", "full_stop")
+        live.pace = 1
+        await press(pilot, "alt+1")
+        dashboard.screen.query_one("#field-n").focus()
+        await proceed(pilot, "enter")
+        assert dashboard.view is not None and dashboard.view.busy
+        assert (await keyed(pilot)).splitlines()[-1].startswith("esc Leave field")
