@@ -273,6 +273,6 @@ async def test_replays_and_dialogs_that_are_no_longer_shown_are_let_go(tmp_path:
             await pilot.press("question_mark", "escape")
             shown.append(weakref.ref(app.view))
             gc.collect()
-            strips.append(sum(isinstance(one, Strip) for one in gc.get_objects()))
+            strips.append(sum(type(one) is Strip for one in gc.get_objects()))
     assert [view() is None for view in shown[:3]] == [True] * 3
     assert strips[3] < 1.2 * strips[1], "Textual holds the lines of widgets that are gone"

@@ -73,7 +73,7 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
 
 
 def running_clock() -> float:
-    """Seconds on a clock that stands still while the main thread waits for a processor, where the system counts that."""
+    """Seconds on a clock that stops while the main thread waits for a processor, where the system counts that."""
     with contextlib.suppress(OSError):
         return time.monotonic() - int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
     return time.monotonic()

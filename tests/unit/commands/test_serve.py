@@ -139,6 +139,7 @@ def end_in_spite_of_half_a_request(link: str, server: subprocess.Popen[str]) -> 
         connection.close()
 
 
+@pytest.mark.slow
 def test_nobody_is_let_in_before_the_talk_is_drawn_and_half_a_request_delays_no_end() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -50,10 +50,7 @@ def program_of(kernel: Kernel, shape: Shape, cc: tuple[int, int]) -> tuple[Any, 
 
 
 # each kind of access and of shared memory; what lies between them on the ladder waits for -m slow
-TELLING = {
-    *("naive", "naive-vector", "pseudo-blocked", "katz-kider", "blocked-vector", "optimized", "register-tile"),
-    *("staged-load", "kleene-base", "look-ahead", "stacked"),
-}
+TELLING = {"naive", "naive-vector", "katz-kider", "optimized", "kleene-base", "look-ahead", "stacked"}
 WITH_THREADS = [k for k in CUDA if any(o.name == "threads" for o in k.options)]
 
 

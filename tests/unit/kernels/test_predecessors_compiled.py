@@ -71,6 +71,7 @@ def test_what_surrounds_the_search_compiles_for_real_gpus(ends: bool) -> None:
             assert compiler.unlinked(function.py_func, signature, (9, 0))
 
 
+@pytest.mark.slow
 def test_arc_after_arc_reads_four_sources_at_once() -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     pytest.importorskip("numba.cuda")

@@ -30,6 +30,7 @@ def instructions(name: str, op: str, dtype: str = "int32") -> tuple[MachineInstr
     return max(Disassembler().functions(cubin).values(), key=len)
 
 
+@pytest.mark.slow
 def test_every_instruction_has_its_line_and_lines_change_none() -> None:
     code = instructions("optimized", "rest")
     files = Counter(Path(one.source.path).name for one in code)

@@ -27,32 +27,46 @@ SPARSE = {"density": 0.01}
 SIMULATED = "from case_by_case import tell; from sparse_graphs import right; tell(lambda case: right('sparse', 8, case))"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+MORE: list[dict[str, Any]] = [
+    {},
+    {"dtype": "int16"},
+    {"dtype": "float32", "real": True},
+    {"negative": 0.3},
+    {"dtype": "float32", "real": True, "negative": 0.3},
+    {"connected": True, "low": 0, "high": 2},
+]
+
+
+# every kind of graph once, and all numbers on one kind; the others wait for -m slow
 @pytest.mark.parametrize(
-    "more",
+    ("kind", "more"),
     [
-        {},
-        {"dtype": "int16"},
-        {"dtype": "float32", "real": True},
-        {"negative": 0.3},
-        {"dtype": "float32", "real": True, "negative": 0.3},
-        {"connected": True, "low": 0, "high": 2},
+        pytest.param(kind, more, id=f"{kind}-{more}", marks=() if not more or kind == "road" else pytest.mark.slow)
+        for kind in KINDS
+        for more in MORE
     ],
-    ids=str,
 )
 def test_distances_equal_dijkstras(kind: str, more: dict[str, Any]) -> None:
     for n in (1, 2, 40, 333):
         assert right("sparse-cpu", 16, {"kind": kind, "n": n, "seed": n, **SPARSE, **more}), n
 
 
-def test_a_kernel_for_gpus_is_right_in_the_simulator() -> None:
-    cases: list[dict[str, Any]] = [
-        {"kind": "grid", "n": 60, "negative": 0.3},
-        {"kind": "road", "n": 50, "dtype": "int16"},
-        {"kind": "small-world", "n": 60, "dtype": "float32", "negative": 0.3},
-        {"kind": "power-law", "n": 45, "dtype": "float32", "real": True},
-        {"kind": "random", "n": 64, "density": 0.03},
-    ]
+@pytest.mark.parametrize(
+    "cases",
+    [
+        [{"kind": "grid", "n": 60, "negative": 0.3}, {"kind": "road", "n": 50, "dtype": "int16"}],
+        pytest.param(
+            [
+                {"kind": "small-world", "n": 60, "dtype": "float32", "negative": 0.3},
+                {"kind": "power-law", "n": 45, "dtype": "float32", "real": True},
+                {"kind": "random", "n": 64, "density": 0.03},
+            ],
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=len,
+)
+def test_a_kernel_for_gpus_is_right_in_the_simulator(cases: list[dict[str, Any]]) -> None:
     assert answers(SIMULATED, cases) == [True] * len(cases)
 
 

@@ -247,7 +247,7 @@ def test_a_planted_mistake_is_told_with_its_reason(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if at % 4 else []) for at, name in enumerate(RIGHT_KERNELS)]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if at % 7 else []) for at, name in enumerate(RIGHT_KERNELS)]
 )
 def test_a_right_kernel_is_called_right(name: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"

@@ -58,7 +58,10 @@ class TestPaths:
         assert called
 
     @pytest.mark.parametrize("compiled", [False, True])
-    @pytest.mark.parametrize("kind", ["third", "decades", "thirtieth", "arcs", "whole"])
+    @pytest.mark.parametrize(
+        "kind",
+        ["decades", "arcs", *(pytest.param(k, marks=pytest.mark.slow) for k in ("third", "thirtieth", "whole"))],
+    )
     def test_short_distances_beside_long_ones(
         self, kind: str, compiled: bool, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
     ) -> None:

@@ -66,7 +66,13 @@ def graph(n: int, kind: str = "whole") -> np.ndarray:
 
 
 class TestTheCode:
-    @pytest.mark.parametrize("kind", ["whole", "real", "quarters", "long", "wide", "negative", "apart", "loops"])
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            *("whole", "real", "negative", "loops"),
+            *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("quarters", "long", "wide", "apart")),
+        ],
+    )
     def test_it_answers_as_numpy_does(self, loaded: None, kind: str) -> None:
         for n in (1, 2, 3, 17, 64, 65, 129, 200):
             given = graph(n, kind)
