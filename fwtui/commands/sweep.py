@@ -44,7 +44,7 @@ Foreseen = tuple[Scaling, Forecast]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, several=names(), helps={DEVICES: HELP})
     told = "; ".join(f"{name}: {question.words}" for name, question in QUESTIONS.items())
-    about = f"sweep what answers it, apart from what else is given; {told}"
+    about = f"vary what answers this question, unless other options say otherwise; {told}"
     parser.add_argument("--question", choices=QUESTIONS, metavar="NAME", help=about)
     about = f"for all runs together, {WITHIN:g} by default"
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)

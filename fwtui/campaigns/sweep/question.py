@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class SweepQuestion(NamedTuple):
-    """The texts of the form's rows that it fills, by backend."""
+    """Its words, and by backend the texts of the form's rows."""
 
     words: str
     texts: Mapping[str, Mapping[str, str]]

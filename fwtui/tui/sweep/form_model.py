@@ -33,7 +33,7 @@ HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
     GRAPHS: "graphs that are solved at once, like 1,10,100,1000",
-    QUESTION: "what is varied follows from it, and may be changed",
+    QUESTION: "fills in the rows below; change them as you like",
     WEAK: "n grows with the root of the number of devices, so that each holds as much as one alone",
     WITHIN: "seconds for all runs together; what will not fit is left out",
 }
