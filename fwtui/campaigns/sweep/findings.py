@@ -195,7 +195,7 @@ def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
     groups: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
         with suppress(ValueError):  # it has no value on that axis
-            place = float(run.n if across == "n" else value(run.experiment, across))
+            place = run.n if across == "n" else float(value(run.experiment, across))
             told = [(a.name, value(run.experiment, a.name)) for a in axes if a.name != across]
             name = " · ".join(named(axis, text) for axis, text in told if text)
             groups.setdefault(name, []).append((place, run))

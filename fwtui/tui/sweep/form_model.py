@@ -137,12 +137,7 @@ class SweepDraft(Drafted):
             try:
                 if row.key == WITHIN:
                     self.within()
-                elif (
-                    row.key not in (WEAK, QUESTION)
-                    and row.shown
-                    and row.text.strip()
-                    and not (row.key == "kernel" and self.files)
-                ):
+                elif row.key not in NO_AXES and row.shown and row.text.strip() and not (row.key == "kernel" and self.files):
                     self._axis(row)
             except Refused as refusal:
                 errors[row.key] = str(refusal)

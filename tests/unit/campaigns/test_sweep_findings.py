@@ -40,6 +40,7 @@ def test_the_exponent_is_the_regressions_and_break_even_lies_where_the_lines_cro
     found = break_even(model, slow_start, quick_start)
     assert isinstance(found, BreakEven)
     assert (found.early, found.late, found.low, found.high) == ("tiled-cpu", "serial", 32, 128)
+    assert json.dumps([found.low, found.high]) == "[32, 128]", "sizes are whole numbers for programs, too"
     assert found.at == pytest.approx(100) and found.seconds == pytest.approx(1e-2)
     assert "serial is faster than tiled-cpu from about n = 100 on" in found.words
     assert break_even(model, quick_start, slow_start) == found
