@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Literal
@@ -39,6 +40,7 @@ _ROUNDS = 3  # rounds of a search before its distances are checked; then twice a
 _MATRICES = 3  # of 32 bits for a kernel, at most, while the graph is also there
 _PADDING = 128
 _INDEX = 4  # bytes per vertex of an arc
+Piece = tuple[int, np.ndarray, np.ndarray]  # the first row of some, where they belong, and where the device's copy goes
 
 
 class DeviceGraph(OneGraph):
@@ -112,30 +114,38 @@ class DeviceGraph(OneGraph):
         return bool(self._told(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        """Converted and copied piece by piece. Many pieces go through pinned memory, from which threads copy them: new memory of
-        the host is slow the first time that it is written.
-        """
+        """Converted and copied piece by piece."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
         result = np.empty((n, n), to)
         rows = max(1, min(n, self.piece_bytes // (n * to.itemsize)))
-        parts = [result[first : first + rows] for first in range(0, n, rows)]
         piece = self._empty((rows, n), to)
-        threads = min(self.copying_threads, len(usable_cores())) if len(parts) > 4 * self.copying_threads else 0
-        staged = [cuda.pinned_array((rows, n), to) for _ in range(threads)]
-        with ThreadPoolExecutor(max(1, threads)) as pool:
+        starts = range(0, n, rows)
+        copied = self._by_threads if len(starts) > 4 * self.copying_threads else self._directly
+        for first, part, here in copied(result, starts):
+            self._leave(distances, first, piece, len(part), far)
+            piece[: len(part)].copy_to_host(here, stream=self.engine.stream)
+            self.engine.synchronize()
+        return result
+
+    def _directly(self, result: np.ndarray, starts: range) -> Iterator[Piece]:
+        for first in starts:
+            part = result[first : first + starts.step]
+            yield first, part, part
+
+    def _by_threads(self, result: np.ndarray, starts: range) -> Iterator[Piece]:
+        """Through pinned memory, from which threads copy each piece: new memory of the host is slow where it is first written."""
+        threads = min(self.copying_threads, len(usable_cores()))
+        staged = [cuda.pinned_array((starts.step, self.n), result.dtype) for _ in range(threads)]
+        with ThreadPoolExecutor(threads) as pool:
             copying: deque[Future[None]] = deque()
-            for number, part in enumerate(parts):
-                self._leave(distances, number * rows, piece, len(part), far)
-                if len(copying) == threads > 0:
+            for number, (first, part, _) in enumerate(self._directly(result, starts)):
+                if len(copying) == threads:
                     copying.popleft().result()
-                here = staged[number % threads][: len(part)] if threads else part
-                piece[: len(part)].copy_to_host(here, stream=self.engine.stream)
-                self.engine.synchronize()
-                if threads:
-                    copying.append(pool.submit(np.copyto, part, here))
+                here = staged[number % threads][: len(part)]
+                yield first, part, here
+                copying.append(pool.submit(np.copyto, part, here))
             for last in copying:
                 last.result()
-        return result
 
     def _leave(self, distances: Any, first: int, to: Any, rows: int, far: float) -> None:
         self._launch(graph_kernels.leave, rows, distances, to, np.int32(first), np.int32(self.n), np.float64(far))
