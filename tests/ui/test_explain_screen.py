@@ -37,7 +37,7 @@ from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import BlockChoice, OccupancyLines, OccupancyPanel, OccupancySubject, curve, estimate
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import TITLES
-from fwtui.tui.explain.warp_panel import WarpSubject
+from fwtui.tui.explain.warp_panel import warp_subject
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
 from fwtui.tui.widgets.slider import Slider
@@ -133,8 +133,10 @@ async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of
 
 def test_the_panel_names_the_line_of_the_reason_where_the_recording_named_another() -> None:
     hot, other = CodeLine("a.py", 8, "via", {"wait": 9}), CodeLine("a.py", 9, "best", {"barrier": 30})
-    told = events.WarpSamples(t=1.0, run=1, op="rest", reasons={"barrier": 30, "wait": 10}, hot=hot)
-    subject = WarpSubject(None, "rest", "rest", told, Listing(lines=(hot, other)), 0, None, None)
+    told = events.WarpSamples(t=99.0, run=1, op="rest", reasons={"barrier": 30, "wait": 10}, hot=hot)
+    code = events.Code(t=99.0, run=1, op="rest", listing=Listing(lines=(hot, other)))
+    model = model_of([*scenes.gpu_session(), told, code])
+    subject = warp_subject(model, model.runs[1], "rest", 0)
     assert subject.hot_lines == [1, 0] and subject.most_wait == "Waits at a barrier in 75 % of samples, most at a.py:9."
 
 

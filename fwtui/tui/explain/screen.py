@@ -13,7 +13,6 @@ from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.reason import reason
-from fwtui.analysis.warps import issue_rate
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run
@@ -26,7 +25,7 @@ from fwtui.tui.explain.cpu_panel import CpuPanel, CpuSubject
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
-from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpSubject, WarpTable, instruction_rows
+from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpSubject, WarpTable, instruction_rows, warp_subject
 from fwtui.tui.explain.warp_versus import VersusHead, VersusTable
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog, Scrolled, source_rows
@@ -273,8 +272,8 @@ class ExplainScreen(Frame):
         subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
         self.query_one(LedgerTable).show(subject)
         self.query_one(CountersTable).show(run if single == "counters" else None)
-        shown = self.query_one("#warps").display and run is not None
-        self._show_warps(self._warps(run, self._op) if shown else None)
+        shown = self.query_one("#warps").display
+        self._show_warps(self._warps(run, self._op) if shown and run is not None else None)
         if run is not None and facts is not None:
             self.query_one(CpuPanel).show(self._cpu(run, facts))
             if self._order == OF_CPU_ALONE:
@@ -367,23 +366,16 @@ class ExplainScreen(Frame):
     def ops(self) -> list[str]:
         return _ops(self.view.run)
 
-    def _warps(self, run: Run | None, wanted: str) -> WarpSubject:
+    def _warps(self, run: Run, wanted: str) -> WarpSubject:
         """The samples of an operation of the run, by default its slowest one."""
-        if run is None:
-            return WarpSubject(None, "", "", None, None, 0, None, None)
-        op = wanted or _slowest(run)
-        samples = next((told for told in run.warps if told.op == op and told.samples), None)
-        names = {phase.key: phase.title for phase in run.phase_names}
-        limit = issue_rate(self.model, run, samples)
-        occupancy = next((one for one in run.occupancies if one.op == op), None)
-        return WarpSubject(run, op, names.get(op, op), samples, run.listing(op), self._hot_line, occupancy, limit)
+        return warp_subject(self.model, run, wanted or _slowest(run), self._hot_line)
 
     @property
     def versus(self) -> tuple[WarpSubject, WarpSubject] | None:
         """The run and its baseline, if they are to be compared and can be."""
         run = self.view.run
         baseline = self.view.baseline_of(run) if run is not None else None
-        if not self._versus or baseline is None or _NO_VERSUS(self) is not None:
+        if not self._versus or run is None or baseline is None or _NO_VERSUS(self) is not None:
             return None
         ours = self._warps(run, self._op)
         theirs = self._warps(baseline, ours.op if any(told.op == ours.op for told in baseline.warps) else "")

@@ -17,6 +17,7 @@ from fwtui.analysis.warps import (
     SHARED_PIPE,
     WORKING,
     in_words,
+    issue_rate,
     loop_facts,
     shares,
     stall,
@@ -25,6 +26,7 @@ from fwtui.analysis.warps import (
 from fwtui.common import units
 from fwtui.stream.events import Occupancy, WarpSamples
 from fwtui.stream.listing import CodeLine, Listing
+from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.frame.dialogs import Row
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
@@ -53,7 +55,7 @@ LETTERS = "; ".join([*(f"{letter}: {stall(name).verb}" for name, (letter, _) in 
 class WarpSubject(NamedTuple):
     """An op of a run, and which of its hot lines is chosen."""
 
-    run: Run | None
+    run: Run
     op: str
     title: str  # of its phase
     samples: WarpSamples | None
@@ -87,6 +89,14 @@ class WarpSubject(NamedTuple):
         return f"{told[:1].upper()}{told[1:]}." if told else ""
 
 
+def warp_subject(model: Model, run: Run, op: str, chosen: int) -> WarpSubject:
+    """What is known of the warps of an op of the run."""
+    samples = next((told for told in run.warps if told.op == op and told.samples), None)
+    title = {phase.key: phase.title for phase in run.phase_names}.get(op, op)
+    occupancy = next((one for one in run.occupancies if one.op == op), None)
+    return WarpSubject(run, op, title, samples, run.listing(op), chosen, occupancy, issue_rate(model, run, samples))
+
+
 def sign(reasons: dict[str, int]) -> tuple[str, str]:
     """The letter and the colour of the greatest reason to wait; of the greatest at all where none waits much."""
     ordered = list(shares(reasons))
@@ -102,7 +112,7 @@ class WarpHead(Drawn[WarpSubject | None]):
 
     def draw(self, subject: WarpSubject | None, width: int) -> Sequence[Content]:
         head = line(("WHERE WARPS WAIT  ", f"{STRONG} $text-primary"))
-        if subject is None or subject.run is None:
+        if subject is None:
             return [head, line(("no run yet", MUTED))]
         if subject.samples is None:
             return [head, *line((_nothing(subject.run), MUTED)).wrap(width)]

@@ -58,7 +58,7 @@ class VersusTable(Drawn[Pair | None]):
 
 
 def _named(subject: WarpSubject) -> str:
-    return f"run {subject.run.id}" if subject.run is not None else ""
+    return f"run {subject.run.id}"
 
 
 def _reason(name: str) -> Content:
