@@ -5,6 +5,7 @@ Rank 0 has a run's matrix and its result; the others follow its orders, each wit
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -132,8 +133,8 @@ def _never() -> None:
 class Order(Struct, Generic[Value], tag=True):
     """What all ranks do, in the same order; `done_by` is what each of them does, and returns what it replies."""
 
-    def done_by(self, work: Any) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def done_by(self, work: Any) -> Value: ...
 
 
 class EndOrder(Order[None]):
@@ -333,9 +334,9 @@ def obey(channel: Channel, work: RankWork, orders: Any = ORDERS) -> None:
 class RankedEngine(Engine):
     """The engine of all ranks, for a process that gives them orders."""
 
+    @abstractmethod
     def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[Reply]:
         """Have all ranks do it (rank 0 in its own way, if it has one)."""
-        raise NotImplementedError
 
     def on_all_ranks(self, order: Order[Value], own: Callable[[], Value] | None = None) -> list[Value]:
         """What each of them returns. Raises Refused, with the rank that refuses."""
