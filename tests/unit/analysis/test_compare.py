@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
-import json
 import math
 import random
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from fwtui.__main__ import main
 from fwtui.analysis.columns import outcome
 from fwtui.analysis.compare import (
     FASTER,
@@ -35,13 +31,10 @@ from fwtui.analysis.report import result
 from fwtui.common import units
 from fwtui.common.ratio_interval import ratio
 from fwtui.experiment.experiment import Experiment, changed, settle
-from fwtui.stream import codec, events
+from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.widgets import wording
 
-RECORDINGS = Path(__file__).resolve().parents[2] / "recorded"
-RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl.gz"
-OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl.gz"
 STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
 SERIAL = settle(Experiment(kernel="serial", n=256))
 TILED = settle(Experiment(kernel="tiled-cpu", n=256))
@@ -393,61 +386,6 @@ def test_phases_are_matched_by_key_runs_across_sessions_and_what_else_differs_is
     base = [one.add(STEADY), one.add(STEADY, SERIAL)]
     ours = [other.add(times(2)), other.add(times(3)), other.add(STEADY, settle(Experiment(kernel="serial", n=64)))]
     assert [(e.run.id, b.run.id) for e, b in pairs(ours, base)] == [(2, 1)]
-
-
-def test_the_command_compares_recorded_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", f"{RECORDED}:3", f"{RECORDED}:4", f"{RECORDED}:8", "--json"]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(r["run"], r["baseline"], r["verdict"]) for r in told] == [(4, 3, FASTER), (8, 3, FASTER)]
-    assert told[1]["speedup"] == pytest.approx(0.2553765 / 0.0314466, rel=1e-4)
-    assert told[1]["interval"][0] < told[1]["speedup"] < told[1]["interval"][1]
-    assert main(["compare", str(RECORDED)]) == 0
-    shown = capsys.readouterr().out
-    assert "8.12x" in shown and shown.count("FASTER") == 3 and shown.count("baseline") == 1
-    assert main(["compare", str(RECORDED), str(RECORDED), "--json"]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {r["verdict"] for r in told} == {SAME} and len(told) == 4
-    assert all(r["interval"][0] <= r["speedup"] <= r["interval"][1] for r in told)
-    assert main(["compare", f"{RECORDED}:8", f"{RECORDED}:3", "--fail-slower"]) == 1
-    assert main(["compare", f"{RECORDED}:3", f"{RECORDED}:8", "--fail-slower"]) == 0
-
-
-def test_the_command_tells_what_changed_for_warps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = [
-        events.WarpSamples(t=99.0, run=run, op="rest", reasons=reasons, mix={"LDS": 3, "FMNMX": 1}, relaxations=1)
-        for run, reasons in ((4, {"barrier": 9, "wait": 1}), (8, {"barrier": 1, "wait": 9}))
-    ]
-    path = tmp_path / "sampled.fwt.jsonl"
-    path.write_bytes(b"".join([*gzip.decompress(RECORDED.read_bytes()).splitlines(keepends=True)[:-1], *map(codec.encode, told)]))
-    assert main(["compare", f"{path}:4", f"{path}:8", "--phases"]) == 0
-    shown = capsys.readouterr().out
-    assert "sampled:8: waits for the instruction before it in 90 % of samples; 4.00 instructions per relaxation" in shown
-    assert "waits at a barrier 90.0 % 10.0 % -80 points" in [" ".join(row.split()) for row in shown.split("\n")]
-    assert main(["compare", f"{path}:4", f"{path}:8", "--json"]) == 0
-    (data,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert data["warps"]["reasons"][0] == {"reason": "barrier", "baseline": 0.9, "run": 0.1}
-
-
-@pytest.mark.parametrize("words", [[f"{RECORDED}:3"], [f"{RECORDED}:99", f"{RECORDED}:3"], ["nothing-of-that-name", "x"]])
-def test_the_command_says_what_cannot_be_compared(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", *words]) == 2
-    assert capsys.readouterr().err.startswith("fwtui: ")
-
-
-def test_the_command_shows_no_ratio_of_what_cannot_be_compared_and_the_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
-    whole = [f"{OTHER}:{run}" for run in (5, 6)]
-    assert main(["compare", f"{RECORDED}:3", *whole, f"{RECORDED}:8", "--json"]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [r["verdict"] for r in told] == [NOT_COMPARED, NOT_COMPARED, FASTER]
-    for one in told[:2]:
-        assert one["speedup"] is one["interval"] is None and "n = 1024 is not the same work" in one["why"]
-        assert all(part["change"] is None for part in (*one["phases"], *one["stages"]))
-    assert main(["compare", f"{RECORDED}:3", *whole, "--phases"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.count("NOT COMPARED") == 2 and shown.count("is not the same work") == 1
-    assert "%" not in shown.partition("is not the same work")[2]
-    below = next(line for line in shown.splitlines() if "is not the same work" in line)
-    assert below.startswith("not compared: n = 1024")
 
 
 @pytest.mark.parametrize(("ratio", "words"), [(8.123, "8.12x"), (0.5, "0.50x"), (0.0045, "1/222")])
