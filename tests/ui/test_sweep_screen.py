@@ -353,11 +353,14 @@ def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
     assert [row.name for row in squares.rows] == ["serial", "tiled-cpu · tile 16", "tiled-cpu · tile 32"]
     draft.toggle("serial")
     assert draft.text("kernel") == "tiled-cpu"
-    draft.set("question", "from which density on does a dense kernel win?")
+    draft.set("question", "density")
     assert (draft.text("kernel"), draft.text("n")) == ("sparse-cpu,tiled-cpu", "2048")
     assert {cell.experiment.density for cell in draft.grid().order if cell.experiment} >= {0.00012, 0.008}
     draft.set("question", USUAL)
     assert draft.text("n") == "64..512" and draft.text("density") == "0.3"
+    draft.take(Experiment(kernel="auto"))
+    draft.set("question", "kind")
+    assert (draft.text("kernel"), draft.text("kind")) == ("sparse-cpu,tiled-cpu", "all")
 
 
 def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(live: ScriptedLive, tmp_path: Path, pretend: Pretend) -> None:

@@ -17,7 +17,7 @@ from fwtui.tui.widgets.form_model import MAIN, OPTION, Drafted, FormRow, loaded_
 from fwtui_kernels.plan import Kernel
 
 WITHIN, WEAK, QUESTION = "within", "weak", "question"
-USUAL = "how does time grow with n?"
+USUAL = "n"  # the question how time grows with it
 NO_AXES = (QUESTION, WEAK, WITHIN)
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
@@ -33,7 +33,13 @@ HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
     GRAPHS: "graphs that are solved at once, like 1,10,100,1000",
-    QUESTION: "fills in the rows below; change them as you like",
+    QUESTION: "; ".join(
+        (
+            "n: how does time grow with it?",
+            *(f"{name}: {one.words}" for name, one in QUESTIONS.items()),
+            "it fills in what follows",
+        )
+    ),
     WEAK: "n grows with the root of the number of devices, so that each holds as much as one alone",
     WITHIN: "seconds for all runs together; what will not fit is left out",
 }
@@ -112,21 +118,17 @@ class SweepDraft(Drafted):
             rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)
-        asked = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *self._questions))
+        asked = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *QUESTIONS))
         weak = FormRow(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], ("no", "yes"), several)
         return (asked, *rows, weak, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
-
-    @property
-    def _questions(self) -> Mapping[str, Mapping[str, str]]:
-        """What each other one varies."""
-        backend = kernel_named(self.base.kernel).backend
-        return {question.words: question.texts[backend] for question in QUESTIONS.values() if backend in question.texts}
 
     def set(self, key: str, text: str) -> None:
         if key == QUESTION:
             self.take(self._experiment)
             self._question = text
-            self._texts |= self._questions.get(text, {})
+            if text in QUESTIONS:
+                on_gpu = kernel_named(self.base.kernel).backend == "cuda"  # that of `auto` is any
+                self._texts |= QUESTIONS[text].texts["cuda" if on_gpu else "cpu"]
         else:
             self._texts[key.removeprefix(OPTION)] = text
         self.last = key
