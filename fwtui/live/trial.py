@@ -1,6 +1,6 @@
 """A kernel tried out: its plan, then small graphs, in a process of its own that may hang, crash or lose its GPU.
 
-`trial()` is all that a screen, `watch` or `grade` needs; fwtui.measure.trial_target is the process.
+`trial()` is all that a screen or `watch` needs; fwtui.measure.trial_target is the process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from threading import Event, Thread
 import msgspec
 
 from fwtui.common.child_process import LISTENS_EVERY, ModuleProcess
-from fwtui.common.container import Container
 from fwtui.common.process_limits import ProcessLimits, family
 from fwtui.common.text import clean
 from fwtui.experiment.device import FIRST_GPU, DeviceId
@@ -117,8 +116,8 @@ class TrialProcess(ModuleProcess):
     The end of what it says on stderr is kept.
     """
 
-    def __init__(self, device: DeviceId, within: Container | None = None):
-        super().__init__("fwtui.measure.trial_target", str(device), simulated=device.simulated, within=within)
+    def __init__(self, device: DeviceId):
+        super().__init__("fwtui.measure.trial_target", str(device), simulated=device.simulated)
         self._stderr, self._printed = bytearray(), 0
         self._shown = 0  # lines of what it prints
         self.limit = LOADING_SECONDS  # seconds without a word

@@ -43,7 +43,9 @@ from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, c
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.graph import GraphInput
+from fwtui.measure.trial_cases import LARGE_SIMULATED, Case, affordable, ladder, relaxations
 from fwtui.stream.grades import Ask, GradedGraph, Judgement, JudgeRequest, SubmissionLimits, SubmissionReply, SubmissionRequest
+from fwtui.stream.trials import RACY
 from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import ITEMSIZE
 
@@ -168,7 +170,8 @@ class Judge:
         self._request, self._folder, self._folders = request, Path(folder), count()
         self._contestants: list[SubmissionProcess] = []
         self._verifier = Verifier()
-        self._simulated, self._simulates, self._backend, self._ran = False, True, "", False
+        self._loaded = SubmissionReply()  # what the submission's process says of it
+        self._simulated, self._simulates, self._ran = False, True, False
 
     def close(self) -> None:
         for contestant in self._contestants:
@@ -186,8 +189,12 @@ class Judge:
             except Foul as foul:
                 return self._judgement(foul=clean(str(foul)))
             for asked in graphs:
+                if why := self._why_left_out(asked.n):
+                    results.append(GradedGraph(None, f"{words(asked)}: left out: {why}"))
+                    continue
                 try:
-                    results.append(self._result(contestant, asked))
+                    runs = SIMULATED_RUNS if self._simulated else RUNS
+                    results.append(self._result(contestant, Case(words(asked), asked), runs))
                 except Foul as foul:
                     self.close()
                     contestant = None
@@ -195,8 +202,12 @@ class Judge:
                     results += [GradedGraph(False, "not tried after that")] * (len(graphs) - len(results))
                     break
             kinds.append(tuple(results))
-        right = contestant is not None and all(result.right is not False for kind in kinds for result in kind)
-        return self._judgement(kinds=tuple(kinds), foul=self._elsewhere(contestant) if contestant and right else "")
+        if self._loaded.plan:
+            return self._judgement(kinds=tuple(kinds), foul=clean(f"the plan is wrong: {self._loaded.plan}"))
+        worst = self._worst_of_watch(contestant)
+        right = contestant is not None and not worst.sentence and all(one.right is not False for kind in kinds for one in kind)
+        foul = worst.sentence if worst.races else self._elsewhere(contestant) if contestant and right else ""
+        return self._judgement(kinds=tuple(kinds), foul=foul, unlike_watch=worst.sentence)
 
     def timed(self, asked: Experiment) -> Judgement:
         """How long a pass takes, and how long one of the rung: each pass with a graph of its own, and all are verified."""
@@ -225,7 +236,7 @@ class Judge:
         return self._judgement(seconds=seconds, own_seconds=by_own_clock, rung_seconds=rung_seconds)
 
     def _judgement(self, **found: Any) -> Judgement:
-        return Judgement(simulated=self._simulated, backend=self._backend, **found)
+        return Judgement(simulated=self._simulated, backend=self._loaded.backend, **found)
 
     def _begun(self, path: str, rung: str, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()) -> SubmissionProcess:
         """Its process, in a folder of its own, once the kernel is loaded there. Raises Foul."""
@@ -239,11 +250,11 @@ class Judge:
         contestant = SubmissionProcess(submitted, limits, folder, others, within)
         self._contestants.append(contestant)
         said, _ = contestant.answer(0, 0, LOADING_SECONDS)
-        if said.wrong or said.backend not in ("cpu", "cuda"):
+        if said.wrong or not said.backend or not said.dtypes:
             raise Foul(said.wrong or NO_RESULT)
         if path:
             self._simulated = said.backend == "cuda" and submitted.device.simulated
-            self._simulates, self._backend = said.simulates, said.backend
+            self._simulates, self._loaded = said.simulates or not self._simulated, said
         return contestant
 
     def _why_left_out(self, n: int) -> str:
@@ -252,27 +263,57 @@ class Judge:
             return f"the simulator takes at most {SIMULATOR_MAX_N} vertices"
         return "the simulator does not run this kernel; it takes a GPU" if self._simulated and not self._simulates else ""
 
-    def _result(self, contestant: SubmissionProcess, asked: Experiment) -> GradedGraph:
-        if why := self._why_left_out(asked.n):
-            return GradedGraph(None, f"{words(asked)}: left out: {why}")
-        runs = SIMULATED_RUNS if self._simulated else RUNS
+    def _worst_of_watch(self, contestant: SubmissionProcess | None) -> GradedGraph:
+        """The first of the small graphs of `fwtui watch` that is not right; without a sentence if there is none.
+
+        Which they are follows from what the kernel says that it takes.
+        """
+        told, tile = self._loaded, self._loaded.tile
+        dtypes = tuple(dtype for dtype in told.dtypes if any(one.dtype == dtype for kind in self._request.kinds for one in kind))
+        if not dtypes or not self._simulates:
+            return GradedGraph(None)
+        cases = list(ladder(msgspec.structs.replace(told, dtypes=dtypes), tile, self._simulated))
+        compiled = len(files_of(Path(self._request.path))) > 1
+        if self._simulated and not compiled:
+            cases = affordable(cases, tile)
+        for case in cases:
+            slow = not compiled and relaxations(case.graph.n, tile) > LARGE_SIMULATED
+            runs = RUNS if not self._simulated else 1 if slow else SIMULATED_RUNS
+            try:
+                contestant = contestant or self._begun(self._request.path, "", self._request.limits)
+                found = self._result(contestant, case, runs, watched=True)
+            except Foul as foul:
+                self.close()
+                return GradedGraph(False, clean(f"{case.name}: {foul}"))
+            if found.right is False:
+                return found
+        return GradedGraph(None)
+
+    def _result(self, contestant: SubmissionProcess, case: Case, runs: int, watched: bool = False) -> GradedGraph:
+        name, asked = case
         graph = generate(asked)
-        said, arrays = self._distances(contestant, graph, asked.dtype, runs)
+        looked = watched and not graph.may_have_negative_cycles
+        said, arrays = self._distances(contestant, graph, asked.dtype, runs, watched=looked)
         if said.refused:
+            if watched:  # it may take what the rubric asks for and no more
+                return GradedGraph(None)
             # that this machine cannot run it holds for all graphs, and is known with the first one
             self._simulates &= said.simulates or not self._simulated or self._ran
-            return GradedGraph(False if self._simulates else None, f"{words(asked)}: {clean(said.refused)}")
+            return GradedGraph(False if self._simulates else None, f"{name}: {clean(said.refused)}")
         self._ran = True
+        outcome, misuse = said.misuse
+        if misuse:
+            return GradedGraph(False, clean(f"{name}: {misuse}"), races=outcome == RACY)
         checksums = set()
         for raw in arrays:
             found = self._verified(graph, asked, raw)
             if found.verdict not in ("verified", "negative cycle"):
-                return GradedGraph(False, clean(f"{words(asked)}: {found.how}"))
+                return GradedGraph(False, clean(f"{name}: {found.how}"))
             checksums.add(found.checksum)
         # around a negative cycle any numbers will do that say so
         if len(checksums) > 1 and not graph.may_have_negative_cycles:
-            return GradedGraph(False, f"{words(asked)}: ran {runs} times, {len(checksums)} different answers: it races")
-        return GradedGraph(True, f"{words(asked)}: right")
+            return GradedGraph(False, f"{name}: ran {runs} times, {len(checksums)} different answers: it races", races=True)
+        return GradedGraph(True, f"{name}: right")
 
     def _elsewhere(self, contestant: SubmissionProcess) -> str:
         """Why its distances do not come from its steps: on one cycle through all vertices they need every one of them."""
@@ -308,12 +349,19 @@ class Judge:
         return self._verifier.check(graph, asked.graph, canonical(raw, graph, asked.dtype), how, asked.n, "submission")
 
     def _distances(
-        self, contestant: SubmissionProcess, graph: GraphInput, dtype: str, runs: int, part: float = 1.0, written: bool = False
+        self,
+        contestant: SubmissionProcess,
+        graph: GraphInput,
+        dtype: str,
+        runs: int,
+        part: float = 1.0,
+        written: bool = False,
+        watched: bool = False,
     ) -> tuple[SubmissionReply, list[np.ndarray]]:
         """What comes of the graph, whose matrix is `written` to its file by then or now. Raises Foul."""
         if not written:
             graph.matrix.tofile(contestant.graph)
-        contestant.send(Ask(graph.n, dtype, graph.nonnegative, str(contestant.graph), runs, part))
+        contestant.send(Ask(graph.n, dtype, graph.nonnegative, str(contestant.graph), runs, part, watched))
         said, told = contestant.answer(ITEMSIZE[dtype], graph.n**2)
         if said.wrong:
             raise Foul(said.wrong)

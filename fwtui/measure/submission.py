@@ -10,18 +10,21 @@ import os
 import random
 import resource
 import sys
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from fwtui.analysis.plan_checks import check_plan
 from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, NotHere, NotTaken, loaded
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.trial_cases import failure, tile_of
+from fwtui.measure.trial_cases import failure, misuse, tile_of, watching
 from fwtui.stream.grades import Ask, SubmissionReply, SubmissionRequest
 from fwtui_kernels.own import NoTrial, check, load
 from fwtui_kernels.plan import Kernel, Shape
@@ -44,6 +47,7 @@ class SubmittedKernel:
         self._kernel: Kernel
         self._engine: Engine
         self._it: LoadedKernel
+        self._looked_at: Counter[Any] = Counter()  # accesses to memory by function, in the simulator
 
     def answer(self, request: SubmissionRequest | Ask, parent: Parent) -> None:
         try:
@@ -69,7 +73,14 @@ class SubmittedKernel:
         else:
             kernel = kernel_named(submitted.rung)
         self._kernel, self._engine = kernel, engine_for(CPU if kernel.backend == "cpu" else submitted.device)
-        return SubmissionReply(backend=kernel.backend, simulates=kernel.simulates)
+        return SubmissionReply(
+            backend=kernel.backend,  # type: ignore[arg-type]  # as all that follows it was checked, and is by who reads it
+            simulates=kernel.simulates,
+            dtypes=kernel.dtypes,  # type: ignore[arg-type]
+            tile=tile_of(kernel, self._engine.target.backend == "simulator"),
+            max_n=kernel.max_n,
+            plan=next(iter(check_plan(kernel)), "") if submitted.path else "",
+        )
 
     def computed(self, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
         """The distances as the kernel has them, once for each run."""
@@ -92,20 +103,22 @@ class SubmittedKernel:
         except NotTaken as refusal:
             return SubmissionReply(refused=f"it does not take this graph: {refusal}"), []
         self._it.load(np.fromfile(ask.graph, ask.dtype).reshape(ask.n, ask.n))
-        seconds, arrays = 0.0, []
-        for _ in range(ask.runs):
+        seconds, arrays, misused = 0.0, [], ("", "")
+        for run in range(ask.runs):
             if ask.part < 1.0:
                 self._it.restore()
                 for step in self._it.plan[: int(len(self._it.plan) * ask.part)]:
                     self._it.launch(step)
                 self._engine.synchronize()
             else:
-                seconds = self._it.run()
+                with watching(ask.watched and simulated and not run, self._looked_at) as log:
+                    seconds = self._it.run()
+                misused = misused if run else misuse(log, False)
             raw = self._it.result()
             if raw.shape != (ask.n, ask.n):
                 raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(ask.n, ask.n)}")
             arrays.append(np.ascontiguousarray(raw, dtype=ask.dtype))
-        return SubmissionReply(arrays=len(arrays), seconds=seconds), arrays
+        return SubmissionReply(arrays=len(arrays), seconds=seconds, misuse=misused), arrays
 
 
 def _ready() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fwtui.analysis.plan_checks import sizes
 from fwtui.common.errors import Refused
@@ -15,6 +17,8 @@ from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.inputs import fill_for
+from fwtui.stream.grades import SubmissionReply
+from fwtui.stream.trials import RACY, WRONG
 from fwtui_kernels.own import complaint
 from fwtui_kernels.plan import WARP, Kernel, Shape
 
@@ -30,7 +34,7 @@ class Case(NamedTuple):
     graph: Experiment
 
 
-def ladder(kernel: Kernel, tile: int, simulated: bool, asked: Sequence[int] = ()) -> Iterator[Case]:
+def ladder(kernel: Kernel | SubmissionReply, tile: int, simulated: bool, asked: Sequence[int] = ()) -> Iterator[Case]:
     """From one vertex up; every kind at two tiles and a bit, every number type at one tile and one more."""
     side = tile if tile > 1 else SIMULATED_SIDE if simulated else WARP
     most = min(kernel.max_n, max(SIMULATOR_MAX_N, side + 1) if simulated else kernel.max_n)
@@ -84,6 +88,28 @@ def tile_of(kernel: Kernel, simulated: bool) -> int:
     """The tile that a kernel is tried with unless asked otherwise: its own, and in the simulator the smallest one."""
     small = min((tile for tile in kernel.tiles_for(True) if tile >= SIMULATED_SIDE), default=0)
     return (small if simulated and small else kernel.tile_for(0, simulated)) or 1
+
+
+def watching(wanted: bool, looked_at: Counter[Any]) -> AbstractContextManager[Any]:
+    """A log of what threads do, in a process of the simulator; None if it is not wanted."""
+    if not wanted:
+        return nullcontext()
+    from fwtui_kernels.compiled import simulator_races
+
+    return simulator_races.watching(looked_at)
+
+
+def misuse(log: Any, wrong: bool) -> tuple[str, str]:
+    """What threads must not do, by that log: the outcome, and in words; empty if they do nothing of the kind."""
+    if log is None:
+        return "", ""
+    if log.divergence:
+        return WRONG, log.divergence
+    if wrong and log.unwritten is not None:
+        return WRONG, f"{log.unwritten} reads shared memory that no thread has written"
+    if harm := next((race for race in log.races if race.harms and race.memory == "shared"), None):
+        return RACY, f"it races: {harm}"
+    return "", ""
 
 
 def graph_and_shape(

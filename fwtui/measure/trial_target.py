@@ -14,7 +14,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,7 +46,9 @@ from fwtui.measure.trial_cases import (
     ladder,
     relaxations,
     tile_of,
+    watching,
 )
+from fwtui.measure.trial_cases import misuse as misused
 from fwtui.stream.trials import (
     BROKEN,
     DOUBTFUL,
@@ -88,19 +90,6 @@ class CaseResult(NamedTuple):
     seconds: float | None  # of the fastest but the first
     failed: Failure | None
     log: Any = None  # of the first one, in the simulator (fwtui_kernels.compiled.simulator_races)
-
-    @property
-    def misuse(self) -> tuple[str, str]:
-        """What threads must not do, whatever comes of it: the outcome, and in words; empty if they do nothing of the kind."""
-        if self.log is None:
-            return "", ""
-        if self.log.divergence:
-            return WRONG, self.log.divergence
-        if self.failed is not None and self.log.unwritten is not None:
-            return WRONG, f"{self.log.unwritten} reads shared memory that no thread has written"
-        if harm := next((race for race in self.log.races if race.harms and race.memory == "shared"), None):
-            return RACY, f"it races: {harm}"
-        return "", ""
 
     @property
     def told_races(self) -> list[str]:
@@ -210,7 +199,7 @@ class TrialRun:
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
         different = 1 if cyclic else len(set(passes.checksums))
-        outcome, misuse = passes.misuse
+        outcome, misuse = misused(passes.log, passes.failed is not None)
         again = "it races again" if outcome == RACY else "the same mistake again"
         told = [(again if self._explained else misuse)] if misuse else []
         if different > 1 and not misuse and not (passes.failed is not None and passes.failed.odd):
@@ -235,7 +224,7 @@ class TrialRun:
         slow = simulated and not self._compiled and relaxations(graph.n, it.program.shape.tile) > LARGE_SIMULATED
         for repeat in range(1 if self._request.brief or slow else SIMULATED_REPEATS if simulated else REPEATS):
             # what goes around a negative cycle changes all the time
-            with self._watching(simulated and not repeat and not graph.may_have_negative_cycles) as looked:
+            with watching(simulated and not repeat and not graph.may_have_negative_cycles, self._looked_at) as looked:
                 took = it.run()
             log = log or looked
             if repeat and engine.timed:
@@ -251,14 +240,6 @@ class TrialRun:
             if simulated and repeat and (failed is None or self._explained):
                 break
         return CaseResult(checksums, seconds, failed, log)
-
-    def _watching(self, wanted: bool) -> AbstractContextManager[Any]:
-        """A log of what threads do, in a process of the simulator; None if it is not wanted."""
-        if not wanted:
-            return nullcontext()
-        from fwtui_kernels.compiled.simulator_races import watching
-
-        return watching(self._looked_at)
 
     def _where(
         self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure, misuse: str

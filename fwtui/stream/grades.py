@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -37,6 +37,7 @@ class Ask(Struct, frozen=True, tag="compute", tag_field="ask"):
     graph: str
     runs: int = 1
     part: float = 1.0  # of the steps of its plan, from the first one on
+    watched: bool = False  # whether its first run is looked at access by access, where GPUs are simulated
 
 
 class SubmissionReply(Struct, frozen=True, kw_only=True):
@@ -44,10 +45,15 @@ class SubmissionReply(Struct, frozen=True, kw_only=True):
 
     wrong: str = ""  # the kernel failed, and its process ends
     refused: str = ""  # it does not take such a graph
-    backend: str = ""
+    backend: Literal["", "cpu", "cuda"] = ""  # this and what follows: of loading
     simulates: bool = True  # whether the simulator runs it
-    arrays: int = 0
+    dtypes: tuple[Literal["float32", "int32", "int16"], ...] = ()
+    tile: Annotated[int, Meta(ge=1, le=1024)] = 1
+    max_n: Annotated[int, Meta(ge=1)] = 1
+    plan: str = ""  # what is wrong with it
+    arrays: int = 0  # this and what follows: of computing
     seconds: float = 0.0  # of the last pass, by the clock of its own process
+    misuse: tuple[str, str] = ("", "")  # what threads did that they must not: the outcome, and in words
 
 
 class JudgeRequest(Struct, frozen=True, kw_only=True):
@@ -66,6 +72,7 @@ class GradedGraph(Struct, frozen=True):
 
     right: bool | None
     sentence: str = ""
+    races: bool = False
 
 
 class Judgement(Struct, frozen=True, kw_only=True):

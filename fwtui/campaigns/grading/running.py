@@ -29,10 +29,9 @@ from fwtui.experiment.experiment import MAX_SEED
 from fwtui.experiment.own_kernels import name_for
 from fwtui.live.compiling import compile_kernel, compiler
 from fwtui.live.judging import asked_for
-from fwtui.live.trial import TrialProcess, trial
 from fwtui.stream import events
 from fwtui.stream.grades import Judgement, JudgeRequest
-from fwtui.stream.trials import NO_COMPILER, PLANNING, RACY, CompileRequest
+from fwtui.stream.trials import NO_COMPILER, CompileRequest
 from fwtui_kernels.own import files_of, is_still
 
 GRACE = 5.0  # seconds that a judge has to end what it started
@@ -87,7 +86,7 @@ class Grading:
             if submission.judgement is None and not self.stop.is_set():
                 self._at_work.append(submission)
                 judgement = self._put_back(submission, self._judgement(submission, kinds=kinds), jobs)
-                judgement = self._put_back(submission, self._watched(submission, judgement), jobs)
+                judgement = self._put_back(submission, self._compiled(submission, judgement), jobs)
                 self._at_work.remove(submission)
                 if not self.stop.is_set():
                     submission.judgement = judgement
@@ -140,29 +139,22 @@ class Grading:
         self._say(f"{what} was changed while {submission.shown} and others ran, and is put back; grade again with --jobs 1")
         return judgement
 
-    def _watched(self, submission: Submission, judgement: Judgement) -> Judgement:
-        """With what `fwtui watch` would say: what races, or cannot be compiled, or has a wrong plan gets nothing."""
-        if judgement.foul:
+    def _compiled(self, submission: Submission, judgement: Judgement) -> Judgement:
+        """With what the compiler says of it: what cannot be compiled for a GPU gets nothing."""
+        if judgement.foul or judgement.backend != "cuda":
             return judgement
         name, path = name_for(submission.path), submission.path
         within = self._container and self._container.with_files(files_of(path))
-        if judgement.backend == "cuda":
-            capability = asked_for(path, name, str(self._device), None, 0, 0).capability
-            asked = CompileRequest(kernel=name, path=str(path), capability=capability)
-            found = compile_kernel(asked, self.stop, lambda: compiler(within))
-            if found is not None and found.wrong:
-                return msgspec.structs.replace(judgement, foul=clean(found.wrong))
-            nothing = found is not None and not found.used and not found.lacking.startswith(NO_COMPILER)
-            if nothing and self._rubric.require == "cuda":
-                foul = "no function of it can be compiled for a GPU, which the rubric requires"
-                return msgspec.structs.replace(judgement, foul=foul)
-        seconds, begin = self._rubric.limits.seconds, lambda: TrialProcess(self._device, within)
-        findings = list(trial(name, self._device, path=path, seconds=seconds, stop=self.stop, start=begin))
-        dtypes = {"", *(kind.dtype for kind in self._rubric.kinds)}
-        faults = [finding for finding in findings if not finding.fine and finding.dtype in dtypes]
-        if worst := next((finding for finding in faults if finding.case == PLANNING or finding.outcome == RACY), None):
-            return msgspec.structs.replace(judgement, foul=worst.sentence)
-        return msgspec.structs.replace(judgement, unlike_watch=faults[0].sentence) if faults else judgement
+        capability = asked_for(path, name, str(self._device), None, 0, 0).capability
+        asked = CompileRequest(kernel=name, path=str(path), capability=capability)
+        found = compile_kernel(asked, self.stop, lambda: compiler(within))
+        if found is not None and found.wrong:
+            return msgspec.structs.replace(judgement, foul=clean(found.wrong))
+        nothing = found is not None and not found.used and not found.lacking.startswith(NO_COMPILER)
+        if nothing and self._rubric.require == "cuda":
+            foul = "no function of it can be compiled for a GPU, which the rubric requires"
+            return msgspec.structs.replace(judgement, foul=foul)
+        return judgement
 
     def _judgement(self, submission: Submission, **asked: object) -> Judgement:
         asked |= {"path": str(submission.path), "device": self._device, "container": self._container}

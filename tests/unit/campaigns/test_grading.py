@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import which
 
 import pytest
+from data.broken_kernels.planted import PLANTED
 from own_files import write_program, written
 from small_rubric import SMALL, small
 
@@ -149,17 +150,16 @@ def test_in_a_container_all_that_loads_a_submission_runs_with_its_own_files_alon
     runs = [call for call in calls if call[0] == "run"]
     modules = [call[call.index("IMAGE") + 1 :] for call in runs]
     assert modules[0] == ["python3", "-P", "-m", "fwtui", "--version"]
-    of_one = [f"fwtui.measure.{name}" for name in ("submission", "trial_target")]
-    assert [words[3] for words in modules[1:]] == [*of_one * 2, *of_one[:1] * 4]  # timed against a rung, which comes first
+    assert [words[3] for words in modules[1:]] == ["fwtui.measure.submission"] * 6  # timed against a rung, which comes first
     for call in runs:
         option = dict(pairwise(call))
         assert {"--rm", "--read-only", "--interactive"} <= {*call} and option["--network"] == "none"
-        assert option["--memory"] == ("1024g" if call is runs[5] or call is runs[7] else "1g")  # a rung has no limit
+        assert option["--memory"] == ("1024g" if call is runs[3] or call is runs[5] else "1g")  # a rung has no limit
     mounts = [[word for before, word in pairwise(call) if before == "--volume"] for call in runs]
     assert all(mount.endswith(":ro") for of_run in mounts for mount in of_run)
     own = [[mount.split(":")[0] for mount in of_run if ".py:" in mount] for of_run in mounts]
     ada, bob = [[str(file)] for file in files]
-    assert own == [[], ada, ada, bob, bob, [], ada, [], bob]
+    assert own == [[], ada, bob, [], ada, [], bob]
     assert {call[-1] for call in calls if call[0] == "kill"} == {call[call.index("--name") + 1] for call in runs[1:]}
     assert {"pause", "unpause"} <= {call[0] for call in calls}
 
@@ -212,6 +212,7 @@ def whole(distance):
 """
 RELAXED = "np.minimum(distance, distance[:, k, None] + distance[k], out=distance)"
 IDLE = (RELAXED, "pass")
+LARGER_WRONG = (RELAXED, f"{RELAXED} if len(distance) < 10 or k != 5 else None")
 BUILT = "    return CpuProgram("
 NOT_HERE = "if shape.n > 2: raise __import__('fwtui_kernels.own').own.NoTrial('it takes a GPU')"
 EACH_K = "range(n):\n        yield"
@@ -255,6 +256,10 @@ CHEATS = {
         [(RELAXED, f"{RELAXED} if len(distance) < 3 else None"), (BUILT, f"    {NOT_HERE}\n{BUILT}")],
         r"right on 2 of 5 graphs; n = 7, seed 1: it takes a GPU",
     ),
+    "refuses what it cannot do, and says that no simulator runs it": (
+        [(RELAXED, f"{RELAXED} if len(distance) < 3 else None"), ("compiles=False", "simulates=False, max_n=2, compiles=False")],
+        r"right on 2 of 5 graphs; n = 7, seed 1: it takes at most 2 vertices",
+    ),
     "another backend than is required": ([], r"its backend is cpu, and the rubric requires cuda"),
     "spoils a neighbour": ([], r"it deletes or changes right.py, which is put back"),
     "is right of the rubric's sizes alone": (
@@ -262,7 +267,7 @@ CHEATS = {
         r"the plan is wrong: .*|right on all 5 graphs here, and not of `fwtui watch`: .*",
     ),
     "is right of the rubric's sizes alone, in its kernel": (
-        [(RELAXED, f"{RELAXED} if len(distance) < 10 or k != 5 else None")],
+        [LARGER_WRONG],
         r"right on all 5 graphs here, and not of `fwtui watch`: n = \d+.*: wrong at .*",
     ),
 }
@@ -296,6 +301,42 @@ def test_cheats_pass_nothing_and_are_told(names: Sequence[str], course: Path, ca
     for name, cheat in zip(names, cheats, strict=True):
         assert re.fullmatch(CHEATS[name][1], cheat["verdict"]) and (cheat["points"] < 10 or not cheat["passed"]), (name, cheat)
     assert names == FOR_GPU or right["points"] == 10, err
+
+
+FORGED = {
+    "the comparison": "import fwtui.engine.verify as verify\nverify._compared = lambda *_: None\n",
+    "NumPy": "np.argwhere = lambda *_: np.empty((0, 2), int)\nnp.array_equal = lambda *_: True\n",
+    "the pipe's writer": """
+from fwtui.common.serve import Parent
+def write(self, answer):
+    if getattr(answer, "outcome", "right") != "right":
+        answer = type(answer)(case=answer.case, outcome="right", sentence="right", n=answer.n)
+    send(self, answer)
+send, Parent.send = Parent.send, write
+""",
+    "the trial": """
+import __main__ as program
+if run := getattr(program, "TrialRun", None):
+    run._try = lambda self, kernel, engine, case, tile: program.Finding(case=case.name, outcome="right", sentence="right", n=9)
+""",
+}
+
+
+@pytest.mark.parametrize("names", [tuple(FORGED)[:2], pytest.param(tuple(FORGED)[2:], marks=pytest.mark.slow)], ids=len)
+def test_who_forges_what_judges_in_its_own_process_is_judged_outside(
+    names: Sequence[str], course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [written(course / f"hw{place}", "mine.py", LARGER_WRONG, more=FORGED[name]) for place, name in enumerate(names)]
+    _, rows, _ = graded(course, capsys, *files)
+    for row in rows:
+        told = r"right on all 5 graphs here, and not of `fwtui watch`: n = \d+.*: wrong at .*"
+        assert re.fullmatch(told, row["verdict"]) and not row["passed"], row
+
+
+def test_a_race_that_does_no_harm_to_the_graphs_of_the_rubric_costs_all(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    racy = PLANTED["pivot without a first barrier"]
+    _, (row,), _ = graded(course, capsys, racy.write(course))
+    assert re.fullmatch(racy.simulated, row["verdict"]) and row["points"] == 0 and not row["passed"], row
 
 
 TIMED = {
