@@ -1,7 +1,8 @@
 """Hours of use in minutes: python tests/soak.py [MINUTES] (10).
 
 A dashboard runs n = 64 about once a second, beside it a replay loops at 16x, and so does another in the page of a visitor of
-`fwtui serve`. First all go to every place and press every key in every size: what is laid out for the first time is no growth.
+`fwtui serve`. First the dashboard makes as many runs as it holds, if that takes no more time than all that follows, and all go to
+every place and press every key in every size: what is held or laid out for the first time is no growth.
 Then they change places and sizes at random, open and close dialogs, and the dashboard leaves markers and names its session again
 and again. Every ten seconds it is written down what they take: memory and descriptors of each process, the number of processes,
 the time from a key to what it paints, and the size of the recording. A table says how each of these went on, and the exit code is
@@ -21,8 +22,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from statistics import median
 
@@ -32,6 +34,8 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 
 from pty_terminal import FWTUI, KEPT, Terminal  # pyright: ignore[reportMissingImports]
+
+from fwtui.stream.model import WHOLE_RUNS
 
 EVERY = 10.0  # seconds between two looks
 # by how much a line may rise from its second quarter to its last one: a share, and in its own unit
@@ -60,12 +64,26 @@ class Visitor:
         assert self._server.stdout is not None
         found = re.search(r"http://\S+/", self._server.stdout.readline())
         assert found is not None
+        self._written, self._seen = threading.Condition(), bytearray()
         self._loop = asyncio.new_event_loop()
-        self._loop.run_until_complete(self._come(f"{found[0]}ws?width=120&height=40"))
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._wait(self._come(f"{found[0]}ws?width=120&height=40"))
+
+    def _wait(self, step: Coroutine[object, object, object]) -> None:
+        asyncio.run_coroutine_threadsafe(step, self._loop).result()
 
     async def _come(self, address: str) -> None:
         self._client = aiohttp.ClientSession()
         self._page = await self._client.ws_connect(address)
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        async for message in self._page:
+            if message.type is aiohttp.WSMsgType.BINARY:
+                with self._written:
+                    self._seen += message.data
+                    del self._seen[:-KEPT]
+                    self._written.notify_all()
 
     def resize(self, rows: int, columns: int) -> None:
         self._send("resize", {"width": columns, "height": rows})
@@ -74,23 +92,20 @@ class Visitor:
         self._send("stdin", keys.decode())
 
     def _send(self, *message: object) -> None:
-        self._loop.run_until_complete(self._page.send_str(json.dumps(message)))
+        self._wait(self._page.send_str(json.dumps(message)))
 
     def rest(self, seconds: float, until: bytes = b"") -> float | None:
-        """As Terminal.rest."""
-        begun, seen = time.monotonic(), bytearray()
-        while (left := begun + seconds - time.monotonic()) > 0:
-            with contextlib.suppress(asyncio.TimeoutError):
-                seen += self._loop.run_until_complete(asyncio.wait_for(self._page.receive_bytes(), left))
-                if until and until in seen:
-                    return time.monotonic() - begun
-                del seen[:-KEPT]
-        return None
+        """As Terminal.rest, but a browser reads at all times."""
+        begun = time.monotonic()
+        with self._written:
+            self._seen.clear()
+            found = self._written.wait_for(lambda: bool(until) and until in self._seen, seconds)
+        return time.monotonic() - begun if found else None
 
     def close(self) -> int:
         self._server.terminate()
-        self._loop.run_until_complete(self._client.close())
-        self._loop.close()
+        self._wait(self._client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
         return self._server.wait()
 
 
@@ -135,13 +150,14 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
     for terminal in (replay, visitor):
         terminal.press(b"L>>>>")
     tour = [(size, keys) for size in SIZES for keys in (*PLACES, *KEYS)]
-    begun, looked, turn, runs = time.monotonic(), 0.0, 0, 0
+    looked, turn = 0.0, 0
 
-    def recorded() -> list[bytes]:
-        return [file.read_bytes() for file in (folder / "live").rglob("*.fwt.jsonl")]
+    def recorded() -> tuple[int, int]:
+        """The runs in the dashboard's recordings, and the bytes of these."""
+        files = [file.read_bytes() for file in (folder / "live").rglob("*.fwt.jsonl")]
+        return sum(file.count(b'"kind":"rundone"') for file in files), sum(map(len, files))
 
     def look() -> None:
-        nonlocal runs
         for name, terminal in screens.items():
             there = processes(terminal)
             note(f"{name}: processes", "processes", len(there))
@@ -156,9 +172,8 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
             took = terminal.rest(5.0, HELP)
             note(f"{name}: key to paint", "ms", 5000 if took is None else 1000 * took)
             terminal.press(ESCAPE)
-        files = recorded()
-        runs = sum(file.count(b'"kind":"rundone"') for file in files)
-        note("recording", "KB a run", sum(map(len, files)) / 1000 / max(runs, 1))
+        runs, size = recorded()
+        note("recording", "KB a run", size / 1000 / max(runs, 1))
         print(f"{(time.monotonic() - begun) / 60:5.1f} min, {runs:,} runs: ", end="")
         print(", ".join(f"{what} {values[-1]:.0f} {unit}" for (what, unit), values in lines.items() if unit == "MB"), flush=True)
 
@@ -168,6 +183,13 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
         lambda t: [t.resize(*chance.choice(SIZES)) for _ in range(20)],
     )
     try:
+        begun = time.monotonic()
+        while recorded()[0] < WHOLE_RUNS and time.monotonic() < begun + 60 * minutes:
+            for _ in range(20):
+                dashboard.press(b"r")
+                rest(0.4)
+        print(f"{recorded()[0]:,} runs in {(time.monotonic() - begun) / 60:.1f} min, before the first look", flush=True)
+        begun = time.monotonic()
         while time.monotonic() < begun + 60 * minutes:
             turn += 1
             if tour:
@@ -200,7 +222,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
     finally:
         codes = {name: terminal.close() for name, terminal in screens.items()}
     failures = [file.read_text() for file in folder.rglob("errors/*.txt")]
-    print(f"{runs:,} runs; exit codes {codes}; {len(failures)} files of errors", *failures, sep="\n")
+    print(f"{recorded()[0]:,} runs; exit codes {codes}; {len(failures)} files of errors", *failures, sep="\n")
     bad = len(failures) + sum(code != 128 + signal.SIGTERM for code in codes.values())
     return {**lines, ("errors, and ends before the signal", "processes"): [0.0, 0.0, 0.0, float(bad)]}
 
