@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwtui.graphs import GRID
-from fwtui.graphs.bounds import facts_of
+from fwtui.graphs.bounds import facts_of, fineness
 from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.vertices import Vertices
 from fwtui_kernels.plan import NO_EDGE, EliminationOrder
@@ -220,14 +219,12 @@ def of_dense(dense: np.ndarray, vertices: Vertices, finite: int) -> Adjacency:
 def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> EdgeFacts:
     apart = arcs.sources != arcs.targets
     lasting = arcs.weights[apart | (arcs.weights < 0)]
-    integer = bool((lasting == np.rint(lasting)).all())
-    grid = integer or bool((lasting * GRID == np.rint(lasting * GRID)).all())
     low, high = lasting.min(initial=np.inf), arcs.weights[apart].max(initial=-np.inf)
-    return facts_of(n, int(np.count_nonzero(apart)) + merged, low, high, integer, grid)
+    return facts_of(n, int(np.count_nonzero(apart)) + merged, low, high, fineness(lasting))
 
 
 def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
-    edges, low, high, integer, grid = 0, np.inf, -np.inf, True, True
+    edges, low, high, finest = 0, np.inf, -np.inf, 0
     for rows in blocks(dense) if len(dense) > 1 else ():
         cells = _numbers(dense[rows], np.arange(rows.start, rows.stop))
         present = int(np.count_nonzero(cells == cells))
@@ -235,13 +232,10 @@ def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
             continue
         edges += present
         low, high = min(low, float(np.fmin.reduce(cells, axis=None))), max(high, float(np.fmax.reduce(cells, axis=None)))
-        integer = integer and np.count_nonzero(cells == np.rint(cells)) == present
-        grid = grid and (integer or np.count_nonzero(cells * GRID == np.rint(cells * GRID)) == present)
+        finest = fineness(cells, finest)
     loops = dense.diagonal().astype(np.float64)
     negative = loops[np.isfinite(loops) & (loops < 0)]
-    integer = integer and bool((negative == np.rint(negative)).all())
-    grid = grid and bool((negative * GRID == np.rint(negative * GRID)).all())
-    return facts_of(len(dense), edges, min(low, negative.min(initial=np.inf)), high, integer, grid)
+    return facts_of(len(dense), edges, min(low, negative.min(initial=np.inf)), high, fineness(negative, finest))
 
 
 def _numbers(block: np.ndarray, own: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
+from fwtui.graphs import GRID
 from fwtui.graphs.graph import EdgeFacts, GraphInput
 from fwtui_kernels.plan import DTYPES, NO_EDGE
 
@@ -23,10 +24,24 @@ _NARROW_FIRST = ("int16", "int32", "float32")
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
 
-def facts_of(n: int, edges: int, low: float, high: float, integer: bool, exact_sums: bool) -> EdgeFacts:
-    """The facts, with None for an infinite weight."""
+def facts_of(n: int, edges: int, low: float, high: float, fineness: float) -> EdgeFacts:
+    """The facts, with None for an infinite weight; for `fineness` see there."""
     least, greatest = (float(weight) if np.isfinite(weight) else None for weight in (low, high))
-    return EdgeFacts(n, edges, least, greatest, integer, exact_sums)
+    return EdgeFacts(n, edges, least, greatest, fineness == 0, fineness <= 1, vanishing=fineness > 2)
+
+
+def fineness(weights: np.ndarray, least: int = 0) -> int:
+    """0 for whole weights, 1 for multiples of 1/256, 2 for others, 3 where one becomes 0 in float32; at least `least`.
+
+    NaN is no weight.
+    """
+    present = int(np.count_nonzero(weights == weights)) if least < 2 else 0
+    if least == 0 and np.count_nonzero(weights == np.rint(weights)) == present:
+        return 0
+    if least < 2 and np.count_nonzero(weights * GRID == np.rint(weights * GRID)) == present:
+        return 1
+    with np.errstate(over="ignore"):  # what is too large is refused by its size
+        return 3 if least == 3 or np.count_nonzero(weights) != np.count_nonzero(weights.astype(np.float32)) else 2
 
 
 def limit(graph: EdgeFacts, dtype: str) -> float:
@@ -70,6 +85,10 @@ def choices(graph: EdgeFacts, asked: str | None, reach_within: Callable[[float],
         raise Refused(f"weights up to {greatest:g} leave no room for sums in float32; scale them down")
     if 0 < greatest < float(np.finfo(np.float32).tiny):
         raise Refused(f"weights up to {greatest:g} are too small for float32; scale them up")
+    if graph.vanishing:
+        raise Refused(
+            f"a weight that is not 0 would become 0 in float32, beside weights up to {greatest:g}; make it 0, or larger"
+        )
     if asked is not None and (reason := unfit(graph, asked)):
         raise Refused(reason)
     reach: float | None = None

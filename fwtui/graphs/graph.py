@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -28,6 +28,7 @@ class EdgeFacts:
     high: float | None
     integer: bool  # every weight is a whole number, whatever its type
     exact_sums: bool  # float32 sums are exact: whole numbers, or multiples of 1/256 on short paths
+    vanishing: bool = field(default=False, kw_only=True)  # a weight that is not 0 becomes 0 in float32
 
     @property
     def nonnegative(self) -> bool:

@@ -60,8 +60,7 @@ class DeviceGraph(OneGraph):
         start[EDGES] = 0
         told = self._told(self._survey, self._blocks, start, *arrays, np.int32(n))
         low = -max(told[LOW], told[LEAST_LOOP]) if told[LEAST_LOOP] > 0 else -told[LOW]
-        fraction = told[FRACTION]
-        self._facts = facts_of(n, int(told[EDGES]), low, told[HIGH], bool(fraction == 0), bool(fraction <= 1))
+        self._facts = facts_of(n, int(told[EDGES]), low, told[HIGH], told[FRACTION])
         self.unclear = bool(told[ZEROS] and not told[MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(told[BAD])  # -inf, or an arc to or from a missing vertex
 

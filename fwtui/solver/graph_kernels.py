@@ -65,10 +65,12 @@ def count(found, shared, edges):
 
 @cached_jit(device=True, inline="always")
 def fraction_of(weight):
-    """0 for a whole number, 1 for a multiple of 1/256, 2 for any other."""
+    """As fwtui.graphs.bounds.fineness."""
     if abs(weight) >= WHOLE or np.float64(np.int64(weight)) == weight:
         return 0.0
-    return 1.0 if np.float64(np.int64(weight * 256.0)) == weight * 256.0 else 2.0
+    if np.float64(np.int64(weight * 256.0)) == weight * 256.0:
+        return 1.0
+    return 3.0 if np.float32(weight) == 0 else 2.0
 
 
 @cached_jit

@@ -74,7 +74,7 @@ class OneCoreGraph(HostGraph):
         self._given = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
         if self._given is not None:
             told = code.survey(self._given)
-            self._facts = facts_of(self.n, int(told[EDGES]), told[LOW], told[HIGH], told[FRACTION] == 0, told[FRACTION] <= 1)
+            self._facts = facts_of(self.n, int(told[EDGES]), told[LOW], told[HIGH], told[FRACTION])
             unclear = isinstance(origin, LazyGraph) and told[ZEROS] and not told[MISSING]  # no edges, or edges of weight 0?
             if told[BAD] or unclear or max(-(self._facts.low or 0), self._facts.high or 0) > units.LARGEST:
                 self._given = None  # the host checks it, and says what is wrong

@@ -117,8 +117,7 @@ class Stack:
             int(told[:, EDGES].sum()),
             float(told[:, LOW].min(initial=np.inf)),
             float(told[:, HIGH].max(initial=-np.inf)),
-            bool((told[:, FRACTION] == 0).all()),
-            bool((told[:, FRACTION] <= 1).all()),
+            float(told[:, FRACTION].max(initial=0)),
         )
 
     def check(self) -> None:

@@ -42,7 +42,7 @@ def _or(weight, other):
 def _part(row, begin, end, told):
     """Add what is known of the weights begin .. end - 1 of a row."""
     low, high = told[LOW], told[HIGH]
-    missing = zeros = broken = finer = 0
+    missing = zeros = broken = finer = vanished = 0
     for j in range(begin, end):
         weight = _or(row[j], np.inf)
         low = weight if weight < low else low
@@ -55,17 +55,18 @@ def _part(row, begin, end, told):
         # without a fraction, a number survives the loss of all digits behind the point
         broken += (weight + _SHIFT) - _SHIFT != weight
         finer += (weight + _SHIFT / 256) - _SHIFT / 256 != weight
+        vanished += (np.float32(weight) == 0) != (weight == 0)
     told[LOW] = low
     told[HIGH] = high
     told[MISSING] += missing
     told[ZEROS] += zeros
     told[EDGES] += end - begin - missing
-    told[FRACTION] = max(told[FRACTION], 2.0 if finer else 1.0 if broken else 0.0)
+    told[FRACTION] = max(told[FRACTION], 3.0 if vanished else 2.0 if finer else 1.0 if broken else 0.0)
 
 
 @njit(**_LOOP)
 def survey(given, told, loop):
-    """What is known of the weights; FRACTION is 0 for whole ones, 1 for multiples of 1/256, else 2. Right up to 2^50."""
+    """What is known of the weights; FRACTION as fwtui.graphs.bounds.fineness. Right up to 2^50."""
     n = len(given)
     told[:] = 0
     told[LOW] = np.inf

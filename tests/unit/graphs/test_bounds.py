@@ -84,8 +84,8 @@ def test_what_float32_represents_exactly() -> None:
 
 
 def test_what_is_known_of_edges_and_of_two_searches() -> None:
-    assert bounds.facts_of(3, 0, np.inf, -np.inf, True, False) == bounds.EdgeFacts(3, 0, None, None, True, False)
-    assert bounds.facts_of(4, 2, -1, 9, False, True) == bounds.EdgeFacts(4, 2, -1.0, 9.0, False, True)
+    assert bounds.facts_of(3, 0, np.inf, -np.inf, 3) == bounds.EdgeFacts(3, 0, None, None, False, False, vanishing=True)
+    assert bounds.facts_of(4, 2, -1, 9, 1) == bounds.EdgeFacts(4, 2, -1.0, 9.0, False, True)
     assert bounds.longest(np.array([0.0, 0.25]), np.array([0.125, np.inf])) == (0.25, False)
 
 

@@ -13,6 +13,7 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.library_objects import CsrRows, lazy_of_object
 from fwtui.solver.launching import Clock
 
+VANISHING = "a weight that is not 0 would become 0 in float32, beside weights up to 1; make it 0, or larger"
 SIMULATED = """
 import json
 import sys
@@ -147,6 +148,8 @@ out = {
     "loop": said(lazy_of_object(csr_array(np.diag([3.0, -2.0])))),
     "infinite": said(lazy_of_object(np.array([[0, -np.inf], [1, 0]]))),
     "zeros": said(lazy_of_object(np.zeros((3, 3)))),
+    "vanishing": said(lazy_of_object(np.array([[0, 1], [1e-46, 0]]))),
+    "vanishing arc": said(lazy_of_object(csr_array(([1, 1e-46], ([0, 1], [1, 0])), shape=(2, 2)))),
     "beyond": said(lazy_of_object(np.array([[0, 2**60], [1, 0]]))),
     "no vertex": said(lazy_of_object(csr_array((np.array([1.0, 2]), np.array([1, 7]), np.array([0, 1, 2, 2])), shape=(3, 3)))),
 }
@@ -194,6 +197,7 @@ def test_what_the_host_has_to_say() -> None:
     assert said["loop"] == "NegativeCycleError: the graph has a negative cycle: 1 -> 1"
     assert said["infinite"].startswith("Refused: -inf is not a weight")
     assert said["zeros"].startswith("Refused: zeros off the diagonal") and "numpy.ma.array" in said["zeros"]
+    assert said["vanishing"] == said["vanishing arc"] == f"Refused: {VANISHING}"
     assert said["no vertex"].startswith("Refused: the sparse matrix names places that it does not have")
     assert said["path"] == [0, 1, 2, 3, 4] and said["no room"] is True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from fwtui import solve
+from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import GRID
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import EdgeFacts
@@ -26,8 +28,9 @@ def brute(dense: np.ndarray) -> EdgeFacts:
     apart = apart[np.isfinite(apart)]
     both = np.concatenate([apart, loops[np.isfinite(loops) & (loops < 0)]])
     whole, grid = (bool((both * scale == np.rint(both * scale)).all()) for scale in (1, GRID))
+    vanishing = bool(((both != 0) & (both.astype(np.float32) == 0)).any())
     low, high = float(both.min()) if len(both) else None, float(apart.max()) if len(apart) else None
-    return EdgeFacts(len(dense), len(apart), low, high, whole, grid)
+    return EdgeFacts(len(dense), len(apart), low, high, whole, grid, vanishing=vanishing)
 
 
 @settings(max_examples=300, deadline=None)
@@ -35,7 +38,7 @@ def brute(dense: np.ndarray) -> EdgeFacts:
     st.integers(1, 6),
     st.integers(0, 10**6),
     st.sampled_from(["<f4", ">f4", "<f8", "i1", "u1", "i4", "i8"]),
-    st.sampled_from([0.0, 1 / 256, 0.1]),
+    st.sampled_from([0.0, 1 / 256, 0.1, 1e-46]),
     st.integers(1, 20),
 )
 def test_of_a_matrix(n: int, seed: int, kind: str, fraction: float, cells: int) -> None:
@@ -50,6 +53,15 @@ def test_of_a_matrix(n: int, seed: int, kind: str, fraction: float, cells: int) 
         Pretend(patch).limits("fwtui.graphs.graph", CELLS_AT_ONCE=cells)
         assert Adjacency(n, Vertices(range(n)), dense=dense).facts == brute(dense)
     assert np.array_equal(dense, before, equal_nan="f" in kind), "the caller's matrix is left alone"
+
+
+_LOST = np.array([[0, 1], [1e-46, 0]])
+
+
+@pytest.mark.parametrize("graph", [_LOST, coo_array(_LOST), [np.ones((2, 2)), _LOST], np.where(np.eye(200), 1e-46, 1)[::-1]])
+def test_no_weight_becomes_0_unnoticed(graph: Any) -> None:
+    with pytest.raises(Refused, match="a weight that is not 0 would become 0 in float32, beside weights up to 1; make it 0"):
+        solve(graph)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16])
