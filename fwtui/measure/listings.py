@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -17,6 +18,7 @@ AROUND = 2  # lines of source shown around those that have instructions
 GAP = 12  # lines without any that are shown all the same
 WIDEST = 200  # characters of a line
 LINE_REASONS, INSTRUCTION_REASONS = 5, 2  # named, the rest together
+HOT = 0.005  # of the samples, from which an instruction has many
 IN_LOOP = 0.5  # of the samples, from which a loop stands for the whole
 # minimums of a thread in one instruction: (packed) two 16-bit numbers, and of three operands
 _MINIMUM = re.compile(r"(?:VIADDMNMX|VIMNMX|IMNMX|FMNMX|HMNMX2?)(3)?\b(?:\.\w+)*")
@@ -94,15 +96,25 @@ def by_lines(code: Sequence[MachineInstruction], samples: ByOffset) -> dict[Sour
     return found
 
 
+def code_name(code: Sequence[MachineInstruction], lines: Sequence[CodeLine]) -> str:
+    """What tells a function and its source from all others of a session."""
+    instructions = "\n".join(one.text for one in code)
+    source = "\n".join(f"{one.file}:{one.line}:{one.text}" for one in sorted(lines, key=lambda one: (one.file, one.line)))
+    return f"{zlib.crc32(f'{instructions}{source}'.encode()):08x}"
+
+
 def _telling(code: Sequence[MachineInstruction], samples: ByOffset, loop: range | None) -> Sequence[MachineInstruction]:
-    """As many as are told: those with the most samples; without any, those of the loop."""
+    """As many as are told: all if they are few, else those with many samples, with all of the loop if it fits; of a code that
+    was not sampled the first ones of the loop.
+    """
     if len(code) <= MOST_INSTRUCTIONS:
         return code
-
-    def rank(place: int) -> tuple[int, bool, int]:
-        return -sum(samples.get(code[place].offset, {}).values()), loop is None or place not in loop, place
-
-    return [code[place] for place in sorted(sorted(range(len(code)), key=rank)[:MOST_INSTRUCTIONS])]
+    counts = [sum(samples.get(one.offset, {}).values()) for one in code]
+    hot = [place for place, count in enumerate(counts) if count > HOT * sum(counts)]
+    places = {*hot, *(loop or ())} if hot else {*(loop or range(len(code)))[:MOST_INSTRUCTIONS]}
+    if len(places) > MOST_INSTRUCTIONS:
+        places = {*sorted(hot, key=lambda place: -counts[place])[:MOST_INSTRUCTIONS]}
+    return [code[place] for place in sorted(places)]
 
 
 def _with_context(known: Sequence[SourceLine], own: Path | None, tell_source: bool) -> dict[SourceLine, str]:

@@ -3,8 +3,8 @@
 Of a run on several GPUs it launches what rank 0 does, on the GPU of rank 0.
 
 `python -P -m fwtui.measure.sample_target ORIGIN`, the session's beginning in monotonic seconds, waits with everything imported
-and the GPU untouched. A PrepareRequest on stdin opens it; a SampleRequest is answered by WarpSamples and Code for every op, then
-Sampled, on stdout.
+and the GPU untouched. A PrepareRequest on stdin opens it; a SampleRequest is answered by WarpSamples, CodeText and CodeSamples
+for every op, then Sampled, on stdout.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from fwtui.engine.loaded import LoadedKernel, loaded
 from fwtui.engine.ranks import own_steps
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.listings import listing
+from fwtui.measure.listings import code_name, listing
 from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.passes import representatives
 from fwtui.measure.pc_sampling import PcSampler, PcSamples, SamplingError, only_sampler
 from fwtui.stream import codec, events
+from fwtui.stream.listing import listing_of, shares_of, text_of
 from fwtui.stream.requests import PrepareRequest, SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
 from fwtui_kernels.compiled.cuda_driver import checked
@@ -147,7 +148,8 @@ def _sampled(it: LoadedKernel, step: Step, context: SampledContext) -> tuple[PcS
 
 def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context: SampledContext) -> list[events.Event]:
     function, at = context.main_function(told)
-    listed = listing(context.instructions(function), at, Path(request.own) if request.own else None, request.tell_source)
+    instructions = context.instructions(function)
+    listed = listing(instructions, at, Path(request.own) if request.own else None, request.tell_source)
     every: Counter[str] = Counter()
     for reasons in told.by_place.values():
         every.update(reasons)
@@ -163,8 +165,10 @@ def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context
         mix=listed.mix,
         relaxations=listed.relaxations,
     )
-    samples = replace(samples, hot=warp_reason(samples, listed).line)
-    return [samples, events.Code(t=0.0, run=request.run, op=op, listing=listed)]
+    code = code_name(instructions, listed.lines)
+    text, shares = text_of(listed, code), shares_of(listed, code, request.run, op, samples.samples)
+    hot = warp_reason(samples, listing_of(shares, text, samples.samples)).line  # as every screen will find it
+    return [replace(samples, hot=hot), text, shares]
 
 
 def _zero(matrix: Any) -> None:

@@ -17,7 +17,7 @@ from fwtui.sessions.folders import SUFFIX, own_folder
 from fwtui.sessions.writer import SessionWriter
 from fwtui.stream.codec import Line, as_line, decode_lines, encode
 from fwtui.stream.event import earlier
-from fwtui.stream.events import Answers, Counters, End, Event, Fault, Header, RunDone, RunStarted, Telemetry
+from fwtui.stream.events import Answers, CodeText, Counters, End, Event, Fault, Header, RunDone, RunStarted, Telemetry
 
 _MAX_SAME_NAME = 1000
 
@@ -56,6 +56,7 @@ class Recorder(SessionWriter):
     ) -> None:
         self.began = began
         self.thinned = Thinned(telemetry_hz)
+        self._codes: dict[str, CodeText] = {}  # what the file has of each
         self._parts: dict[int, list[tuple[int, int]]] = {}  # the bytes of each run's lines, and of later ones, by its number
         raw, t = (header.raw + b"\n", header.event.t) if isinstance(header, Line) else (encode(header), header.t)
         super().__init__(path, descriptor, raw, t)
@@ -108,6 +109,13 @@ class Recorder(SessionWriter):
             return
         if isinstance(line.event, Telemetry) and self.thinned.is_surplus(line.event):
             return
+        if isinstance(code := line.event, CodeText):
+            known = self._codes.get(code.code, CodeText(t=0.0, code=code.code))
+            news = code.but(known)
+            if not (news.lines or news.instructions):
+                return
+            self._codes[code.code] = known.and_also(news)
+            line = line if news == code else as_line(news)
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
         begin = self.bytes

@@ -101,7 +101,7 @@ def trim(source: str | os.PathLike[str], cut: SessionCut, out: str | os.PathLike
     nothing, or the file exists.
     """
     with open_session(source) as session:
-        windows, duration = _windows(session)
+        windows, duration, codes = _windows(session)
         if cut.runs is not None and (absent := cut.runs - windows.keys()):
             raise Refused(f"there is no run {min(absent)} in this session; its runs are {_listed(windows)}")
         lines = session.lines()
@@ -109,7 +109,7 @@ def trim(source: str | os.PathLike[str], cut: SessionCut, out: str | os.PathLike
 
         def wanted() -> Iterator[Copied]:
             left = False
-            for line in _wanted(lines, cut, windows):
+            for line in _wanted(lines, cut, windows, codes):
                 left = left or line.kind is not events.Device
                 yield line.raw, line.t
             if not left:
@@ -255,11 +255,14 @@ def _write(
     return RewriteCounts(count + ended, sum(one.whole for one in seen), all(one.complete for one in seen))
 
 
-def _wanted(lines: Iterable[Line], cut: SessionCut, windows: Mapping[int, tuple[float, float]]) -> Iterator[Line]:
+def _wanted(
+    lines: Iterable[Line], cut: SessionCut, windows: Mapping[int, tuple[float, float]], codes: Mapping[int, set[str]]
+) -> Iterator[Line]:
     runs = {run for run, (begin, end) in windows.items() if begin <= cut.stop and end >= cut.start}
     if cut.runs is not None:
         runs &= cut.runs
     chosen = [windows[run] for run in runs]
+    needed = {code for run in runs for code in codes.get(run, ())}
     unwanted = (events.End, *(PASSING[name] for name in cut.without))
     thinned = Thinned(cut.hz)
     for line in lines:
@@ -270,6 +273,9 @@ def _wanted(lines: Iterable[Line], cut: SessionCut, windows: Mapping[int, tuple[
         if run is not None and run in windows:
             if run not in runs:
                 continue
+        elif isinstance(told, events.CodeText):  # an earlier run may have told it
+            if told.code not in needed:
+                continue
         elif kind is not events.Device and (
             t < cut.start or not (cut.runs is None or any(begin <= t <= end for begin, end in chosen))
         ):
@@ -278,17 +284,22 @@ def _wanted(lines: Iterable[Line], cut: SessionCut, windows: Mapping[int, tuple[
             yield line
 
 
-def _windows(session: SessionFile) -> tuple[dict[int, tuple[float, float]], float]:
-    """The start and end of each run, and the session's duration; an unfinished run lasts until the session's end."""
+def _windows(session: SessionFile) -> tuple[dict[int, tuple[float, float]], float, dict[int, set[str]]]:
+    """The start and end of each run, the session's duration, and the codes that each run has samples of; an unfinished run
+    lasts until the session's end.
+    """
     found: dict[int, tuple[float, float]] = {}
+    codes: dict[int, set[str]] = {}
     for line in session.lines():
         match line.told:
             case events.RunStarted(run=run, t=t):
                 found[run] = (found.get(run, (t, t))[0], math.inf)
             case events.RunDone(run=run, t=t) | events.Fault(run=int(run), t=t) if run in found:
                 found[run] = (found[run][0], t)
+            case events.CodeSamples(run=run, code=code):
+                codes.setdefault(run, set()).add(code)
     last = session.condition.duration
-    return {run: (begin, min(end, last)) for run, (begin, end) in found.items()}, last
+    return {run: (begin, min(end, last)) for run, (begin, end) in found.items()}, last, codes
 
 
 def run_of(line: Line) -> int | None:

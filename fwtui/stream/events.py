@@ -34,6 +34,8 @@ from fwtui.stream.event import (
     Vertex,
 )
 from fwtui.stream.listing import CodeLine, Listing, Mix, Reasons
+from fwtui.stream.listing import CodeSamples as CodeSamples
+from fwtui.stream.listing import CodeText as CodeText
 from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, TRAFFIC, WATTS, Quantity, quantities_of
 
 FORMAT = "fwtui-session"
@@ -254,7 +256,7 @@ class WarpSamples(OfRun, frozen=True, kw_only=True):
 
 
 class Code(OfRun, frozen=True, kw_only=True):
-    """The source lines and instructions of an op, with their samples if it was sampled."""
+    """The source lines and instructions of an op with their samples, as CodeText and CodeSamples tell them now."""
 
     op: str
     listing: Listing

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from fwtui.stream.event import Count
+from fwtui.stream.event import Count, Event, OfRun
 
 MOST_LINES, MOST_INSTRUCTIONS, MOST_REASONS, MOST_MIX = 240, 128, 40, 40  # at most
+MOST_TOLD = 512  # instructions of a code, those of all its runs together
+LINE_UNITS, INSTRUCTION_UNITS = 10_000, 1_000  # that the samples of an op are shared out in, to its lines and to its instructions
 Mix = Annotated[dict[str, Count], Meta(max_length=MOST_MIX)]  # how often each instruction is there, by its name
 # samples by what a warp waited for: keys of fwtui.analysis.warps.STALLS
 Reasons = Annotated[dict[str, Count], Meta(max_length=MOST_REASONS)]
-
+# for each line or instruction with samples: how far it is from the one before, then pairs of a reason's number and of units
+Rows = tuple[tuple[Count, ...], ...]
 
 OTHER = "other"  # the rest of the samples of a line or an instruction, whose greatest reasons are named
+Place = Annotated[int, Meta(ge=-1, le=MOST_LINES)]  # of a CodeLine among all of its listing; -1: not among them
 
 
 class CodeLine(Struct, frozen=True, omit_defaults=True):
@@ -35,7 +43,7 @@ class Instruction(Struct, frozen=True, omit_defaults=True):
 
     offset: Count  # bytes from the function's start
     text: str
-    line: Annotated[int, Meta(ge=-1, le=MOST_LINES)]  # index of its CodeLine; -1: not among them
+    line: Place
     reasons: Reasons = {}
 
     @property
@@ -69,3 +77,149 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Those of its instructions that are of that loop; all if there is none."""
         first, last = self.loop
         return tuple(one for one in self.instructions if first <= one.offset <= last) if last else self.instructions
+
+
+class CodeText(Event, frozen=True, kw_only=True):
+    """The lines and the most telling instructions of a function, told once in a session; a later one of the same code adds
+    instructions.
+    """
+
+    code: str  # its name, by which samples mean it: a checksum of its lines and of all its instructions
+    lines: Annotated[tuple[tuple[str, Count, tuple[str, ...]], ...], Meta(max_length=MOST_LINES)] = ()  # file, first line, texts
+    # bytes from the instruction before, its line (as an Instruction's), its text
+    instructions: Annotated[tuple[tuple[Count, Place, str], ...], Meta(max_length=MOST_TOLD)] = ()
+
+    @property
+    def code_lines(self) -> list[CodeLine]:
+        told = [CodeLine(file, first + place, text) for file, first, texts in self.lines for place, text in enumerate(texts)]
+        return told[:MOST_LINES]
+
+    @property
+    def by_offset(self) -> dict[int, tuple[int, str]]:
+        """The line and the text of each instruction by its offset."""
+        offsets = accumulate(step for step, _, _ in self.instructions)
+        return {offset: (line, text) for offset, (_, line, text) in zip(offsets, self.instructions, strict=True)}
+
+    def but(self, known: CodeText) -> CodeText:
+        """What it says of the same code beyond what is known."""
+        there = known.by_offset
+        new = {offset: told for offset, told in self.by_offset.items() if offset not in there}
+        return replace(self, lines=() if known.lines else self.lines, instructions=_stepwise(new))
+
+    def and_also(self, news: CodeText) -> CodeText:
+        """All that both say of the same code."""
+        every = {**news.by_offset, **self.by_offset}
+        return replace(self, lines=self.lines or news.lines, instructions=_stepwise(every)[:MOST_TOLD])
+
+
+class CodeSamples(OfRun, frozen=True, kw_only=True):
+    """Where the warps of an op were in a function: the samples of its lines in ten-thousandths of all, those of instructions in
+    thousandths.
+    """
+
+    op: str
+    code: str  # the name of its CodeText, told before
+    total: Count = 0  # these three as in a Listing
+    loop: tuple[Count, Count] = (0, 0)
+    reasons: Annotated[tuple[str, ...], Meta(max_length=MOST_REASONS)] = ()
+    lines: Annotated[Rows, Meta(max_length=MOST_LINES)] = ()
+    instructions: Annotated[Rows, Meta(max_length=MOST_TOLD)] = ()
+
+
+def text_of(listing: Listing, code: str) -> CodeText:
+    """What a listing says without its samples; its lines file by file in the order of their names."""
+    lines: list[tuple[str, int, tuple[str, ...]]] = []
+    for place in _by_name(listing.lines):
+        one = listing.lines[place]
+        file, first, texts = lines[-1] if lines else ("", 0, ())
+        if texts and (file, first + len(texts)) == (one.file, one.line):
+            lines[-1] = file, first, (*texts, one.text)
+        else:
+            lines.append((one.file, one.line, (one.text,)))
+    places = {old: new for new, old in enumerate(_by_name(listing.lines))}
+    told = {one.offset: (places.get(one.line, -1), one.text) for one in listing.instructions}
+    return CodeText(t=0.0, code=code, lines=tuple(lines), instructions=_stepwise(told))
+
+
+def shares_of(listing: Listing, code: str, run: int, op: str, samples: int) -> CodeSamples:
+    """The samples of a listing, with the number of all."""
+    names = sorted({name for one in (*listing.lines, *listing.instructions) for name in one.reasons})
+    lines = [(new, listing.lines[old].reasons) for new, old in enumerate(_by_name(listing.lines))]
+    return CodeSamples(
+        t=0.0,
+        run=run,
+        op=op,
+        code=code,
+        total=listing.total,
+        loop=listing.loop,
+        reasons=tuple(names),
+        lines=_rows(lines, names, samples, LINE_UNITS),
+        instructions=_rows([(one.offset, one.reasons) for one in listing.instructions], names, samples, INSTRUCTION_UNITS),
+    )
+
+
+def listing_of(told: CodeSamples, text: CodeText, samples: int) -> Listing:
+    """The listing that a code and its samples make, with the number of all; the file with the hottest line first."""
+    lines, at = text.code_lines, _counts(told.lines, told.reasons, samples, LINE_UNITS)
+    hottest: Counter[str] = Counter()
+    for place, one in enumerate(lines):
+        hottest[one.file] = max(hottest[one.file], sum(at.get(place, {}).values()))
+    order = sorted(range(len(lines)), key=lambda place: -hottest[lines[place].file])
+    places = {old: new for new, old in enumerate(order)}
+    by_offset = _counts(told.instructions, told.reasons, samples, INSTRUCTION_UNITS)
+    return Listing(
+        lines=tuple(CodeLine(lines[old].file, lines[old].line, lines[old].text, at.get(old, {})) for old in order),
+        instructions=tuple(
+            Instruction(offset, words, places.get(line, -1), by_offset.get(offset, {}))
+            for offset, (line, words) in text.by_offset.items()
+        ),
+        total=told.total,
+        loop=told.loop,
+    )
+
+
+def _by_name(lines: Sequence[CodeLine]) -> list[int]:
+    return sorted(range(len(lines)), key=lambda place: (lines[place].file, lines[place].line))
+
+
+def _stepwise(by_offset: Mapping[int, tuple[int, str]]) -> tuple[tuple[int, int, str], ...]:
+    ordered = sorted(by_offset.items())
+    steps = [after - before for before, after in pairwise([0, *(offset for offset, _ in ordered)])]
+    return tuple((step, *told) for step, (_, told) in zip(steps, ordered, strict=True))
+
+
+def _rows(told: Iterable[tuple[int, Mapping[str, int]]], names: Sequence[str], samples: int, units: int) -> Rows:
+    cells = [(key, names.index(name), count) for key, reasons in told for name, count in reasons.items()]
+    counts = [count for _, _, count in cells]
+    rows: dict[int, list[int]] = {}
+    for (key, name, _), share in zip(cells, shared_out(counts, round(units * sum(counts) / (samples or 1))), strict=True):
+        if share:
+            rows.setdefault(key, []).extend((name, share))
+    steps = [after - before for before, after in pairwise([0, *rows])]
+    return tuple((step, *row) for step, row in zip(steps, rows.values(), strict=True))
+
+
+def _counts(rows: Rows, names: Sequence[str], samples: int, units: int) -> dict[int, dict[str, int]]:
+    """The samples by reason of what each row is about; a made-up row that fits nothing has none."""
+    keys = accumulate(row[0] if row else 0 for row in rows)
+    cells = [
+        (key, names[name], min(share, units))
+        for key, row in zip(keys, rows, strict=True)
+        for name, share in zip(row[1::2], row[2::2], strict=False)
+        if name < len(names)
+    ]
+    shares = [share for _, _, share in cells]
+    found: dict[int, dict[str, int]] = {}
+    for (key, name, _), count in zip(cells, shared_out(shares, samples * min(sum(shares), units) // units), strict=True):
+        reasons = found.setdefault(key, {})
+        reasons[name] = reasons.get(name, 0) + count
+    return found
+
+
+def shared_out(counts: Sequence[int], total: int) -> list[int]:
+    """Numbers in these proportions whose sum is the total: those with the greatest remainders are rounded up."""
+    whole = sum(counts) or 1
+    parts = [divmod(count * total, whole) for count in counts]
+    short = total - sum(part for part, _ in parts) if any(counts) else 0
+    up = set(sorted(range(len(counts)), key=lambda place: -parts[place][1])[:short])
+    return [part + (place in up) for place, (part, _) in enumerate(parts)]

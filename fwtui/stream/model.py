@@ -20,16 +20,17 @@ from fwtui.stream.run import Evidence, Run, first_runs, started
 WHOLE_RUNS = 1000  # that a live session holds with every pass, round and distance map
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 64
+MOST_CODES = 1024  # functions with their lines and instructions
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 _of_host = attrgetter(*HOST)
 NOTHING = (None,) * len(HOST)
 # kinds that change one run and nothing else
-ONLY_OF_A_RUN = frozenset(events.OfRun.__subclasses__()) - {events.RunStarted}
+ONLY_OF_A_RUN = frozenset(events.OfRun.__subclasses__()) - {events.RunStarted, events.CodeSamples}
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
 # attributes of a model whose values are replaced and never changed
-_REPLACED = ("index", "t", "header", "devices", "measured", "last_gpu", "current", "fault", "end", "unknown")
+_REPLACED = ("index", "t", "header", "devices", "measured", "last_gpu", "current", "fault", "end", "unknown", "codes")
 _GROWING = ("of_host", "log", "markers")  # lists, and so are the readings
 K = TypeVar("K")
 T = TypeVar("T")
@@ -75,6 +76,7 @@ class Model:
         self.readings: dict[DeviceId, list[events.Telemetry]] = {}  # by GPU
         self.of_host: list[events.Telemetry] = []  # those that tell of the machine
         self.measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits
+        self.codes: Mapping[str, events.CodeText] = {}  # by their names
         self.last_gpu: DeviceId | None = None  # that a run used
         self.current: int | None = None  # id of the run that began last
         self.runs: dict[int, Run] = {}  # every run by its id, in the order in which they began
@@ -212,6 +214,11 @@ class Model:
                 self.devices = _with(self.devices, gpu, merged(self.devices.get(gpu), event), MOST_DEVICES)
             case events.Limits():
                 self.measured = _with(self.measured, event.device_id, event, MOST_DEVICES)
+            case events.CodeText(code=name):
+                known = self.codes.get(name, events.CodeText(t=event.t, code=name))
+                self.codes = _with(self.codes, name, known.and_also(event), MOST_CODES)
+            case events.CodeSamples(run=number, code=name) if number in self.runs and name in self.codes:
+                self.runs[number] = self.runs[number].listed(event, self.codes[name])
             case events.End():
                 self.end = event
 

@@ -20,7 +20,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.listing import Listing
+from fwtui.stream.listing import LINE_UNITS, Listing, listing_of
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from fwtui_kernels.plan import Kernel
 
@@ -78,6 +78,13 @@ class Evidence(NamedTuple):
     cpu_clock_mhz: float | None = None
 
 
+class SampledCode(NamedTuple):
+    """Samples of an op's lines and instructions, which are the same object for all runs of that code."""
+
+    samples: events.CodeSamples
+    text: events.CodeText
+
+
 class PassTimes(NamedTuple):
     """What an old run still has of its samples: tables and charts need no more."""
 
@@ -115,7 +122,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     source: tuple[events.Source, ...] = ()  # of such a kernel, if it was recorded
     counted: tuple[events.Counters, ...] = ()  # one for each op, if requested
     warps: tuple[events.WarpSamples, ...] = ()  # one for each op that was sampled
-    code: tuple[tuple[str, bytes], ...] = ()  # the listing of each op, packed
+    code: tuple[tuple[str, bytes | SampledCode], ...] = ()  # the listing of each op, packed
     sampled: events.Sampled | None = None
     cpu: events.CpuUse | None = None
     loops: tuple[events.CpuLoop, ...] = ()  # one for each op
@@ -229,7 +236,18 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     def listing(self, op: str) -> Listing | None:
         """The lines and instructions of an op, with their samples; None if they were not recorded."""
         packed = dict(self.code).get(op)
-        return _unpacked(packed) if packed is not None else None
+        if packed is None or isinstance(packed, bytes):
+            return _unpacked(packed) if packed is not None else None
+        told = next((one for one in self.warps if one.op == op), None)
+        made = _put_together(packed, told.samples if told is not None else LINE_UNITS)
+        return replace(made, mix=told.mix, relaxations=told.relaxations) if told is not None else made
+
+    def listed(self, told: events.CodeSamples, text: events.CodeText) -> Run:
+        """The run with the samples of an op's lines and instructions."""
+        return replace(self, code=self._with_code(told.op, SampledCode(told, text)))
+
+    def _with_code(self, op: str, code: bytes | SampledCode) -> tuple[tuple[str, bytes | SampledCode], ...]:
+        return (*(one for one in self.code if one[0] != op), (op, code))[-MOST_OPS:]
 
     @property
     def summary(self) -> events.Answers | None:
@@ -329,8 +347,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
             case events.CpuLoop():
                 return {"loops": (*(one for one in self.loops if one.op != event.op), event)[-MOST_OPS:]}
             case events.Code():
-                packed = zlib.compress(_packer.encode(event.listing), 1)
-                return {"code": (*(one for one in self.code if one[0] != event.op), (event.op, packed))[-MOST_OPS:]}
+                return {"code": self._with_code(event.op, zlib.compress(_packer.encode(event.listing), 1))}
             case events.Answers():
                 heat = _packer.encode(event.heat) if event.heat else b""
                 return {"answers": replace(event, heat=()), "heat": heat, "progress": None}
@@ -345,6 +362,11 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 @lru_cache(maxsize=8)  # a screen asks for the same one again and again
 def _unpacked(packed: bytes) -> Listing:
     return msgspec.json.decode(zlib.decompress(packed), type=Listing)
+
+
+@lru_cache(maxsize=8)
+def _put_together(packed: SampledCode, samples: int) -> Listing:
+    return listing_of(*packed, samples)
 
 
 def _few(event: P) -> P:

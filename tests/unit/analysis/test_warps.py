@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import msgspec
 import pytest
 
@@ -27,7 +25,9 @@ from fwtui.analysis.warps import (
 )
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.folders import shipped_folder
-from fwtui.stream import codec, events
+from fwtui.sessions.library import model_of as recorded
+from fwtui.sessions.reader import load
+from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Instruction, Listing
 from fwtui.stream.model import Model
 from fwtui_kernels.compiled.source_lines import package_files
@@ -162,13 +162,12 @@ def test_two_runs_differ_in_the_shares_of_reasons_lines_and_instructions() -> No
 @pytest.mark.parametrize(("session", "ops"), [("h200-ladder-n4096", 57), ("h200-sparse-grid", 7)])
 def test_every_recorded_sample_is_at_a_line_of_this_program_and_shares_are_whole(session: str, ops: int) -> None:
     names = {file.name for file in package_files()}
-    with gzip.open(shipped_folder() / f"{session}.fwt.jsonl.gz") as lines:
-        told = [codec.decode(raw.rstrip()) for raw in lines if raw.startswith((b'{"kind":"warpsamples"', b'{"kind":"code"'))]
-    found = {(one.run, one.op): one for one in told if isinstance(one, events.WarpSamples)}
-    assert len(found) == ops and all(one.unmapped == 0 and one.hot.file in names for one in found.values())  # type: ignore[union-attr]
-    for event in told:
-        if isinstance(event, events.Code):
-            sampled = event.listing.sampled
+    runs = recorded(load(shipped_folder() / f"{session}.fwt.jsonl.gz")).runs.values()
+    told = [(one, run.listing(one.op)) for run in runs for one in run.warps]
+    assert len(told) == ops and all(one.unmapped == 0 and one.hot.file in names for one, _ in told)  # type: ignore[union-attr]
+    for one, listing in told:
+        if listing is not None:
+            sampled = listing.sampled
             assert {line.file for line in sampled} <= names and all(line.text.strip() for line in sampled)
-            assert sum(line.samples for line in sampled) == found[event.run, event.op].samples
-            assert all(one.line >= 0 for one in event.listing.instructions if one.samples)
+            assert sum(line.samples for line in sampled) == one.samples
+            assert all(each.line >= 0 for each in listing.instructions if each.samples)

@@ -82,6 +82,12 @@ def test_samples_choose_lines_loop_and_instructions() -> None:
     assert inner_loop(code, {16: {"wait": 9}, 176: {"wait": 1}}) is None, "most samples are in no loop"
     told = listing(code, {4784: {"wait": 3, "barrier": 2, "drain": 1}}, tell_source=False)
     assert told.instructions[-1].reasons == {"wait": 3, "barrier": 2, "other": 1} and told.instructions[-1].offset == 4784
+    few = {16 * place: {"wait": 1} for place in range(250)}
+    one, other = (listing(code, {**few, 3056: {"wait": 900}, 16 * cold: {"wait": 2}}, tell_source=False) for cold in (30, 40))
+    assert [a.offset for a in one.instructions] == [*range(3040, 3201, 16)], "the loop, and none that is sampled a little"
+    assert [a.text for a in one.instructions] == [a.text for a in other.instructions], "whatever is sampled a little more"
+    wide = listing(code, {16 * place: {"wait": 2 + place} for place in range(300)}, tell_source=False)
+    assert len(wide.instructions) <= MOST_INSTRUCTIONS and wide.instructions[-1].offset == 4784
 
 
 def test_relaxations_are_counted_by_minimums() -> None:

@@ -139,7 +139,8 @@ def test_any_text_makes_a_safe_slug(text: str) -> None:
 @given(st.lists(SOME["any_event"](), max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_any_events_come_back_equal(tmp_path_factory: pytest.TempPathFactory, some: list[events.Event]) -> None:
-    lines = [codec.as_line(event) for event in some if not isinstance(event, (events.Header, events.End))]
+    otherwise = events.Header, events.End, events.CodeText  # whose beginning is told once
+    lines = [codec.as_line(event) for event in some if not isinstance(event, otherwise)]
     loaded = load(record(tmp_path_factory.mktemp("session") / "s", *lines))
     assert loaded.lines[1:-1] == lines
     assert loaded.complete and loaded.header == HEADER
