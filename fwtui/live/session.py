@@ -367,7 +367,7 @@ class Live:
                         self.tell(msgspec.structs.replace(refusal, t=self.now))
                     continue
                 case asked, events.Stage(name="verify", seconds=None):
-                    self.warp_sampling.open(asked)
+                    self.warp_sampling.open(self.model, asked)
                 case _, events.Sampled():
                     self.warp_sampling.finished()
             self.publish(line)

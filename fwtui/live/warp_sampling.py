@@ -10,7 +10,7 @@ from fwtui.live.child import Child, EventChild, StartChild, epitaph
 from fwtui.machine.settings import SAMPLES
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.stream.requests import PrepareRequest, RunRequest, SampleRequest, Work
+from fwtui.stream.requests import RunRequest, SampleRequest, Work
 from fwtui_kernels.peers import peers
 
 AUTO, _, OFF = SAMPLES
@@ -33,11 +33,11 @@ class WarpSampling:
         if self._suits(request) and self._permitted() and (self.child is None or self.child.exit_code is not None):
             self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
 
-    def open(self, request: Work | None) -> None:
+    def open(self, model: Model, request: Work | None) -> None:
         """Open the GPU of a run whose passes are timed, for sampling that will soon begin."""
         if isinstance(request, RunRequest) and self._suits(request) and self.child is not None:
-            device = request.experiment.runs_on
-            self.child.send(PrepareRequest(device.backend, device.index))
+            n = model.runs[request.run].n
+            self.child.send(SampleRequest(request.run, request.experiment, request.own, n, ahead=True))
 
     def begin(self, model: Model, done: Work, tell_source: bool) -> events.Sampled | None:
         """Sample a run that has just ended, if that is wanted. Returns why it cannot be."""

@@ -3,8 +3,8 @@
 Of a run on several GPUs it launches what rank 0 does, on the GPU of rank 0.
 
 `python -P -m fwtui.measure.sample_target ORIGIN`, the session's beginning in monotonic seconds, waits with everything imported
-and the GPU untouched. A PrepareRequest on stdin opens it; a SampleRequest is answered by WarpSamples, CodeText and CodeSamples
-for every op, then Sampled, on stdout.
+and the GPU untouched. A SampleRequest on stdin is answered by WarpSamples, CodeText and CodeSamples for every op, then Sampled,
+on stdout; one that comes ahead of the run's end opens the GPU, and is not answered.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from math import log2
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 from msgspec.structs import replace
@@ -31,7 +32,6 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, loaded
 from fwtui.engine.ranks import own_steps
-from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import code_name, listing
 from fwtui.measure.own_kernel import admit_here
@@ -39,10 +39,11 @@ from fwtui.measure.passes import representatives
 from fwtui.measure.pc_sampling import PcSampler, PcSamples, SamplingError, only_sampler
 from fwtui.stream import codec, events
 from fwtui.stream.listing import listing_of, shares_of, text_of
-from fwtui.stream.requests import PrepareRequest, SampleRequest
+from fwtui.stream.requests import SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
 from fwtui_kernels.compiled.cuda_driver import checked
-from fwtui_kernels.plan import EVERY, Link, Step
+from fwtui_kernels.plan import EVERY, Kernel, Link, Shape, Step
+from fwtui_kernels.programs.cuda_program import kept_cubins
 
 ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
 MOST_LAUNCHES = 64
@@ -62,12 +63,18 @@ class NoOthers(Link):
         return int
 
 
+@cache
+def disassembler() -> disassembly.Disassembler:
+    """That of this process. Raises FileNotFoundError."""
+    return disassembly.Disassembler()
+
+
 class SampledContext:
     """The GPU in use, and what samples the kernels that are loaded from now on."""
 
     def __init__(self, engine: Engine, sampler: PcSampler):
         self.engine, self.sampler = engine, sampler
-        self._disassembler = disassembly.Disassembler()
+        self._disassembler = disassembler()
 
     def disassemble(self) -> None:
         """Have all that is loaded disassembled meanwhile."""
@@ -88,18 +95,39 @@ class SampledContext:
         return self._disassembler.functions(code.cubin).get(code.entry, ()) if code.cubin else ()
 
 
-def sample(request: SampleRequest, context: SampledContext, tell: Callable[[events.Event], None]) -> str:
-    """Tell the samples of each op; returns a sentence on those without. Raises Refused and SamplingError."""
+class KernelPlan(NamedTuple):
+    """What a request samples: of several ranks the steps of the first."""
+
+    kernel: Kernel
+    shape: Shape
+    steps: list[Step]
+
+
+def planned(request: SampleRequest, engine: Engine) -> KernelPlan:
+    """Raises Refused."""
     experiment = request.experiment
     admit_here(experiment.kernel, request.own, experiment.code)
     experiment.check()
     kernel = kernel_named(experiment.kernel)
-    lacking: list[str] = []
     shape = experiment.shape(request.vertices or experiment.n)
     plan = list(kernel.plan(shape, False))
     if shape.ranks > 1:
-        context.engine.target = dataclasses.replace(context.engine.target, rank=RANK, link=NoOthers())
+        engine.target = dataclasses.replace(engine.target, rank=RANK, link=NoOthers())
         plan = own_steps(plan, RANK)
+    return KernelPlan(kernel, shape, plan)
+
+
+def get_ready(request: SampleRequest, engine: Engine) -> None:
+    """Have the code that is on the disk disassembled, which takes half a second. Passes may be timed: nothing is launched."""
+    kernel, shape, plan = planned(request, engine)
+    for cubin in kept_cubins(engine.build(kernel, shape), plan, engine.target.cc or (0, 0)):
+        disassembler().begin(cubin)
+
+
+def sample(request: SampleRequest, context: SampledContext, tell: Callable[[events.Event], None]) -> str:
+    """Tell the samples of each op; returns a sentence on those without. Raises Refused and SamplingError."""
+    kernel, shape, plan = planned(request, context.engine)
+    lacking: list[str] = []
     with loaded(kernel, shape, context.engine, plan=plan) as it:
         chosen = [i for i in representatives(plan) if plan[i].rank != EVERY]  # no kernel of this program broadcasts
         most = request.most_seconds
@@ -179,17 +207,19 @@ def _zero(matrix: Any) -> None:
         matrix.fill(0)
 
 
-def answer(request: SampleRequest | PrepareRequest, parent: Parent) -> None:
-    """Open the GPU, which is opened once; or sample."""
-    if isinstance(request, PrepareRequest):
-        engine_for(DeviceId(request.backend, request.gpu))
-        return
+def answer(request: SampleRequest, parent: Parent) -> None:
+    """Sample, or get ready for it."""
     begin = time.monotonic()
 
     def tell(event: events.Event) -> None:
         parent.write(codec.encode(replace(event, t=max(0.0, time.monotonic() - float(sys.argv[1])))))
 
     device = request.experiment.runs_on
+    if request.ahead:
+        engine = engine_for(device)
+        with suppress(Exception):  # the request that follows meets it again, and tells it
+            get_ready(request, engine)
+        return
     try:
         engine = engine_for(device)
         uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(device.index)))).bytes)
@@ -202,4 +232,4 @@ def answer(request: SampleRequest | PrepareRequest, parent: Parent) -> None:
 
 
 if __name__ == "__main__":
-    serve(SampleRequest | PrepareRequest, answer)
+    serve(SampleRequest, answer)

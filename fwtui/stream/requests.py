@@ -47,6 +47,7 @@ class SampleRequest(Struct, frozen=True, tag="sample", tag_field="ask"):
     seconds: float = 0.0  # of one pass
     most_seconds: float = 0.0  # that sampling may take; 0: as long as it takes
     tell_source: bool = False  # of the user's own kernel
+    ahead: bool = False  # the run is not finished: only get ready for it
 
 
 class CancelRequest(Struct, frozen=True, tag="cancel", tag_field="ask"):

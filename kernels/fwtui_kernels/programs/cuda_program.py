@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from fwtui_kernels.compiled.device import SIM, cuda, kernel_of
+from fwtui_kernels.compiled import cubin_cache
+from fwtui_kernels.compiled.device import SIM, DeviceKernel, cuda, kernel_of
 from fwtui_kernels.plan import Buffers, Program, Resources, Shape, Step, Target
 from fwtui_kernels.programs.cpu_program import pad
 
@@ -224,6 +226,19 @@ def resources_of(op: Op, function: Any, target: Target) -> Resources:
 def types_of(op: Op, shape: Shape, args: int) -> tuple[str, ...]:
     """The types of an op with that many args, for compiling without a GPU."""
     return signature(shape, args, len(op.buffers((0,) * args))) if op.types is None else op.types
+
+
+def kept_cubins(program: Program, plan: Sequence[Step], cc: tuple[int, int]) -> Iterator[bytes]:
+    """The cubins of a program's ops that are on the disk, found without launching them."""
+    place, ops = cubin_cache.here(), getattr(program, "ops", {})
+    for name, args in {step.op: len(step.args) for step in plan}.items():
+        function = getattr(ops.get(name), "function", None)
+        if place is not None and isinstance(function, DeviceKernel) and function.cached:
+            with suppress(cubin_cache.NoKey):
+                types = types_of(ops[name], program.shape, args)
+                code = cubin_cache.load(place, cubin_cache.key(function.py_func, function.targetoptions, types, cc))
+                if code is not None:
+                    yield code.cubin
 
 
 def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[str, ...]:

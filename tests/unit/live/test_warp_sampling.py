@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from fwtui.live import ncu
 from fwtui.live.warp_sampling import MOST_SECONDS, WarpSampling
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.stream.requests import PrepareRequest, RunRequest, SampleRequest
+from fwtui.stream.requests import RunRequest, SampleRequest
 from fwtui_kernels.plan import Target
 
 ASKED = as_it_ran(Experiment(kernel="katz-kider", n=256, tile=32, launch="eager"), FIRST_GPU)
@@ -54,10 +55,11 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
     request = RunRequest(7, asked)
     sampling.prepare(request)
     assert len(begun) == 1 and begun[0].heard == []
-    sampling.open(request)
+    sampling.open(model(), request)
     sampling.begin(model(), request, False)
     assert sampling.run == 7 and sampling.over() is None
-    assert begun[0].heard == [PrepareRequest("cuda", gpu), SampleRequest(7, asked, "", 256, 0.001, MOST_SECONDS, True)]
+    ahead = SampleRequest(7, asked, "", 256, ahead=True)
+    assert begun[0].heard == [ahead, SampleRequest(7, asked, "", 256, 0.001, MOST_SECONDS, True)]
     sampling.finished()
     assert sampling.run is None and begun[0].exit_code == 0, "it holds the GPU no longer than it samples"
     sampling.wanted = "on"
@@ -84,7 +86,7 @@ def test_all_others_are_not_and_a_gpu_that_was_opened_is_closed(
     sampling, begun = made(wanted)
     request = RunRequest(7, asked, brief)
     sampling.prepare(request)
-    sampling.open(request)
+    sampling.open(model(), request)
     assert sampling.begin(given, request, False) is None
     assert sampling.run is None and sampling.child is None and all(one.exit_code == 0 for one in begun)
 
@@ -109,6 +111,27 @@ def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) ->
     assert {one.op for one in found} == {"pivot", "row", "column", "rest"}
     assert {one.rank for one in found} == ({0} if ranks > 1 else {None})
     assert all(one.reasons == {"wait": 3, "selected": 1} for one in found)
+
+
+def test_what_is_on_the_disk_is_disassembled_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
+    from fwtui.measure import sample_target
+    from fwtui_kernels.compiled import cubin_cache
+
+    begun: list[bytes] = []
+    asked = as_it_ran(settle(Experiment(kernel="katz-kider", n=256)), FIRST_GPU)
+    monkeypatch.setattr(sample_target, "disassembler", lambda: SimpleNamespace(begin=begun.append))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    engine, ahead = HostEngine(Target("cuda", (9, 0), multiprocessors=132)), SampleRequest(7, asked, vertices=256, ahead=True)
+    sample_target.get_ready(ahead, engine)
+    assert begun == []
+    kernel, shape, _ = sample_target.planned(ahead, engine)
+    function = cast(Any, engine.build(kernel, shape)).ops["rest"].function
+    types = ("array(float32, 2d, C)", "int32")
+    name = cubin_cache.key(function.py_func, function.targetoptions, types, (9, 0))
+    cubin_cache.keep(cubin_cache.folder(str(tmp_path)), name, cubin_cache.CompiledCode("rest", b"\x7fELF"))
+    sample_target.get_ready(ahead, engine)
+    assert begun == [b"\x7fELF"]
 
 
 def test_where_it_is_not_permitted_the_way_is_said_and_nothing_begins(made: Any) -> None:

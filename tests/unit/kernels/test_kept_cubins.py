@@ -1,0 +1,56 @@
+"""The compiled kernels of a program are found on the disk without a launch: those that a launch takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+UNIT = Path(__file__).resolve().parents[1]
+# names the kernels whose launches look for other files than kept_cubins()
+SCRIPT = """
+import json
+import fake_driver
+fake_driver.install()
+fake_driver.all_kernels_kept()
+from fwtui_kernels import registry
+from fwtui_kernels.compiled import cubin_cache
+from fwtui_kernels.compiled.device import cuda
+from fwtui_kernels.peers import peers
+from fwtui_kernels.plan import Shape, Target
+from fwtui_kernels.programs.cuda_program import kept_cubins
+
+load, names = cubin_cache.load, set()
+cubin_cache.load = lambda place, name: (names.add(name), load(place, name))[1]
+other, found = [], {}
+for kernel in registry().values():
+    if kernel.backend != "cuda" or kernel.id in peers():
+        continue
+    for dtype in kernel.dtypes:
+        tile = kernel.tile_for(0) or 1
+        shape = Shape(4 * tile if tile > 1 else 32, tile, dtype, options=tuple(sorted(kernel.defaults)))
+        program = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=132))
+        plan = list(kernel.plan(shape, False))
+        names.clear()
+        cubins = len(list(kept_cubins(program, plan, (9, 0))))
+        ahead = {*names}
+        names.clear()
+        buffers = program.allocate()
+        for step in {step.op: step for step in plan}.values():
+            program.launch(step, buffers, cuda.stream())
+        found[kernel.id] = cubins
+        if ahead != names:
+            other.append([kernel.id, dtype, len(ahead), len(names)])
+print(json.dumps([other, found]))
+"""
+
+
+def test_what_a_launch_looks_for_is_what_is_found_without_one(tmp_path: Path) -> None:
+    path = os.pathsep.join((str(UNIT.parents[1]), str(UNIT.parents[1] / "kernels"), str(UNIT)))
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-P", "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr[-3000:]
+    other, found = json.loads(done.stdout)
+    assert other == [] and found["look-ahead"] == 4 and found["naive"] == 1
