@@ -179,7 +179,7 @@ def flops_per_task(model: Model, run: Run) -> float | None:
 
 def _why(row: TableRow) -> str | None:
     baseline = ComparedRun(row.model, row.baseline) if row.baseline is not None else None
-    return reason(ComparedRun(row.model, row.run), baseline).sentence() or None
+    return reason(ComparedRun(row.model, row.run), baseline).sentence(sourced=True) or None
 
 
 def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | None:

@@ -314,6 +314,8 @@ def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:
 
 def _shown(field: Field, experiment: Experiment) -> str:
     text = field.show(experiment)
+    if field.name == "devices" and not text:
+        return "one"
     return "none" if not text or (field.name == "tile" and not experiment.tile) else text
 
 

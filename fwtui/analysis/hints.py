@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.cpu import CpuFacts, cpu_facts
 from fwtui.analysis.ledger import (
+    COUNTERS,
     LATENCY,
     LAUNCH_SECONDS,
     LedgerLine,
@@ -30,6 +31,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import Occupancy, WarpSamples
 from fwtui.stream.model import Evidence, Model
+from fwtui.stream.quantity import GPM
 from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui_kernels import rungs
 from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, WARP
@@ -52,9 +54,11 @@ class Hint(NamedTuple):
     key: str
     sentence: str  # with its numbers
     see: str  # the rung that does it another way; empty if another choice helps
+    source: str = ""  # where its numbers come from, if not from the run itself
 
     def __str__(self) -> str:
-        return f"{self.sentence}; see `{self.see}`" if self.see else self.sentence
+        told = f"{self.sentence} ({self.source})" if self.source else self.sentence
+        return f"{told}; see `{self.see}`" if self.see else told
 
 
 class RunFacts:
@@ -136,8 +140,19 @@ def hints(model: Model, run: Run) -> tuple[Hint, ...]:
         return ()
     facts = RunFacts(model, run)
     rules = (*(RANKED if run.ranks else ()), *(CUDA if run.backend == "cuda" else CPU))
-    found = (Hint(key, said, see) for key, see, rule in rules if (not see or _ahead(see, run)) and (said := rule(facts)))
+    found = (
+        Hint(key, said, see, _source(key, facts))
+        for key, see, rule in rules
+        if (not see or _ahead(see, run)) and (said := rule(facts))
+    )
     return tuple(found)
+
+
+def _source(key: str, facts: RunFacts) -> str:
+    """Where the numbers of the hint with that key come from."""
+    if key == "resident warps" or (key == "device memory" and "dram_share" not in facts.counters):
+        return GPM
+    return COUNTERS if key in OF_COUNTERS else ""
 
 
 def _ahead(see: str, run: Run) -> bool:
@@ -173,8 +188,8 @@ def _bytes(f: RunFacts) -> str:
 
 def _dram(f: RunFacts) -> str:
     counted, read = f.counters.get("dram_share"), f.evidence.dram_utilisation if f.evidence is not None else None
-    share, how = (counted, "counters") if counted is not None else (read, "GPM")
-    return f"device memory is {units.percent(share)} busy ({how})" if share is not None and share >= BUSY else ""
+    share = counted if counted is not None else read
+    return f"device memory is {units.percent(share)} busy" if share is not None and share >= BUSY else ""
 
 
 def _spills(f: RunFacts) -> str:
@@ -204,7 +219,7 @@ def _registers(f: RunFacts) -> str:
         return ""
     return (
         f"{one.registers} registers a thread limit {one.op} to {one.warps} of {one.max_warps} warps, "
-        f"and {f.slowest.limiter.because}"
+        f"and {f.slowest.limiter.evidence}"
     )
 
 
@@ -215,7 +230,7 @@ def _resident(f: RunFacts) -> str:
     allowed = one.warps / one.max_warps
     if measured >= FEW_WARPS * allowed:
         return ""
-    return f"{units.percent(measured)} of the warps were resident (GPM), and {units.percent(allowed)} could be"
+    return f"{units.percent(allowed)} of the warps could be resident, and {units.percent(measured)} were"
 
 
 def _lanes(f: RunFacts) -> str:
@@ -237,30 +252,28 @@ def _scattered(f: RunFacts) -> str:
     pieces = f.per("global_load_sectors", "global_load_requests")
     if pieces is None or pieces < 2 * f.itemsize:
         return ""
-    return (
-        f"a load of a warp touches {units.digits(pieces)} pieces of 32 bytes, where {f.itemsize} hold as many numbers (counters)"
-    )
+    return f"a load of a warp touches {units.digits(pieces)} pieces of 32 bytes, where {f.itemsize} hold as many numbers"
 
 
 def _conflicts(f: RunFacts) -> str:
     share = f.per("shared_load_conflicts", "shared_load_wavefronts")
     if share is None or share < CONFLICTS:
         return ""
-    return f"{units.percent(share)} of the loads from shared memory wait for a bank that another thread asks (counters)"
+    return f"{units.percent(share)} of the loads from shared memory wait for a bank that another thread asks"
 
 
 def _instructions(f: RunFacts) -> str:
     each = f.counters.get("integer_instructions_per_relaxation")
     if each is None or each < INSTRUCTIONS:
         return ""
-    return f"{units.digits(each)} integer instructions for each relaxation, whose own are at most two (counters)"
+    return f"{units.digits(each)} integer instructions for each relaxation, whose own are at most two"
 
 
 def _operands(f: RunFacts) -> str:
     each = f.per("shared_load_bytes", "relaxations")
     if each is None or each < 2 * f.itemsize:
         return ""
-    return f"{units.digits(each)} bytes of shared memory are read for each relaxation: both operands, every time (counters)"
+    return f"{units.digits(each)} bytes of shared memory are read for each relaxation: both operands, every time"
 
 
 def _padding(f: RunFacts) -> str:
@@ -343,6 +356,7 @@ def _loop(f: RunFacts) -> str:
 
 
 Rule = Callable[[RunFacts], str]
+OF_COUNTERS = ("device memory", "registers", "scattered loads", "bank conflicts", "instructions", "operands")
 # the key, the rung that shows the way, and what is said
 CUDA: tuple[tuple[str, str, Rule], ...] = (
     ("launches", "resident", _launches),

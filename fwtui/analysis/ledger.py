@@ -21,6 +21,7 @@ from fwtui.analysis.ranks import LATE, carried, whole_percent
 from fwtui.analysis.warps import issue_rate, main_samples, samples_of, warp_reason
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
+from fwtui.stream.quantity import GPM
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
 from fwtui_kernels.plan import ITEMSIZE
 
@@ -62,11 +63,23 @@ class Limiter(NamedTuple):
     what: str  # device memory, instructions, ...; "unknown" without proof
     because: str  # the evidence, with its numbers
     verb: str = ""  # of samples: what most warps do, after "it"
-    busy: str = ""  # what counters found beside samples: instructions and shared memory are both 95 % busy (counters)
+    busy: str = ""  # what counters found beside samples: instructions and shared memory are both 95 % busy
     place: str = ""  # the line where most warps do it
+    source: str = ""  # where those numbers come from: counters, GPM or the kernel's model
+    more: str = ""  # what goes with them and is not from there
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.because}" if self.because else self.what
+        return f"{self.what}: {self.evidence}" if self.because else self.what
+
+    @property
+    def evidence(self) -> str:
+        return f"{self.because}{self.more}"
+
+    @property
+    def sourced(self) -> Limiter:
+        """The same, which names where its numbers come from."""
+        counted = "busy" if self.busy else "because"
+        return self._replace(**{counted: f"{getattr(self, counted)} ({self.source})"}, source="") if self.source else self
 
     @property
     def computes(self) -> bool:
@@ -77,23 +90,24 @@ class Limiter(NamedTuple):
     def clause(self) -> str:
         """What counters found, as a clause."""
         several = " and " in self.what or self.what.endswith("s")
-        return f"{self.what} {'are' if several else 'is'} {self.because}"
+        return f"{self.what} {'are' if several else 'is'} {self.evidence}"
 
     def sentence(self, subject: str = "it", beside: str = "") -> str:
-        """The same in words: rest is limited by shared memory: 95 % busy (counters); `beside`: what units are busy with."""
+        """The same in words: rest is limited by shared memory: 95 % busy; `beside`: what units are busy with."""
         beside = f", {beside}" * bool(beside)
         if self.what == OWNER:
             return f"{subject}: {self.because}"
         if self.what == UNKNOWN:
-            return f"what limits {subject} is not known{f': {self.because}' * bool(self.because)}"
+            return f"what limits {subject} is not known{f': {self.evidence}' * bool(self.because)}"
         if self.verb:
             parts = [f"{subject} {self.verb} in {self.because}", *([f"{self.busy}{beside}"] if self.busy else [])]
             return "; ".join(reversed(parts) if self.computes else parts)
         how = f"is limited by {self.what}"
-        return f"{subject} {how}: {self.because}{beside}" if self.because else f"{subject} {how}"
+        return f"{subject} {how}: {self.evidence}{beside}" if self.because else f"{subject} {how}"
 
 
 UNKNOWN, LATENCY = "unknown", "latency"
+COUNTERS, MODEL = "counters", "model"  # where numbers come from
 UNMEASURED = "this device's limits are not measured"
 LINK, OWNER = "the link", "the panel's owner"  # of a broadcast, and of waiting for one
 
@@ -239,7 +253,8 @@ def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None
         return Limiter("parallelism", f"{count} for {known.multiprocessors} SM{inside}")
     if sampled is not None:
         full = counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= FULL
-        return Limiter(sampled.noun, sampled.evidence, sampled.verb, counted.clause if full and counted else "", sampled.place)
+        busy, source = (counted.clause, counted.source) if full and counted else ("", "")
+        return Limiter(sampled.noun, sampled.evidence, sampled.verb, busy, sampled.place, source)
     return counted or _by_telemetry(evidence) or _by_roofs(run, known, line, evidence)
 
 
@@ -257,20 +272,20 @@ def _by_counters(told: Mapping[str, float]) -> Limiter | None:
     if max(dram, memory, compute) < NEAR:
         warps = told.get("occupancy")
         few = f"; only {whole_percent(warps)} of the warps are resident" if warps is not None and warps < MOST_FEW else ""
-        return Limiter(LATENCY, f"compute is {whole_percent(compute)} busy, memory {whole_percent(memory)} (counters){few}")
+        both = f"compute is {whole_percent(compute)} busy, memory {whole_percent(memory)}"
+        return Limiter(LATENCY, both, source=COUNTERS, more=few)
     if dram >= NEAR and dram >= memory - ALIKE:
-        return Limiter("device memory", f"{whole_percent(dram)} busy (counters)")
+        return Limiter("device memory", f"{whole_percent(dram)} busy", source=COUNTERS)
     shared, loaded = (
         sum(told.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
     )
     on_chip = "shared memory" if shared > loaded else "caches"
     if abs(memory - compute) <= ALIKE:
         same, two = f"both {whole_percent(memory)}", f"{whole_percent(compute)} and {whole_percent(memory)}"
-        return Limiter(
-            f"instructions and {on_chip}", f"{same if whole_percent(compute) == whole_percent(memory) else two} busy (counters)"
-        )
+        busy = f"{same if whole_percent(compute) == whole_percent(memory) else two} busy"
+        return Limiter(f"instructions and {on_chip}", busy, source=COUNTERS)
     what, share = (on_chip, memory) if memory > compute else ("instructions", compute)
-    return Limiter(what, f"{whole_percent(share)} busy (counters)")
+    return Limiter(what, f"{whole_percent(share)} busy", source=COUNTERS)
 
 
 def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
@@ -278,9 +293,9 @@ def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
     if evidence is None:
         return None
     if (dram := evidence.dram_utilisation or 0.0) >= NEAR:
-        return Limiter("device memory", f"{whole_percent(dram)} busy (GPM)")
+        return Limiter("device memory", f"{whole_percent(dram)} busy", source=GPM)
     if (integer := evidence.integer_utilisation or 0.0) >= INTEGER_BUSY:
-        return Limiter("integer instructions", f"{whole_percent(integer)} busy (GPM)")
+        return Limiter("integer instructions", f"{whole_percent(integer)} busy", source=GPM)
     return None
 
 
@@ -291,17 +306,17 @@ def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | Non
     if by_work is not None and NEAR <= by_work <= 1 + ERROR:
         return Limiter("instructions", _of_limit(by_work))
     if by_shared is not None and NEAR <= by_shared <= 1:
-        return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth (model)")
+        return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth", source=MODEL)
     by_l2 = _over(line.device_bytes, known.l2_bytes_per_second)
     if by_bytes is not None and by_bytes > 1 and by_l2 is not None and NEAR <= by_l2 / line.seconds <= 1:
-        return Limiter("the L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth (model)")
+        return Limiter("the L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth", source=MODEL)
     if by_bytes is not None and NEAR <= by_bytes <= 1 and not cuda:
-        return Limiter(known.memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
+        return Limiter(known.memory, f"{whole_percent(by_bytes)} of its bandwidth", source=MODEL)
     dram = evidence.dram_utilisation if evidence is not None else None
     if by_bytes is not None and dram is not None:
-        told = [f"{known.memory} is {whole_percent(dram)} busy (GPM){_in_l2(run, known, dram)}", *_shares(known, None, by_work)]
-        return Limiter(UNKNOWN, ", ".join(told))
-    return Limiter(UNKNOWN, ", ".join(_shares(known, by_bytes, by_work)) or UNMEASURED)
+        more = ", ".join([_in_l2(run, known, dram), *_shares(by_work)])
+        return Limiter(UNKNOWN, f"{known.memory} is {whole_percent(dram)} busy", source=GPM, more=more)
+    return _unknown(known, by_bytes, by_work)
 
 
 def _of_limit(share: float, limit: str = "") -> str:
@@ -309,18 +324,24 @@ def _of_limit(share: float, limit: str = "") -> str:
     return f"{whole_percent(share)} of {limit}" if share <= 1 else f"at {limit}"
 
 
-def _shares(known: Roofs, by_bytes: float | None, by_work: float | None, share_of: str = "") -> list[str]:
+def _unknown(known: Roofs, by_bytes: float | None, by_work: float | None, share_of: str = "") -> Limiter:
     """What is known of both roofs where neither is the reason."""
-    told = []
-    if by_bytes is not None and by_bytes <= 1:
-        told.append(f"{known.memory} {whole_percent(by_bytes)} of its bandwidth (model)")
-    elif by_bytes is not None:
-        told.append(f"its requests are {units.gain(by_bytes)} what {known.memory} could serve (model): caches serve the rest")
-    if by_work is not None and by_work <= 1 + ERROR:
-        told.append(f"arithmetic {whole_percent(by_work)} of {share_of or 'its limit'}")
-    elif by_work is not None:
-        told.append("it is faster than the measured limit, which is too low: measure it again")
-    return told
+    work = _shares(by_work, share_of)
+    if by_bytes is None:
+        return Limiter(UNKNOWN, "".join(work) or UNMEASURED)
+    if by_bytes <= 1:
+        said, rest = f"{known.memory} {whole_percent(by_bytes)} of its bandwidth", ""
+    else:
+        said, rest = f"its requests are {units.gain(by_bytes)} what {known.memory} could serve", ": caches serve the rest"
+    return Limiter(UNKNOWN, said, source=MODEL, more=", ".join([rest, *work]))
+
+
+def _shares(by_work: float | None, share_of: str = "") -> list[str]:
+    if by_work is None:
+        return []
+    if by_work <= 1 + ERROR:
+        return [f"arithmetic {whole_percent(by_work)} of {share_of or 'its limit'}"]
+    return ["it is faster than the measured limit, which is too low: measure it again"]
 
 
 def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limiter:
@@ -339,7 +360,7 @@ def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
     if by_work is not None and NEAR <= by_work <= 1 + ERROR:
         return Limiter("instructions", f"{_of_limit(by_work, share_of)}{' (noisy)' * ('limit' in known.noisy)}")
     if by_bytes is not None and NEAR <= by_bytes <= 1:
-        return Limiter(known.memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
+        return Limiter(known.memory, f"{whole_percent(by_bytes)} of its bandwidth", source=MODEL)
     if by_work is not None and loop is not None and known.float_minimum and known.relaxations_per_second and has_minimum(loop):
         faster = known.relaxations_per_second / known.float_minimum
         if NEAR <= by_work * faster <= 1 + ERROR:
@@ -355,8 +376,7 @@ def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
         return Limiter(f"instructions and {known.memory}", both)
     if rate is not None and rate < STALLED and by_work is not None:
         return Limiter(LATENCY, f"{rate:.1f} instructions a cycle, as it waits for results and for {known.memory}")
-    told = _shares(known, by_bytes, by_work, share_of)
-    return Limiter(UNKNOWN, ", ".join(told) or UNMEASURED)
+    return _unknown(known, by_bytes, by_work, share_of)
 
 
 def _in_l2(run: Run, known: Roofs, dram: float) -> str:

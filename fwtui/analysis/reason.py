@@ -47,13 +47,14 @@ class Reason(NamedTuple):
     exchange: str = ""  # what ranks lose by exchanging panels
     cpu: str = ""  # what is known of a run on a CPU
 
-    def sentence(self, ask: str = "") -> str:
-        """The whole sentence; `ask` says how to get missing data."""
+    def sentence(self, ask: str = "", sourced: bool = False) -> str:
+        """The whole sentence; `ask` says how to get missing data; `sourced`: with where the limiter's numbers come from."""
         told = [self.change] if self.change else []
         if self.limiter is not None and not (self.exchange and self.limiter.what == OWNER):
             inside = self.phase and self.limiter.what not in (UNKNOWN, OWNER)  # a phase's title may be a plural
             asked = bool(self.missing and ask)
-            limiter = self.limiter._replace(because="") if asked and self.limiter.because == UNMEASURED else self.limiter
+            known = self.limiter.sourced if sourced else self.limiter
+            limiter = known._replace(because="") if asked and known.because == UNMEASURED else known
             within = f"in {self.phase} " if inside else ""
             said = within + limiter.sentence("it" if inside or not self.phase else self.phase, self.beside)
             told.append(said + f"; {ask}" * asked)
@@ -74,11 +75,11 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
         missing = COUNTERS if run.backend == "cuda" else LIMITS if model.measured.get(run.device) is None else ""
     phase = ""
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
-        phase = f"{slowest.title} ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
+        phase = f"phase {slowest.title} ({100 * slowest.seconds / lines[-1].seconds:.0f} % of time)"
     limit = limit_of(model, run)
     busy = limiter is not None and "instructions" in limiter.what and "% busy" in f"{limiter.because}{limiter.busy}"
     far = busy and limit is not None and limit.share is not None and limit.share < HALF
-    beside = "mainly with loads and addresses" if far else ""
+    beside = "mainly loads and addresses" if far else ""
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
     known = in_words(facts, loop_of(run, slowest.key if slowest is not None else "")) if facts is not None else ""

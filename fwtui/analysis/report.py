@@ -78,7 +78,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "flops_per_task": flops_per_task(model, run),
         "baseline": against.id if against is not None else None,
         "speedup": speedup(run, against),
-        "because": why.sentence() or None,
+        "because": why.sentence(sourced=True) or None,
         "limited_by": why.limiter.what if why.limiter is not None else None,
         "hints": [str(hint) for hint in hints(model, run)],
         "phases": {p.key: p.seconds for p in phases},

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, run_name
 from fwtui.analysis.hints import GOOD, NAIVE, hints
+from fwtui.analysis.ledger import UNKNOWN
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.reason import Reason, changes, reason
 from fwtui.common import units
@@ -78,20 +79,27 @@ class Assessment(NamedTuple):
             return ()
         return changes(self.found) or ((self.found.why,) if self.found.verdict == UNCLEAR else ())
 
-    def now(self, ask: str = "") -> str:
-        """What limits it, as a sentence without its stop; `ask` says how to get missing data."""
+    def now(self, ask: str = "", sourced: bool = False) -> str:
+        """What limits it, as a sentence without its stop; `ask` and `sourced` as in the sentence of a reason."""
         limiter, beside = self.reason.limiter, self.reason.beside
+        limiter = limiter.sourced if limiter is not None and sourced else limiter
         if limiter is not None and limiter.busy and limiter.computes:  # Explain has the samples that say the same
             most = f"; most at {limiter.place}" * bool(limiter.place)
             told = f"{limiter.busy}{f', {beside}' * bool(beside)}{most}{f', in {self.reason.phase}' * bool(self.reason.phase)}"
         else:
-            told = self.reason._replace(cpu="").sentence(ask).removesuffix(".")  # Explain has the facts of a CPU
-        return f"{told[:1].lower()}{told[1:]}".replace(" (counters)", "").replace(" (GPM)", "")
+            told = self.reason._replace(cpu="").sentence(ask, sourced).removesuffix(".")  # Explain has the facts of a CPU
+        return f"{told[:1].lower()}{told[1:]}"
 
-    def parts(self, ask: str = "") -> tuple[tuple[str, str], ...]:
+    def parts(self, ask: str = "", sourced: bool = False) -> tuple[tuple[str, str], ...]:
         """Everything below the bars, each with its label: why, what limits it now, and what to try next."""
-        told = [*(("why", why) for why in self.why), ("now" if self.why else "why", self.now(ask)), ("next", self.then)]
+        told = [*(("why", why) for why in self.why), (self._of_now, self.now(ask, sourced)), ("next", self.then)]
         return tuple((label, words) for label, words in told if words)
+
+    @property
+    def _of_now(self) -> str:
+        """The label of what limits it, which is why it takes its time where nothing else says that."""
+        known = self.reason.limiter is not None and self.reason.limiter.what != UNKNOWN
+        return "why" if known and not self.why else "now"
 
     @property
     def then(self) -> str:

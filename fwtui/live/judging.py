@@ -172,7 +172,7 @@ class Times:
         if why:
             yield Report(REASON, why)
         for hint in hints(model, run)[:MOST_HINTS]:
-            yield Report(HINT, str(hint))
+            yield Report(HINT, str(hint._replace(source="")))
 
     def _with_samples(self, run: Run, stop: Event) -> Run:
         """The run once its warps were sampled, or once that was stopped. The next ones are only timed."""

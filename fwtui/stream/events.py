@@ -36,7 +36,7 @@ from fwtui.stream.event import (
 from fwtui.stream.listing import CodeLine, Listing, Mix, Reasons
 from fwtui.stream.listing import CodeSamples as CodeSamples
 from fwtui.stream.listing import CodeText as CodeText
-from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, TRAFFIC, WATTS, Quantity, quantities_of
+from fwtui.stream.quantity import CELSIUS, DURATION, GPM, MEGAHERTZ, MEMORY, PERCENT, TRAFFIC, WATTS, Quantity, quantities_of
 
 FORMAT = "fwtui-session"
 VERSION = 1  # a reader refuses a newer one
@@ -336,9 +336,9 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     gpu_power_watts: Annotated[
         Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1, among=2)
     ] = None
-    gpu_utilisation: Annotated[Share | None, Quantity("kernels", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = (
-        None
-    )
+    gpu_utilisation: Annotated[
+        Share | None, Quantity("kernels", PERCENT, "time with any kernel running", 1, place=4, source="NVML")
+    ] = None
     memory_utilisation: Share | None = None
     gpu_clock_mhz: Annotated[
         Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2, among=5)
@@ -349,19 +349,23 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     throttle: Count | None = None  # NVML bit mask of clocks-event reasons
     energy_joules: Amount | None = None
     sm_utilisation: Annotated[
-        Share | None, Quantity("SM busy", PERCENT, "multiprocessors with work (GPM)", 1, later=True, among=1)
+        Share | None, Quantity("SM busy", PERCENT, "multiprocessors with work", 1, later=True, among=1, source=GPM)
     ] = None
-    sm_occupancy: Annotated[Share | None, Quantity("SM occ", PERCENT, "resident warps, of the maximum (GPM)", 1, place=5)] = None
-    integer_utilisation: Annotated[Share | None, Quantity("int pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
-    fp32_utilisation: Annotated[Share | None, Quantity("fp32 pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
-    dram_utilisation: Annotated[Share | None, Quantity("DRAM", PERCENT, "of the memory's peak (GPM)", 1, place=6, among=4)] = None
+    sm_occupancy: Annotated[
+        Share | None, Quantity("SM occ", PERCENT, "resident warps, of the maximum", 1, place=5, source=GPM)
+    ] = None
+    integer_utilisation: Annotated[Share | None, Quantity("int pipe", PERCENT, "of its peak", 1, later=True, source=GPM)] = None
+    fp32_utilisation: Annotated[Share | None, Quantity("fp32 pipe", PERCENT, "of its peak", 1, later=True, source=GPM)] = None
+    dram_utilisation: Annotated[
+        Share | None, Quantity("DRAM", PERCENT, "of the memory's peak", 1, place=6, among=4, source=GPM)
+    ] = None
     nvlink_bytes_per_second: Annotated[
         Amount | None,
         Quantity("NVLink", TRAFFIC, "sent and received", "nvlink_peak_bytes_per_second", 9e11, later=True, among=3),
     ] = None
     pcie_bytes_per_second: Annotated[
         Amount | None,
-        Quantity("PCIe", TRAFFIC, "sent and received (GPM)", "pcie_peak_bytes_per_second", 1e11, later=True, among=3),
+        Quantity("PCIe", TRAFFIC, "sent and received", "pcie_peak_bytes_per_second", 1e11, later=True, among=3, source=GPM),
     ] = None
     cpu_utilisation: Annotated[Share | None, Quantity("CPU", PERCENT, "all cores of the machine", 1, host=True)] = None
     cpu_clock_mhz: Annotated[

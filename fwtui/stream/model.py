@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
+from fwtui.stream.quantity import GPM
 from fwtui.stream.run import Evidence, Run, first_runs, started
 
 WHOLE_RUNS = 1000  # that a live session holds with every pass, round and distance map
@@ -341,7 +342,7 @@ def _differing(before: Checkpoint, after: Checkpoint) -> int:
 
 def averaged_over(name: str) -> float:
     """Seconds before a reading over which that quantity of it is an average, at most."""
-    gpm = GPM_WINDOW if "(GPM)" in events.QUANTITIES[name].meaning else 0.0
+    gpm = GPM_WINDOW if events.QUANTITIES[name].source == GPM else 0.0
     return POWER_WINDOW if name == "gpu_power_watts" else gpm
 
 

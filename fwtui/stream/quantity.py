@@ -18,6 +18,7 @@ class Unit(NamedTuple):
 WATTS, MEGAHERTZ, CELSIUS = Unit("{:.0f} W".format, 6), Unit("{:.0f} MHz".format), Unit("{:.0f} °C".format, 6)
 PERCENT, MEMORY, DURATION = Unit(lambda share: f"{100 * share:.0f} %", 5), Unit(units.memory), Unit(units.duration)
 TRAFFIC = Unit(units.bandwidth, 9)
+GPM = "GPM"  # counters that a GPU reads itself
 
 
 class Quantity(NamedTuple):
@@ -33,6 +34,7 @@ class Quantity(NamedTuple):
     host: bool = False  # of the machine, not of its GPU
     place: int = 9  # among those of its kind
     short: str = ""  # on the strip, if the title is too long
+    source: str = ""  # what counts it
     among: int = 0  # its place among those shown of several GPUs, of two at one place the first; 0: none, unless chosen
 
 

@@ -100,8 +100,8 @@ def test_what_runs_here_is_of_the_graph_that_was_climbed_here() -> None:
 async def test_the_first_screen_shows_the_stairs_until_there_is_a_run_and_a_step_opens_its_lesson(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
-        assert "r        run the experiment: Tiled CPU" in shown
-        offers = ("6 then t take the course", "space    watch a kernel", "3 then C climb these stairs, step by step", HEADLINE)
+        assert "r         run the experiment: Tiled CPU" in shown
+        offers = ("6 then t  take the course", "space     watch a kernel", "3 then C  climb these stairs, step by step", HEADLINE)
         assert all(words in shown for words in offers)
         assert "Serial CPU" in shown and "Look-ahead" in shown
         assert HEADLINE not in await go(pilot, "r")
@@ -144,7 +144,7 @@ async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: F
     monkeypatch.setattr(climbs, "recorded", climbs.RecordedClimb)
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
-        assert "r        run the experiment" in shown and "?        every key, and what the words mean" in shown
+        assert "r         run the experiment" in shown and "?         every key, and what the words mean" in shown
         assert "a climb needs two verified kernels" in await go(pilot, "3", "C")
 
 

@@ -33,7 +33,7 @@ from fwtui.tui.textual_internals import strips
 
 async def test_a_newcomer_presses_r_and_sees_a_verified_result(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
-        assert "r        run the experiment: Tiled CPU" in screen_text(dashboard)
+        assert "r         run the experiment: Tiled CPU" in screen_text(dashboard)
         offered = {active.binding.action for active in dashboard.screen.active_bindings.values()}
         assert {"run", "record", "help", "leave"} <= offered
         assert offered.isdisjoint({"cancel", "baseline", "mark", "again", "edit", "back"})
@@ -43,7 +43,7 @@ async def test_a_newcomer_presses_r_and_sees_a_verified_result(dashboard: FwtuiA
         assert "± 0.3 %, 12 passes" in shown and "relaxations/s" in shown
         assert all(phase.title in shown for phase in scenes.PHASES)
         assert "90.0 %" in shown and "18.4 ms" in shown
-        assert "1.26 GB/s" in shown and "not known          limit (probe)" in shown
+        assert "1.26 GB/s" in shown and "not known          limit" in shown
         assert "no GPU · CPU kernels" in shown
         dashboard.screen.query_one("#field-kernel", Select).focus()
         await proceed(pilot, "enter", "pagedown", "enter")

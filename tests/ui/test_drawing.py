@@ -117,7 +117,7 @@ def test_headline_of_a_gpu_run_names_every_number() -> None:
     assert "limited by registers (40/thread)" in plain and "50.0 %" in plain
     assert "H2D 2.10 ms · D2H 2.00 ms · compile 800 ms once" in plain
     assert "instrumentation +768 us (+2.0 %)" in plain
-    assert "not known          limit (probe) · DRAM (GPM) · occupancy (GPM)" in plain and "n/a" not in plain
+    assert "not known          limit · memory traffic · warps resident" in plain and "n/a" not in plain and "(model)" not in plain
 
 
 @pytest.mark.parametrize(
@@ -185,15 +185,12 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
     assert ("%" in head.plain.replace("± 0.3 %", "")) == ("of peak" in head.plain)
     if width >= 50:
         *bars, unknown = [m for m in run_text.meters(s, width) if m.plain.strip()]
-        assert unknown.plain.startswith("not known") and "limit (probe)" in unknown.plain, "nobody measured the limit"
+        assert unknown.plain.startswith("not known") and unknown.plain.endswith(" limit"), "nobody measured the limit"
         for part in bars:
             assert part.cell_length <= width
             said = part.plain[part.plain.rindex("%") + 1 :].strip()
             assert said in ("", "measured", "registers", "limited by registers", "limited by registers (40/thread)") or (
-                said.startswith("of ")
-                and said.endswith(
-                    ("peak", "peak; model", "peak; model, not DRAM traffic", "peak; measured", "peak; caches serve the rest")
-                )
+                said.startswith("of ") and said.endswith(("peak", "peak; measured", "peak; caches serve the rest"))
             )
     throttled = Evidence(9, 512.0, 1710.0, None, None, 0x4)
     few = replace(run, done=events.RunDone(t=1.0, run=2, outcome="done", median=0.01, spread=0.001, count=3, indicative=True))
@@ -249,7 +246,7 @@ def test_what_auto_picked_is_said_to_be_its_choice() -> None:
 def test_a_run_too_short_for_counters_has_none() -> None:
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     s = subject([scenes.header(), scenes.GPU, *run])._replace(evidence=Evidence(3, None, 1710.0, None, None, 0))
-    (unknown,) = [part.plain for part in run_text.meters(s, 100) if "(GPM)" in part.plain]
+    (unknown,) = [part.plain for part in run_text.meters(s, 100) if "memory traffic" in part.plain]
     assert unknown.startswith("not known")
     assert not any("meanwhile" in part.plain or " W" in part.plain for part in run_text.remarks(s, 100))
 
@@ -395,5 +392,5 @@ def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
 def test_what_is_a_share_of_nothing_known_has_no_place_for_a_bar(width: int) -> None:
     run = scenes.run(1, 1.0, scenes.experiment("tiled-cpu"), title="Tiled CPU", backend="cpu")
     s = subject([scenes.header(), scenes.NO_GPU, *run])
-    row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("bandwidth"))
+    row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("asked of memory"))
     assert row[run_text.LABEL :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width

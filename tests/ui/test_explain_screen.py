@@ -95,7 +95,7 @@ def test_without_measured_limits_the_words_say_so(tmp_path: Path) -> None:
     render(SESSION, None, (120, 40), tmp_path / "x.txt", "explain")
     text = (tmp_path / "x.txt").read_text()
     assert "ROOFLINE  limit not measured in this recording" in text and "  unknown\n" in text
-    assert "parallelism: 1 tile for 132 SM" in text and "89.4 % GPM" in text
+    assert "parallelism: 1 tile for 132 SM" in text and "89.4 %" in text
 
 
 async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:

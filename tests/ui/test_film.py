@@ -158,8 +158,8 @@ class TestCapture:
     def test_the_screen_of_an_answer_has_come_to_rest(self) -> None:
         film = played(LECTURE, FilmCut(begin=15.0), (120, 40))
         warps = next(stop for stop in film.stops if stop.cue.kind is not None and stop.cue.kind.name == "limiter")
-        assert "occupancy (GPM)" in film.text(warps.answered), "the panel has scrolled on to the last of the meters"
-        assert "occupancy (GPM)" not in film.text(warps.lines)
+        assert "warps resident" in film.text(warps.answered), "the panel has scrolled on to the last of the meters"
+        assert "warps resident" not in film.text(warps.lines)
 
     def test_every_run_begins_and_ends_in_a_frame_of_its_own(self, recorded: tuple[Path, Film]) -> None:
         _, film = recorded

@@ -206,7 +206,7 @@ async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_let
         shown = await keyed(pilot)
         footer = "enter Run esc Leave field tab Next alt+1 … Place f1 Help ^q Quit ^p Palette"
         assert " ".join(shown.splitlines()[-1].split()) == footer
-        assert "Run  ^r" in shown and "Cancel  esc c" in shown and "^r       run the experiment: " in shown
+        assert "Run  ^r" in shown and "Cancel  esc c" in shown and "^r        run the experiment: " in shown
         shown = await keyed(pilot, "escape")
         line = shown.splitlines()[-1]
         assert line.startswith("r Run") and " q Quit" in line and "esc" not in line

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import playback_of, screen_of, view_of
+from apps import playback_of, replay_at_end, screen_of, view_of
 from fake_live import FakeLive
 from pressing import WIDE, keyed, opened, press, settled, until
 from textual.actions import parse
@@ -18,6 +18,7 @@ from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
 
 from fwtui.__main__ import main
+from fwtui.sessions.library import resolve
 from fwtui.stream import events
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
@@ -85,6 +86,24 @@ async def test_every_place_of_a_replay_is_gone_to_and_lists_its_keys(replay_of: 
                 assert f" {binding.description} " in shown, binding
             assert not any(f" {binding.description} " in shown for binding in bindings if binding.id in ("record", "cancel"))
             await press(pilot, "escape")
+
+
+async def test_where_numbers_come_from_is_said_behind_one_key() -> None:
+    app = replay_at_end(resolve("h200-n4096-naive-blocked"))
+
+    async def sourced(*keys: str) -> set[str]:
+        """The places that name a source."""
+        await press(pilot, *keys)
+        found: set[str] = set()
+        for place in place_names():
+            app.action_place(place)
+            found |= {place} if re.search(r"\((probe|model|GPM|counters|theory)\)", await settled(pilot)) else set()
+        return found
+
+    async with opened(app, size=(160, 50)) as pilot:
+        assert await sourced() == set()
+        assert await sourced("asterisk") >= {"run", "compare"}
+        assert await sourced("asterisk") == set()
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def test_a_run_alone_has_its_time_how_sure_it_is_its_rate_and_share() -> None:
     assert [words.plain for words in beside(subject(2))] == [
         "",
         "± 0.3 %, 12 passes",
-        "1.79 T relaxations/s · 14.0 % of peak (model)",
+        "1.79 T relaxations/s · asks for 14.0 % of peak bandwidth",
     ]
 
 

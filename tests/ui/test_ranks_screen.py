@@ -124,7 +124,7 @@ class TestWhy:
         model = model_of(parted(scenes.ranked_session(2), broadcast=0.02))
         run = model.runs[2]
         said = reason(ComparedRun(model, run), None).sentence()
-        assert said.startswith("In broadcast (") and "it is limited by the link: 3.46 GB/s between GPUs" in said
+        assert said.startswith("In phase broadcast (") and "it is limited by the link: 3.46 GB/s between GPUs" in said
         assert "The graph is too small for that many ranks: waiting for panels and sending them take 5" in said
         (found,) = [hint for hint in hints(model, run) if hint.key == "exchange"]
         assert str(found).endswith("; a larger graph or fewer ranks leave more work to each")

@@ -55,7 +55,7 @@ async def test_nothing_essential_is_lost(replay_of: Callable[..., FwtuiApp]) -> 
             if size != (60, 16):
                 words += ["relaxations/s", "reads each number", "remaining tiles", "naive", "throttle"]
             if size[1] >= 40:
-                words += ["bandwidth (model)", "occupancy (theory)", "occupancy (GPM)"]
+                words += ["asked of memory", "warps possible", "warps resident"]
             assert [word for word in words if word not in shown] == [], size
 
 
@@ -130,6 +130,16 @@ async def test_no_third_of_a_screen_is_empty(session: str, sizes: tuple[tuple[in
                 await pilot.resize_terminal(*size)
                 text = await settled(pilot)
                 assert emptiest(text, *size) < size[0] * size[1] / 3, (place, size, text)
+
+
+async def test_the_least_terminal_has_the_hot_line_of_source_and_whole_reasons() -> None:
+    app = replay_at_end(resolve("h200-n4096-naive-blocked"), "explain")
+    async with opened(app, size=ROOMY[0]) as pilot:
+        assert "50 % ██████████ S   13      own[r, x]" in await settled(pilot)
+        app.action_place("compare")
+        words = " ".join((await settled(pilot)).split())
+        assert "instructions and shared memory are both 95 % busy, mainly loads and addresses; most at k45_katz_kider.py:13" in words
+        assert "next Optimized & blocked: 31.5 ms -> 11.1 ms" in " ".join((await settled(pilot, "pagedown")).split())
 
 
 async def test_the_list_of_sessions_tells_of_the_marked_one_below() -> None:

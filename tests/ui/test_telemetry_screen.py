@@ -317,7 +317,7 @@ async def test_each_of_eight_gpus_has_a_lane_on_a_small_terminal(replay_of: Repl
         lanes = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
         assert all("█" in lane for gpu, lane in lanes.items() if gpu != 3) and "█" not in lanes[3], "one scale, equally high"
         assert "uneven in run 1: SM busy 39 % on GPU 3, 92 % on GPU 2; NVLink up to 34 % full" in text
-        assert "SM busy, multiprocessors with work (GPM): 0 to 100 %" in text and "4 more quantities: v" in text
+        assert "SM busy, multiprocessors with work: 0 to 100 %" in text and "4 more quantities: v" in text
         assert "GPU 1" in row(await settled(pilot, *["x", "home"], *["right"] * 32), "throttle")
         text = await settled(pilot, "escape", "v", "v")
         assert "NVLink, sent and received: 0 to 956 GB/s" in text and row(text, "GPU 7").split()[3] == "GB/s"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, AtLeast, ComparedRun, Comparison, Delta
 from fwtui.analysis.disturbances import phases_doubt
 from fwtui.analysis.ranks import of_ranks
 from fwtui.analysis.verdict import Assessment
@@ -20,6 +20,7 @@ from fwtui.tui.widgets.run_text import rank_lines
 from fwtui.tui.widgets.verdict_text import explained, headline
 
 LABEL = 16
+LEAST = 70  # cells from which the line of both names has room
 NUMBER = 10
 STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning", NOT_COMPARED: MUTED}
 
@@ -31,25 +32,28 @@ class Pair(NamedTuple):
     baseline: ComparedRun
     found: Comparison
     told: Assessment
+    details: bool = False  # whether it is said where the numbers come from
 
 
 class CompareVerdict(Drawn[Pair | str]):
-    """The sentence, the reason, and in what else the two differ; or what to do without two runs."""
+    """Both names and how sure it is, the verdict in words, and in what else the two differ; or what to do without two runs."""
 
     def draw(self, subject: Pair | str, width: int) -> Sequence[Content]:
         if isinstance(subject, str):
             return line((subject, MUTED)).wrap(width)
-        found = subject.found
+        found, told, compared = subject.found, subject.told, subject.told.found is not None
+        sure = found.verdict in (FASTER, SLOWER)
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
-        if found.verdict in (FASTER, SLOWER):
+        noisy = found.why.partition(": ")[2] if isinstance(found.ratio, AtLeast) and sure else ""
+        if sure and not noisy:
             pieces.append((f"  {found.why}", MUTED))
-        told, compared = subject.told, subject.told.found is not None
         return [
             *([headline(told)] if compared else []),
-            *line(*pieces).wrap(width)[:2],
-            *(explained(told, width) if compared else hanging("because", LABEL, [found.why], width)),
+            *(line(*pieces).wrap(width) if width >= LEAST or not sure else []),  # the table and the headline say it too
+            *(explained(told, width, sourced=subject.details) if compared else hanging("because", LABEL, [found.why], width)),
             *hanging("differs in", LABEL, found.differs or ("nothing but its times",), width, most=2),
+            *(hanging("noise", LABEL, [noisy], width, MUTED, most=8) if noisy else []),
         ]
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widget import Widget
 from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
@@ -97,6 +98,8 @@ class CompareScreen(Frame):
     CompareScreen.-narrow.-curves #deltas { display: none; }
     CompareScreen.-short CompareVerdict, CompareScreen.-flat CompareVerdict { margin-top: 0; }
     CompareScreen.-short #parts, CompareScreen.-flat #parts { margin-top: 0; }
+    CompareScreen.-flat #body { overflow-y: auto; scrollbar-size-vertical: 1; }
+    CompareScreen.-flat #parts, CompareScreen.-flat #deltas { height: auto; }
     """
     AUTO_FOCUS = "CompareTable"
     PLACE = "compare"
@@ -135,6 +138,9 @@ class CompareScreen(Frame):
                     yield Deltas(None)
                 yield RunPanel()
                 yield Chart()
+
+    def panel(self) -> Widget:
+        return self.query_one("#body" if self.has_class("-flat") else self.PANEL)
 
     def state(self) -> object:
         return (tuple(self._others), self.pinned, self._marked, self.view.visits)
@@ -181,7 +187,7 @@ class CompareScreen(Frame):
         found, pair = marked.found if marked is not None else None, None
         if found is not None:
             told = verdict(found.entrant, found.baseline, ladder_for(self), found)
-            pair = Pair(found.entrant, found.baseline, found, told)
+            pair = Pair(found.entrant, found.baseline, found, told, self.look.details)
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)

@@ -96,7 +96,7 @@ class OccupancyLines(Drawn[OccupancySubject | None]):
         rows = [
             _bar("what if", one.fraction if one else None, width, f"{one.warps}/{one.max_warps} warps" if one else ""),
             _bar("compiled", share, width, f"by {compiled.source}" if compiled is not None else ""),
-            _bar("measured", subject.measured, width, "GPM"),
+            _bar("measured", subject.measured, width, ""),
         ]
         if one is not None:
             rows.append(line((f"{'limited by':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))

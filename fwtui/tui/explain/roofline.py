@@ -89,7 +89,7 @@ def _rules(known: Roofs, run: Run) -> tuple[Rule, ...]:
         )
     if known.issued_per_second:
         rate = known.issued_per_second
-        rules.append(Rule(rate, f"its instructions, without a wait: {units.rate(rate)} (model)", short=f"issue {_rate(rate)}"))
+        rules.append(Rule(rate, f"its instructions, without a wait: {units.rate(rate)}", short=f"issue {_rate(rate)}"))
     return tuple(rules)
 
 

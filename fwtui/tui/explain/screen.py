@@ -25,7 +25,7 @@ from fwtui.tui.explain.cpu_panel import CpuPanel, CpuSubject
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
-from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpSubject, WarpTable, instruction_rows, warp_subject
+from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpLoop, WarpSubject, WarpTable, instruction_rows, warp_subject
 from fwtui.tui.explain.warp_versus import VersusHead, VersusTable
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog, Scrolled, source_rows
@@ -133,7 +133,8 @@ class ExplainScreen(Frame):
     ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     ExplainScreen #which { height: 1; padding: 0 1; }
     ExplainScreen #warps VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
-    ExplainScreen.-short #warps VerticalScroll { margin-top: 0; }
+    ExplainScreen.-short #warps VerticalScroll, ExplainScreen.-flat #warps VerticalScroll { margin-top: 0; }
+    ExplainScreen.-flat WarpLoop { display: none; }
     ExplainScreen.-versus .alone, ExplainScreen .versus { display: none; }
     ExplainScreen.-versus .versus { display: block; }
     ExplainScreen.-beside #warps { height: auto; border-bottom: solid $border-blurred; }
@@ -203,6 +204,7 @@ class ExplainScreen(Frame):
                 yield OccupancyPanel()
             with Vertical(id="warps", classes="panel tall"):
                 yield WarpHead(None, classes="alone")
+                yield WarpLoop(None, classes="alone")
                 with VerticalScroll(id="source", can_focus=False, classes="alone"):
                     yield WarpTable(None)
                 yield VersusHead(None, classes="versus")
@@ -269,8 +271,10 @@ class ExplainScreen(Frame):
         missing = roofline.missing(model, run, self._how)
         self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
         told = missing if single == "ledger" else ""
-        subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
-        self.query_one(LedgerTable).show(subject)
+        lines = ledger(model, run) if run is not None else ()
+        if self.look.details:
+            lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
+        self.query_one(LedgerTable).show(LedgerSubject(run, roofs(model, run), lines, told) if run is not None else None)
         self.query_one(CountersTable).show(run if single == "counters" else None)
         shown = self.query_one("#warps").display
         self._show_warps(self._warps(run, self._op) if shown and run is not None else None)
@@ -358,7 +362,7 @@ class ExplainScreen(Frame):
         """The facts of a run on a CPU, with the loop of the operation that is shown."""
         op = self._op or _slowest(run)
         known, limits = roofs(self.model, run), self.model.measured.get(run.device)
-        why = reason(ComparedRun(self.model, run), None)._replace(cpu="").sentence()
+        why = reason(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
         levels = limits.levels if limits is not None else ()
         return CpuSubject(run.id, op, facts, loop_of(run, op), known.relaxations_per_second, levels, why)
 
@@ -389,8 +393,8 @@ class ExplainScreen(Frame):
             self.query_one("#changes").scroll_home(animate=False)
         changes.show(versus)
         table, before = self.query_one(WarpTable), self.query_one(WarpTable).subject
-        self.query_one(WarpHead).show(subject)
-        table.show(subject)
+        for widget in (self.query_one(WarpHead), self.query_one(WarpLoop), table):
+            widget.show(subject)
         chosen = subject and (subject.run, subject.op, subject.chosen)
         if chosen and (before is None or chosen != (before.run, before.op, before.chosen)):
             self.call_after_refresh(table.reveal)

@@ -108,7 +108,7 @@ def sign(reasons: dict[str, int]) -> tuple[str, str]:
 
 
 class WarpHead(Drawn[WarpSubject | None]):
-    """What most warps do and where, then what the others do, then what the inner loop is made of."""
+    """What most warps do and where, then what the others do."""
 
     def draw(self, subject: WarpSubject | None, width: int) -> Sequence[Content]:
         head = line(("WHERE WARPS WAIT  ", f"{STRONG} $text-primary"))
@@ -128,7 +128,15 @@ class WarpHead(Drawn[WarpSubject | None]):
                 named[-1] = line(named[-1], piece)
             else:
                 named.append(piece)
-        return [*rows, *named, *hanging("loop", LABEL, loop_words(subject), width)]
+        return [*rows, *named]
+
+
+class WarpLoop(Drawn[WarpSubject | None]):
+    """What the inner loop is made of."""
+
+    def draw(self, subject: WarpSubject | None, width: int) -> Sequence[Content]:
+        sampled = subject is not None and subject.samples is not None
+        return hanging("loop", LABEL, loop_words(subject), width) if subject is not None and sampled else []
 
 
 class WarpTable(Drawn[WarpSubject | None]):
@@ -186,7 +194,7 @@ def loop_words(subject: WarpSubject) -> list[str]:
     if facts.each is not None:
         told.append(f"{units.digits(facts.each)} instructions per relaxation of a thread")
     if subject.issue_limit is not None:
-        told.append(f"issuing them alone would allow {units.rate(subject.issue_limit)} (model)")
+        told.append(f"issuing them alone would allow {units.rate(subject.issue_limit)}")
     if facts.shared_loads:
         told.append(units.counted(facts.shared_loads, "load from shared memory", "loads from shared memory"))
     if facts.global_loads:

@@ -16,6 +16,8 @@ from fwtui.tui.frame.sight import Sight
 if TYPE_CHECKING:
     from fwtui.tui.frame.view import View
 
+DETAILED = "-details"  # the class of a place that says where its numbers come from
+
 _Any = Screen[Any] if TYPE_CHECKING else object  # Textual finds the styles of the first base that is a screen
 
 

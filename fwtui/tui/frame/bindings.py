@@ -187,6 +187,7 @@ COMMON = (
     hidden_look(
         "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
     ),
+    hidden_look("asterisk", "details", "Details", "where each number comes from: model, probe, GPM, counters; on and off"),
     hidden_look("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off", rare=True),
     hidden_look("P", "presenter", "Present", "large figures and fewer panels; in a lecture its cue cards one by one; on and off"),
     moved("T", "Present", "present", "presenter", "P"),

@@ -20,7 +20,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.actions import Action
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
-from fwtui.tui.frame.base_screens import PlaceScreen
+from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.key_line import KeyLine
@@ -196,7 +196,8 @@ class Frame(PlaceScreen):
             self.view.told = LogEntry(self.model.t, words, "info")
         self.set_class(self.look.presenter, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
-        now, before = (self.view.key, self.narrow, self.state()), self._shown
+        self.set_class(self.look.details, DETAILED)
+        now, before = (self.view.key, self.narrow, self.look.details, self.state()), self._shown
         self._shown = now
         if now == before and not forced:
             return
@@ -314,6 +315,10 @@ class Frame(PlaceScreen):
             self.view.selected = self.view.told = self.view.answered = None
             playback.present(self.look.presenter)
         self.update(True)
+
+    def action_details(self) -> None:
+        self.app.look = self.look._replace(details=not self.look.details)  # type: ignore[attr-defined]
+        self.say(f"{'with' if self.look.details else 'without'} where each number comes from")
 
     def turn(self, count: int) -> None:
         """Go that many cue cards on, or back; 0 says what else can be done."""

@@ -11,7 +11,7 @@ from fwtui.stream.model import WHOLE_RUNS
 # names of one term are separated by commas; in the order of the alphabet, then why warps do not issue, by the hardware's names
 GLOSSARY = (
     (
-        "bandwidth (model), bandwidth by model",
+        "bandwidth by model, bandwidth (model), asked of memory",
         "bytes that a kernel asks for / total; caches answer some: it can pass the peak",
     ),
     ("bank", "a part of shared memory; all banks work at once, each on one word at a time"),
@@ -24,7 +24,10 @@ GLOSSARY = (
     ("clean pass", "a pass timed as a whole, with no clock inside"),
     ("cue card", "what a lecture says at a place of a recording; P presents one after the other"),
     ("diameter, radius", "the longest distance; the least distance within which some vertex reaches all others"),
-    ("DRAM, DRAM (GPM)", "the device's own memory; in the panel, the share of its peak that GPM counted in the clean passes"),
+    (
+        "DRAM, DRAM (GPM), memory traffic",
+        "the device's own memory; of a run, the share of its peak that GPM counted in the clean passes",
+    ),
     ("eager, graph", "steps launched one by one, or all at once as a captured CUDA graph"),
     ("efficiency", "speed-up over one device / number of devices; 100 % is all that they can gain together"),
     ("▲ FASTER, ▼ SLOWER", "by more than 1 % with 95 % confidence, from the passes of both runs (Mann-Whitney test)"),
@@ -46,7 +49,10 @@ GLOSSARY = (
     ("negative cycle", "a cycle whose length is below 0; no shortest paths exist then, and times are struck through"),
     ("noisy", "other programs took cores that the clean passes needed"),
     ("NOT COMPARED", "other work, or a time that does not count: no ratio is formed"),
-    ("occupancy, SM occ", "share of a multiprocessor's room for warps that is taken; theory computes it, GPM counts it"),
+    (
+        "occupancy, SM occ, warps possible, warps resident",
+        "share of a multiprocessor's room for warps that is taken; theory computes it, GPM counts it",
+    ),
     ("of limit", "rate / limit, for the fastest loop that is right for this number type and sign"),
     (
         "old runs",

@@ -75,6 +75,7 @@ class Appearance(NamedTuple):
     ascii: bool = False
     presenter: bool = False  # large figures and few panels
     keymap: Mapping[str, str] = {}  # keys by the id of the binding that they are for
+    details: bool = False  # where each number comes from
 
 
 USUAL = Appearance()

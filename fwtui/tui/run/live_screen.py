@@ -185,7 +185,7 @@ class RunScreen(SessionScreen):
         offer = (f"{self._offered}.", "") if self.view.earlier is not None else ()
         keys = {name: self.key_of(name) for name in words}
         room = max(map(len, keys.values()))
-        return (*offer, *(f"{keys[name]:<{room}} {said}" for name, said in words.items()))
+        return (*offer, *(f"{keys[name]:<{room}}  {said}" for name, said in words.items()))
 
     def state(self) -> object:
         form = bool(self.query_one(FormPanel).errors), self.draft.kernel.id

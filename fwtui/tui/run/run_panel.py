@@ -22,6 +22,7 @@ from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
+from fwtui.tui.frame.base_screens import DETAILED
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Update, line, longest
@@ -95,8 +96,10 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     doubt = why if run.state in wording.ENDED_EARLY else f"not to be trusted: {why}"
     how = [doubt] if doubtful else [*around, f"{wording.passes(count)}{' so far' * (run.done is None)}"]
     sure = line((", ".join(how), "$text-error" if doubtful else MUTED))
-    shares = [(s.limit.share if s.limit is not None else None, "of the limit"), (share_of_peak(run, s.device), "of peak (model)")]
-    share = next((f" · {units.percent(known)} {of}" for known, of in shares if known is not None), "")
+    limit, asked = s.limit.share if s.limit is not None else None, share_of_peak(run, s.device)
+    share = f" · {units.percent(limit)} of the limit" if limit is not None else ""
+    if limit is None and asked is not None:
+        share = f" · asks for {units.percent(asked)} of peak bandwidth{' (model)' * s.details}"
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
@@ -178,6 +181,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Figures()
         yield RunSection(in_lines, classes="total")
         yield RunSection(run_text.many, classes="many")
+        yield RunSection(run_text.both, classes="reason both")
         yield RunSection(run_text.reason, classes="reason")
         yield RunSection(run_text.then, classes="next")
         yield RunSection(run_text.progress, classes="progress")
@@ -241,6 +245,7 @@ class RunPanel(VerticalScroll, can_focus=False):
                 how,
                 ahead,
                 limiters,
+                self.screen.has_class(DETAILED),
             )
         self.query_one(Banner).show(model.fault)
         update = self.query_one(Update)

@@ -113,6 +113,7 @@ class SessionScreen(Frame):
     SessionScreen.-flat Figures, SessionScreen.-tiny Figures { display: none; }
     SessionScreen.-flat .total, SessionScreen.-tiny .total { display: block; }
     SessionScreen.-flat .next { dock: bottom; max-height: 2; }
+    SessionScreen.-flat .both { display: none; }
     SessionScreen.-presenter Figures { display: block; }
     SessionScreen.-presenter .total, SessionScreen.-presenter .check { display: none; }
     SessionScreen.-presenter RunPanel .outside { display: none; }

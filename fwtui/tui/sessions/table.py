@@ -14,19 +14,19 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import KEPT, OWN, LibraryEntry, some
 from fwtui.sessions.library_table import RIGHT, cells
 from fwtui.tui.actions import look
-from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, line
+from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, kept, line
 from fwtui.tui.widgets.run_table import TextTable, room_beside
 
 MOST_ROWS = 1000
 NAME_CELLS = 20  # at least
-WIDE = (("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26), ("n", 11), ("best", 14), ("length", 8))
+WIDE = (("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26), ("n", 12), ("best", 14), ("length", 8))
 # columns and their widths for a table of at least that many cells; the name takes what is left
 LAYOUTS = (
     (190, (*WIDE, ("state", 20))),
-    (140, (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))),
-    (117, (("date", 10), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))),
-    (75, (("date", 10), ("n", 9), ("best", 13), ("state", 10))),
-    (0, (("n", 11), ("best", 13))),
+    (140, (("date", 10), ("GPU", 11), ("kernels", 30), ("n", 12), ("best", 13), ("length", 8), ("state", 10))),
+    (117, (("date", 10), ("kernels", 24), ("n", 12), ("best", 13), ("length", 8), ("state", 10))),
+    (75, (("date", 10), ("n", 12), ("best", 13))),
+    (0, (("n", 12), ("best", 13))),
 )
 INDENT = 10
 OPEN = look(
@@ -60,7 +60,7 @@ class SessionsTable(TextTable):
         shown = (tuple(entries[:MOST_ROWS]), by, columns(width), mark)
         if shown == self._shown:
             return
-        kept = mark or (self.marked.path if self.marked is not None else None)
+        marked = mark or (self.marked.path if self.marked is not None else None)
         row = self.cursor_row
         self._shown = shown
         self._entries = shown[0]
@@ -70,13 +70,13 @@ class SessionsTable(TextTable):
             self.add_column(Text(title, justify="right" if name in RIGHT else "left"), width=cells_wide, key=name)
         for number, entry in enumerate(self._entries):
             texts = cells(entry)
-            self.add_row(*(_cell(name, texts[name], entry) for name, _ in shown[2]), key=str(number))
-        places = [number for number, entry in enumerate(self._entries) if entry.path == kept]
+            self.add_row(*(_cell(name, kept(texts[name], cells_wide), entry) for name, cells_wide in shown[2]), key=str(number))
+        places = [number for number, entry in enumerate(self._entries) if entry.path == marked]
         self.move_cursor(row=places[0] if places else min(row, max(len(self._entries) - 1, 0)), scroll=True)
 
 
 def _cell(name: str, text: str, entry: LibraryEntry) -> Text:
-    style = "" if name != "state" or entry.complete else "yellow"
+    style = "" if name not in ("name", "state") or entry.complete else "yellow"
     return Text(text, style=style, justify="right" if name in RIGHT else "left", overflow="ellipsis", no_wrap=True)
 
 

@@ -97,8 +97,9 @@ class LanesScreen(Dialog):
     LanesScreen Choices:focus { border: none; }
     """
 
-    def __init__(self, shown: Sequence[str]):
-        words = {key: Content(f"{quantity.title:<11}{quantity.meaning}") for key, quantity in QUANTITIES.items()}
+    def __init__(self, shown: Sequence[str], details: bool):
+        sources = {key: f" ({one.source})" * bool(details and one.source) for key, one in QUANTITIES.items()}
+        words = {key: Content(f"{one.title:<11}{one.meaning}{sources[key]}") for key, one in QUANTITIES.items()}
         choices = Choices(*(Selection(told, key, key in shown) for key, told in words.items()))
         super().__init__("What to show", choices, hint="Space or Enter chooses, Esc closes this")
 
@@ -276,7 +277,7 @@ class TelemetryScreen(Frame):
             self._names = tuple(key for key in QUANTITIES if key in picked)
             self.update()
 
-        self.ask(LanesScreen(self._quantities), chosen)
+        self.ask(LanesScreen(self._quantities, self.look.details), chosen)
 
     def action_quantity(self) -> None:
         self._first = (self._first + 1) % len(self._quantities)

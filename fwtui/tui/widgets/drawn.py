@@ -130,7 +130,12 @@ class Drawn(Widget, Generic[Subject]):
 
 
 class Update(Drawn[tuple[str, ...]]):
-    """Sentences, each on lines of its own; the first one matters most."""
+    """Sentences, each on lines of its own, what follows a gap under itself; the first one matters most."""
 
     def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
-        return [part for place, text in enumerate(subject) for part in line((text, MUTED if place else STRONG)).wrap(width)]
+        rows: list[Content] = []
+        for place, text in enumerate(subject):
+            style = MUTED if place else STRONG
+            head = found[0] if (found := re.match(r".+? {2,}", text)) else ""
+            rows += hung(line((head, style)), text[len(head) :], width, style)
+        return rows

@@ -13,7 +13,9 @@ from fwtui.analysis.columns import COLUMNS, Column, TableRow
 from fwtui.common import units
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
+from fwtui.tui.widgets.drawn import kept
 
+SENTENCES = ("result", "because")  # columns of them
 Widths = Sequence[tuple[Column, int]]
 Subject = TypeVar("Subject")
 
@@ -34,6 +36,14 @@ def room_beside(fixed: Sequence[tuple[object, int]], width: int) -> int:
 def size_cells(runs: Iterable[Run]) -> int:
     """How wide the column of n is: as the longest of theirs, with room for five digits."""
     return max([COLUMNS["n"].cells, *(len(str(run.n)) for run in runs)])
+
+
+def _whole(texts: Mapping[str, Text], columns: Widths) -> Mapping[str, Text]:
+    """The texts, sentences among them without the clauses that have no room."""
+    for column, width in columns:
+        if column.key in SENTENCES:
+            texts[column.key].plain = kept(texts[column.key].plain, width)
+    return texts
 
 
 class TextTable(DataTable[Text]):
@@ -82,7 +92,7 @@ class RunTable(TextTable):
         self._columns_shown, self._shown = columns, {}
         for key, subject in rows.items():
             made_of, texts = before.get(key, (None, {}))
-            now = texts if key in before and made_of == subject else cells(subject)
+            now = texts if key in before and made_of == subject else _whole(cells(subject), columns)
             self._shown[key] = subject, now
             if others:
                 self.add_row(*(now[column.key] for column, _ in columns), key=key)

@@ -15,6 +15,7 @@ from fwtui.analysis.ranks import Gain, OfRank, carried, hidden, imbalance, of_ra
 from fwtui.analysis.verdict import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
+from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.fields import FIELDS
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
@@ -33,10 +34,12 @@ NUMBER = 10
 WORDS = 18  # cells of the number of an answer's bar
 WHOSE = 20  # cells of whose number it is
 LEAST_BAR, MOST_BAR = 8, 30
-MOST_OF_REASON = 2  # lines of a part
 CACHED = 0.1  # of the peak: what a model asks more than DRAM gives is no error of the model then
 MOST_RANKS = 8  # that have a bar
 MOST_SAID = 8  # lines about one of their parts
+# labels of meters in plain words, and with where their numbers come from
+LIMIT, ASKED, TRAFFIC = ("limit", "limit (probe)"), ("asked of memory", "bandwidth (model)"), ("memory traffic", "DRAM (GPM)")
+POSSIBLE, RESIDENT = ("warps possible", "occupancy (theory)"), ("warps resident", "occupancy (GPM)")
 # what a rank's time is divided into: a title, the sign and the colour of its part of the bar
 WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$warning"), ("wait", "░", MUTED)
 
@@ -67,6 +70,7 @@ class RunSubject(NamedTuple):
     to_compare: str = ""  # which run would tell that
     foreseen: float | None = None  # seconds of a pass, by its plan
     limiters: Mapping[str, str] = {}  # what limits each phase, by its key
+    details: bool = False  # whether it is said where each number comes from
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
@@ -120,10 +124,14 @@ def title(s: RunSubject, width: int) -> Content:
     return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
 
 
+def both(s: RunSubject, width: int) -> list[Content]:
+    """The times of the run and of its baseline as bars."""
+    return verdict_text.bars(s.verdict, width) if s.verdict is not None and s.gained is None else []
+
+
 def reason(s: RunSubject, width: int) -> list[Content]:
-    """Both bars, why, and what limits it now."""
-    shown = verdict_text.bars(s.verdict, width) if s.verdict is not None and s.gained is None else []
-    return [*shown, *_explained(s, width, "why", "now")]
+    """Why, and what limits it now."""
+    return _explained(s, width, "why", "now")
 
 
 def then(s: RunSubject, width: int) -> list[Content]:
@@ -132,8 +140,7 @@ def then(s: RunSubject, width: int) -> list[Content]:
 
 
 def _explained(s: RunSubject, width: int, *only: str) -> list[Content]:
-    most = MOST_OF_REASON if width >= 60 else MOST_OF_REASON + 1
-    return verdict_text.explained(s.verdict, width, s.ask, s.next_key, most, only) if s.verdict is not None else []
+    return verdict_text.explained(s.verdict, width, s.ask, s.next_key, only, s.details) if s.verdict is not None else []
 
 
 def many(s: RunSubject, width: int) -> list[Content]:
@@ -301,18 +308,19 @@ def outside(s: RunSubject, width: int) -> list[Content]:
 
 
 def meters(s: RunSubject, width: int) -> list[Content]:
-    """Bandwidth and occupancy: first what a model says, then what counters say. What is not known is named in one line."""
+    """The limit, memory and warps: what a model says before what counters say. What is not known is named in one line."""
     run, cuda = s.run, s.run.backend == "cuda"
     if run.simulated:
         return []
     peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
     of_peak = "of peak" if peak is None or width < 90 else f"of {units.bandwidth(peak)} peak"
-    by_model = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
+    by_model = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model"] if s.details else []
+    by_model += [of_peak, "of peak"]
     struck = "strike" if wording.doubtful(run) else ""
     limit = s.limit.share if s.limit is not None else None
     told = [
-        ("limit (probe)", limit, "", _of_limit(s.limit), struck),
-        ("bandwidth (model)", share_of_peak(run, s.device), units.bandwidth(run.bandwidth), by_model, struck),
+        (LIMIT[s.details], limit, "", _of_limit(s.limit), struck),
+        (ASKED[s.details], share_of_peak(run, s.device), units.bandwidth(run.bandwidth), by_model, struck),
     ]
     if cuda:
         dram, achieved = (s.evidence.dram_utilisation, s.evidence.sm_occupancy) if s.evidence is not None else (None, None)
@@ -323,13 +331,14 @@ def meters(s: RunSubject, width: int) -> list[Content]:
         theory = run.main_occupancy
         possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
         told += [
-            ("DRAM (GPM)", dram, moved, [*served, f"{of_peak}; measured", "of peak; measured", "of peak"], ""),
-            ("occupancy (theory)", possible, "", limits(theory), ""),
-            ("occupancy (GPM)", achieved, "", ["measured"], ""),
+            (TRAFFIC[s.details], dram, moved, [*served, f"{of_peak}; measured", "of peak; measured", "of peak"], ""),
+            (POSSIBLE[s.details], possible, "", limits(theory), ""),
+            (RESIDENT[s.details], achieved, "", ["measured"], ""),
         ]
     unknown = [label for label, share, amount, _, _ in told if share is None and amount in ("", units.ABSENT)]
     timed = run.seconds is not None
-    rows = [_metered(*one, width) for one in told if one[0] not in unknown]
+    alone = ("model, not memory traffic", "model") if s.details else ()
+    rows = [_metered(*one, width, alone) for one in told if one[0] not in unknown]
     return [*rows, *(hanging("not known", LABEL, unknown, width, MUTED) if unknown and timed else [])]
 
 
@@ -354,11 +363,13 @@ def limits(theory: events.Occupancy | None) -> list[str]:
     return [f"limited by {full}", f"limited by {names}", names] if names else []
 
 
-def _metered(label: str, share: float | None, amount: str, words: Sequence[str], number: str, width: int) -> Content:
-    """Label, bar, amount, share, and the first of the words that fit whole; no bar where there is no share."""
+def _metered(
+    label: str, share: float | None, amount: str, words: Sequence[str], number: str, width: int, alone: Sequence[str] = ()
+) -> Content:
+    """Label, bar, amount, share, and the first of the words that fit whole; without a share no bar, and words of `alone`."""
     room = max(4, min(30, width - LABEL - 52))
     if share is None:
-        said = next((one for one in ("model, not memory traffic", "model") if LABEL + len(amount) + 2 + len(one) <= width), "")
+        said = next((one for one in alone if LABEL + len(amount) + 2 + len(one) <= width), "")
         return line((f"{label:<{LABEL}}", MUTED), (amount, number), (f"  {said}", MUTED))
     said = next((one for one in words if LABEL + room + 20 + len(one) <= width), "")
     return line(
@@ -385,13 +396,14 @@ def checked(s: RunSubject, width: int) -> list[Content]:
             words.append(f"{units.percent(g.negative_share)} negative")
         words += [part for part in (g.name, g.note) if part]
         lines += hanging("graph", LABEL, words, width)
-    e = run.experiment
+    e, usual = run.experiment, Experiment()
     set_here = [
         f"{field.title.lower()} {said}{' s' * (field.metavar == 'SECONDS')}"
         for field in FIELDS[1:]
-        if (said := field.show(e)) and said not in ("no", "0")
+        if (said := field.show(e)) and said not in ("no", "0") and (s.details or said != field.show(usual))
     ]
-    lines += hanging("settings", LABEL, [*set_here, *(f"{name} {value}" for name, value in e.options.items())], width, most=4)
+    options = [f"{name} {value}" for name, value in e.options.items()] if s.details else wording.chosen_options(e)
+    lines += hanging("settings", LABEL, [*set_here, *options], width, most=4) if set_here or options else []
     if left_out := sparsity.in_words(run, s.foreseen if run.seconds is None else None):
         lines += hanging("order", LABEL, left_out, width)
     if run.answers is not None:

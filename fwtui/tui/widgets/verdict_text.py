@@ -42,24 +42,27 @@ def bars(told: Assessment, width: int) -> list[Content]:
 
 
 def explained(
-    told: Assessment, width: int, ask: str = "", key: str = "", most: int = 2, only: Collection[str] = PARTS
+    told: Assessment,
+    width: int,
+    ask: str = "",
+    key: str = "",
+    only: Collection[str] = PARTS,
+    sourced: bool = False,
 ) -> list[Content]:
-    """Why, what limits it now, and what to try next; `key` tries that, and no part has more than `most` lines."""
+    """Why, what limits it now (`sourced`: with where its numbers come from), and what to try next: `key` does."""
     offer = f"{key}: try it" if key and told.next is not None else ""
     rows: list[Content] = []
     before = ""
-    for label, words in ((label, words) for label, words in told.parts(ask) if label in only):
-        rows += _labelled(label if label != before else "", words, width, most, offer if label == "next" else "")
+    for label, words in ((label, words) for label, words in told.parts(ask, sourced) if label in only):
+        rows += _labelled(label if label != before else "", words, width, offer if label == "next" else "")
         before = label
     return rows
 
 
-def _labelled(label: str, words: str, width: int, most: int, offer: str = "") -> list[Content]:
+def _labelled(label: str, words: str, width: int, offer: str = "") -> list[Content]:
     """Words that wrap under themselves; an offer after them, on a line of its own where there is no room."""
     room = max(width - LABEL, 10)
     parts: Sequence[Content] = Content(words).wrap(room)
-    if len(parts) > most:
-        parts = [*parts[: most - 1], parts[most - 1].truncate(room - 1).append("…")]
     if offer:
         last, more = parts[-1], line("  ", (f"[{offer}]", "$text-primary"))
         fits = last.cell_length + more.cell_length <= room

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fwtui.analysis.columns import short_dtype, simulated
 from fwtui.analysis.disturbances import disturbances
 from fwtui.common import units
-from fwtui.experiment.experiment import Experiment
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
@@ -45,15 +46,23 @@ def kernel_and_size(run: Run) -> str:
 def kernel_words(run: Run, most: int) -> str:
     """What ran, cut to about `most` cells by leaving whole words away: Katz-Kider · n 4096 · tile 32 · float32."""
     e = run.experiment
-    options = [f"{name} {value}" for name, value in e.options.items()]
     launch = e.launch if run.backend == "cuda" else ""
-    words = [kernel_and_size(run), f"tile {e.tile}" if e.tile else "", e.dtype, *options, launch, graph_words(e)]
+    words = [kernel_and_size(run), f"tile {e.tile}" if e.tile else "", e.dtype, *chosen_options(e), launch, graph_words(e)]
     shown, *others = " · ".join(filter(None, words)).split(" · ")
     for word in others:
         if len(shown) + 3 + len(word) > most:
             break
         shown += f" · {word}"
     return shown
+
+
+def chosen_options(e: Experiment) -> list[str]:
+    """The options that are not as they usually are: all of a recording's kernel that is no longer known."""
+    try:
+        usual = {option.name: option.default for option in kernel_named(e.kernel).options}
+    except Refused:
+        usual = {}
+    return [f"{name} {value}" for name, value in e.options.items() if usual.get(name) != value]
 
 
 def summary(e: Experiment, most: int) -> str:

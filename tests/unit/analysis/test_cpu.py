@@ -92,8 +92,8 @@ CASES: dict[str, tuple[Model, str]] = {
         model_of(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
         "by instructions: 62 % of the float32 limit of its busy cores; the minimum of the bits allows 1.25x.",
     ),
-    "cache": (model_of(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth (model)."),
-    "memory": (model_of(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth (model)."),
+    "cache": (model_of(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth."),
+    "memory": (model_of(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth."),
     "noisy bandwidth": (model_of(0.75, SCALAR, limits=NOISY), "by scalar instructions: each does one relaxation"),
     "library": (
         model_of(2.0, kernel="scipy", each_bytes=0),

@@ -117,7 +117,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
     "resident warps": (
         {"read": {"sm_occupancy": 0.2}},
         {"read": {"sm_occupancy": 0.5}},
-        "20.0 % of the warps were resident (GPM), and 75.0 % could be; see `look-ahead`",
+        "75.0 % of the warps could be resident, and 20.0 % were (GPM); see `look-ahead`",
     ),
     "waits for device memory": (
         waits("long_scoreboard", 41),

@@ -44,7 +44,7 @@ def why(first: list[Any], second: list[Any]) -> str:
 def test_a_number_that_is_used_more_often_is_the_reason() -> None:
     said = why(told(1, "naive", 0.08, 16_000), told(2, "katz-kider", 0.01, 500))
     assert said.startswith("8.00x as fast as Naive: reads each number 32 times less: 17.2 GB -> 537 MB. ")
-    assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth (model); press h.")
+    assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth; press h.")
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
@@ -69,8 +69,8 @@ def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, wh
     for event in (msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]):
         model.apply(event)
     found = reason(ComparedRun(model, model.runs[1]), None).limiter
-    assert found is not None and found.because.startswith("device memory is 0.1 % busy (GPM)")
-    assert ("because the " + why_idle in found.because) if why_idle else ("cache" not in found.because)
+    assert found is not None and found.because == "device memory is 0.1 % busy" and found.source == "GPM"
+    assert ("because the " + why_idle in found.more) if why_idle else not found.more
 
 
 def test_what_changed_in_favour_of_the_faster_one_overlaps_or_differs_is_named() -> None:

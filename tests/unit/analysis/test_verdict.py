@@ -53,9 +53,10 @@ def test_units_that_are_busy_far_below_the_limit_are_said_to_do_other_work() -> 
     found = verdict(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
     assert found.share is not None and found.share < 0.2
     assert found.now() == (
-        "instructions and shared memory are both 95 % busy, mainly with loads and addresses; "
-        "most at k45_katz_kider.py:13, in rest (93 % of the time)"
+        "instructions and shared memory are both 95 % busy, mainly loads and addresses; "
+        "most at k45_katz_kider.py:13, in phase rest (93 % of time)"
     )
+    assert found.now(sourced=True).startswith("instructions and shared memory are both 95 % busy (counters), mainly")
 
 
 def test_the_rung_that_has_not_run_gains_what_the_recorded_ladder_does_with_the_cores_here() -> None:

@@ -81,7 +81,7 @@ def test_samples_come_before_counters_and_launches_before_samples() -> None:
     assert sentence(model_of(counters, samples(barrier=60, selected=40))).startswith("It waits at a barrier in 60 % of samples")
     full = events.Counters(t=4.0, run=1, op="rest", values={"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95})
     assert sentence(model_of(full, samples(not_selected=58, short_scoreboard=22, selected=20))) == (
-        "Instructions and caches are both 95 % busy (counters); it computes in 78 % of samples, most at k60_optimized.py:48."
+        "Instructions and caches are both 95 % busy; it computes in 78 % of samples, most at k60_optimized.py:48."
     )
     launched = sentence(model_of(samples(barrier=60, selected=40), launches=20_000))
     assert launched == (
