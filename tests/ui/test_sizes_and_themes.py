@@ -138,7 +138,9 @@ async def test_the_least_terminal_has_the_hot_line_of_source_and_whole_reasons()
         assert "50 % ██████████ S   13      own[r, x]" in await settled(pilot)
         app.action_place("compare")
         words = " ".join((await settled(pilot)).split())
-        assert "instructions and shared memory are both 95 % busy, mainly loads and addresses; most at k45_katz_kider.py:13" in words
+        assert (
+            "instructions and shared memory are both 95 % busy, mainly loads and addresses; most at k45_katz_kider.py:13" in words
+        )
         assert "next Optimized & blocked: 31.5 ms -> 11.1 ms" in " ".join((await settled(pilot, "pagedown")).split())
 
 

@@ -19,6 +19,7 @@ from fwtui.analysis.warps import (
     in_words,
     issue_rate,
     loop_facts,
+    main_samples,
     shares,
     stall,
     warp_reason,
@@ -34,6 +35,7 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
 BAR = 10  # cells
 LABEL = 8
 MOST_REASONS = 4  # in the head
+MOST_HOT, HOT = 4, 0.03  # lines of source with at least that share of the samples
 LEAST = 0.005  # of the samples, from which a line has a letter
 MEMORY, SHARED, BLOCKED, WORKS = "$error", "$warning", "$secondary", "$success"
 # letters and colours of reasons; the others are X
@@ -232,6 +234,27 @@ def sampled(one: CodeLine, total: int, most: int, style: str = "") -> tuple[tupl
     letter, colour = sign(one.reasons) if count >= LEAST * total else (" ", MUTED)
     share = f"{100 * count / total:>4.0f} %" if count >= LEAST * total else "      "
     return (f"{share} ", style), (f"{'█' * round(BAR * count / most):<{BAR}} {letter}", colour)
+
+
+def hot_lines(run: Run, label: int, width: int) -> list[Content]:
+    """The lines of source at which warps of the slowest operation were sampled most, and what they waited for there."""
+    told = main_samples(run)
+    listing = run.listing(told.op) if told is not None else None
+    if told is None or listing is None:
+        return []
+    hot = [one for one in listing.sampled[:MOST_HOT] if one.samples >= HOT * told.samples]
+    rows: list[Content] = []
+    signs: dict[str, str] = {}
+    cells = max((len(f"{one.file}:{one.line}") for one in hot), default=0)
+    for one in hot:
+        letter, colour = sign(one.reasons)
+        signs[letter] = colour
+        bar = sampled(one, told.samples or 1, hot[0].samples)
+        place = (f"  {f'{one.file}:{one.line}':<{cells}}  ", MUTED)
+        rows.append(line((f"{'hot lines' * (not rows):<{label - 2}}", MUTED), *bar, place, one.text.strip()))
+    words = {letter: stall(name).short for name, (letter, _) in SIGNS.items()}
+    legend = [line((letter, colour), (f" {words.get(letter, 'another reason')}   ", MUTED)) for letter, colour in signs.items()]
+    return [*rows, line(" " * label, *legend).truncate(width)] if rows else []
 
 
 def _nothing(run: Run) -> str:

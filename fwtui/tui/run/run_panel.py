@@ -22,6 +22,7 @@ from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
+from fwtui.tui.explain.warp_panel import hot_lines
 from fwtui.tui.frame.base_screens import DETAILED
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
@@ -166,6 +167,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     RunPanel #picture { width: auto; height: auto; }
     RunPanel #picture { display: none; }
     RunPanel #picture.-pictured { display: block; }
+    RunPanel #picture.-done { display: none; }
     RunPanel #picture.-large MatrixPicture { width: 34; height: 18; }
     """
 
@@ -189,6 +191,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             with Vertical():
                 yield RunSection(run_text.phases, classes="phases")
                 yield RunSection(run_text.ranks, classes="ranks")
+                yield RunSection(lambda subject, width: hot_lines(subject.run, run_text.LABEL, width), classes="reason hot")
                 yield RunSection(run_text.meters, classes="meters")
             with Container(id="picture"):
                 yield MatrixPicture()
@@ -255,4 +258,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)
+        # once it has ended the picture is of one colour; what is known of its lines of source takes the room
+        told = bool(self.query_one(".hot", RunSection).lines) and not self.screen.has_class("-presenting")
+        self.query_one("#picture").set_class(told and not motion, "-done")
         self.query_one(MatrixPicture).show(run, model.t, motion)

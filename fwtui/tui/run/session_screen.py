@@ -51,7 +51,7 @@ def _no_motion(screen: SessionScreen) -> str | None:
     assert run is not None
     if not run.padded:
         return f"the plan of run {run.id} is not known yet"
-    if not screen.is_mounted or not screen.query_one(MatrixPicture).region.area:
+    if not screen.is_mounted or not screen.query_one("#picture").has_class("-pictured"):
         return "the picture of the matrix has no room here; make the terminal larger"
     return None
 

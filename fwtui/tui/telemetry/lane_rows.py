@@ -141,7 +141,8 @@ class Lanes:
             value = means[self.cursor]
         elif mean is not None:
             value = getattr(mean, lane.name)
-        text = units.ABSENT if value is None else quantity.unit.text(value)
+        brief = mean is not None and self.cursor is None and any(m is not None for m in means)  # the run, for that quantity
+        text = ("too short" if brief else units.ABSENT) if value is None else quantity.unit.text(value)
         highest = getattr(peak, lane.name, None)
         below_it = [] if highest is None else [f"↑ {quantity.unit.text(highest)}"]
         below_it += [] if grouped else [_ends(lane.name, high)]
