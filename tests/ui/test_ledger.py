@@ -170,7 +170,7 @@ def test_a_recorded_run_fits_what_is_known_of_it() -> None:
     assert str(all_rounds.limiter.sourced) == "unknown: device memory is 46 % busy (GPM)" and 0.8 < (all_rounds.share or 0) < 1
     subject = RunSubject(naive, model.evidence(naive), model.gpu_of(naive), None, False)
     asked, traffic = (row.plain for row in run_text.meters(subject, 120) if "TB/s" in row.plain)
-    assert "92.1 % of" in asked and "45.9 % of" in traffic and traffic.endswith("peak; caches serve the rest")
+    assert "92.1 % of" in asked and "46.0 % of" in traffic and traffic.endswith("peak; caches serve the rest")
     pivot, panels, rest, total = ledger(model, tiled)
     assert tiles_per_launch(tiled, pivot) == 1 and tiles_per_launch(tiled, panels) == 2 * 127
     assert tiles_per_launch(tiled, rest) == 127**2 and tiles_per_launch(naive, all_rounds) is None
