@@ -21,11 +21,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -41,7 +42,7 @@ from fwtui.common.text import clean
 from fwtui.engine.verify import Verifier, VerifierFinding
 from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed
 from fwtui.experiment.generate import generate
-from fwtui.graphs.canonical import canonical
+from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.trial_cases import LARGE_SIMULATED, Case, affordable, ladder, relaxations
 from fwtui.stream.grades import Ask, GradedGraph, Judgement, JudgeRequest, SubmissionLimits, SubmissionReply, SubmissionRequest
@@ -52,9 +53,8 @@ from fwtui_kernels.plan import ITEMSIZE
 RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
 LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
 RUNG_LIMITS = SubmissionLimits(seconds=600, memory=1024, output=65536)
-TURNS, PASSES, WARM = 2, 4, 2  # of the submission, each after one of the rung; of a turn, each with another graph; before them
+PASSES, WARM = 4, 2  # of a turn, each with another graph; before the first turn
 NOISE, NOISE_SECONDS = 1.25, 0.002  # what copying in and out may take more than the rung's: a factor, and besides
-PART = 0.5  # of a plan's steps, after which no distances are right
 NO_RESULT = "its process told what is no result"
 LONGEST_HEAD = 64 * 1024  # bytes of an answer before its arrays
 LOOKS_EVERY = 0.1  # seconds between two looks at the memory
@@ -172,6 +172,7 @@ class Judge:
         self._verifier = Verifier()
         self._loaded = SubmissionReply()  # what the submission's process says of it
         self._simulated, self._simulates, self._ran = False, True, False
+        self._rungs = set[str]()
 
     def close(self) -> None:
         for contestant in self._contestants:
@@ -210,33 +211,39 @@ class Judge:
         return self._judgement(kinds=tuple(kinds), foul=foul, unlike_watch=worst.sentence)
 
     def timed(self, asked: Experiment) -> Judgement:
-        """How long a pass takes, and how long one of the rung: each pass with a graph of its own, and all are verified."""
-        draw, own, of_rung = Random(asked.seed), list[tuple[float, float]](), list[tuple[float, float]]()
+        """How long a pass takes, and how long one of the rung: each pass has another graph, and the same ones for both.
 
-        def turn(process: SubmissionProcess, passes: int, check: bool) -> list[tuple[float, float]]:
-            return [self._pass(process, changed(asked, seed=draw.randrange(MAX_SEED)), check) for _ in range(passes)]
+        A turn of the rung is over before anything of the submission runs, which could hold it up; the better turn of each counts.
+        """
+        draw = Random(asked.seed)
+        warm, first, second = ([changed(asked, seed=draw.randrange(MAX_SEED)) for _ in range(m)] for m in (WARM, PASSES, PASSES))
+        right: dict[int, str] = {}  # checksums by seed
+
+        def turn(process: SubmissionProcess, whose: str, graphs: Sequence[Experiment]) -> tuple[float, float]:
+            by_own_clock, whole = zip(*(self._pass(process, whose, graph, right) for graph in graphs), strict=True)
+            return median(by_own_clock), median(whole)
 
         try:
             rung = self._begun("", asked.kernel, RUNG_LIMITS)
-            turn(rung, WARM, False)
+            turn(rung, asked.kernel, warm)
+            alone = turn(rung, asked.kernel, first)
         except Foul as foul:
             return Judgement(untimed=f"{asked.kernel} could not be timed: {clean(str(foul))}")
         try:
             contestant = self._begun(self._request.path, "", self._request.limits, [rung])
-            turn(contestant, WARM, True)
-            for _ in range(TURNS):
-                with contestant.stopped():
-                    of_rung += turn(rung, PASSES, False)
-                own += turn(contestant, PASSES, True)
+            turn(contestant, "submission", warm)
+            own = turn(contestant, "submission", first)
+            with contestant.stopped():
+                between = turn(rung, asked.kernel, second)
+            by_own_clock, whole = min(own, turn(contestant, "submission", second), key=itemgetter(1))
         except Foul as foul:
             return self._judgement(untimed=f"n = {asked.n}: {clean(str(foul))}")
-        by_own_clock, whole = map(median, zip(*own, strict=True))
-        rung_seconds, rung_whole = map(median, zip(*of_rung, strict=True))
+        rung_seconds, rung_whole = min(alone, between)
         seconds = max(by_own_clock, whole - NOISE * (rung_whole - rung_seconds) - NOISE_SECONDS)
         return self._judgement(seconds=seconds, own_seconds=by_own_clock, rung_seconds=rung_seconds)
 
     def _judgement(self, **found: Any) -> Judgement:
-        return Judgement(simulated=self._simulated, backend=self._loaded.backend, **found)
+        return Judgement(simulated=self._simulated, backend=self._loaded.backend, rungs=tuple(sorted(self._rungs)), **found)
 
     def _begun(self, path: str, rung: str, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()) -> SubmissionProcess:
         """Its process, in a folder of its own, once the kernel is loaded there. Raises Foul."""
@@ -246,7 +253,9 @@ class Judge:
         if within is not None:
             within = replace(within.with_files([*(files_of(Path(path)) if path else ()), folder]), memory=limits.memory)
         place = "" if within is not None else str(folder)
-        submitted = SubmissionRequest(path=path, rung=rung, device=self._request.device, folder=place)
+        submitted = SubmissionRequest(
+            path=path, rung=rung, device=self._request.device, folder=place, others=self._request.others if path else ()
+        )
         contestant = SubmissionProcess(submitted, limits, folder, others, within)
         self._contestants.append(contestant)
         said, _ = contestant.answer(0, 0, LOADING_SECONDS)
@@ -323,30 +332,38 @@ class Judge:
             return ""
         asked = Experiment(n=largest.n, dtype=largest.dtype, density=0.0, connected=True, seed=largest.seed)
         graph = generate(asked)
-        try:
-            _, arrays = self._distances(contestant, graph, asked.dtype, 1, PART)
-        except Foul:  # of a plan that is not carried out to its end nothing can be said
-            return ""
-        what = "its distances are right although half of its steps were not launched: they are not computed by them"
-        return what if any(self._verified(graph, asked, raw).verdict == "verified" for raw in arrays) else ""
+        for half in ("first", "last"):
+            try:
+                _, arrays = self._distances(contestant, graph, asked.dtype, 1, half)
+            except Foul:  # of a plan that is not carried out to its end nothing can be said
+                return ""
+            if any(self._verified(graph, asked, raw).verdict == "verified" for raw in arrays):
+                return "its distances are right although half of its steps were not launched: they are not computed by them"
+        return ""
 
-    def _pass(self, contestant: SubmissionProcess, asked: Experiment, check: bool) -> tuple[float, float]:
-        """The seconds of one pass by both clocks, its own first, if its distances are right. Raises Foul."""
+    def _pass(self, process: SubmissionProcess, whose: str, asked: Experiment, right: dict[int, str]) -> tuple[float, float]:
+        """The seconds of one pass by both clocks, its own first, if its distances are right. Raises Foul.
+
+        What is not already known to be right, by its checksum, is compared with SciPy's in part.
+        """
         graph = generate(asked)
-        graph.matrix.tofile(contestant.graph)
         begun = time.monotonic()
-        said, arrays = self._distances(contestant, graph, asked.dtype, 1, written=True)
+        said, arrays = self._distances(process, graph, asked.dtype, 1)
         whole = time.monotonic() - begun
         if said.refused:
             raise Foul(said.refused)
         if not said.seconds > 0:
             raise Foul("its process told no time")
-        if check and (found := self._verified(graph, asked, arrays[0], "sample")).verdict != "verified":
-            raise Foul(found.how)
+        distances = canonical(arrays[0], graph, asked.dtype)
+        if fletcher64(distances) != right.get(asked.seed):
+            found = self._verifier.check(graph, asked.graph, distances, "sample", asked.n, whose)
+            if found.verdict != "verified":
+                raise Foul(found.how)
+            right[asked.seed] = found.checksum
         return said.seconds, whole
 
-    def _verified(self, graph: GraphInput, asked: Experiment, raw: np.ndarray, how: str = "full") -> VerifierFinding:
-        return self._verifier.check(graph, asked.graph, canonical(raw, graph, asked.dtype), how, asked.n, "submission")
+    def _verified(self, graph: GraphInput, asked: Experiment, raw: np.ndarray) -> VerifierFinding:
+        return self._verifier.check(graph, asked.graph, canonical(raw, graph, asked.dtype), "full", asked.n, "submission")
 
     def _distances(
         self,
@@ -354,15 +371,15 @@ class Judge:
         graph: GraphInput,
         dtype: str,
         runs: int,
-        part: float = 1.0,
-        written: bool = False,
+        half: Literal["", "first", "last"] = "",
         watched: bool = False,
     ) -> tuple[SubmissionReply, list[np.ndarray]]:
-        """What comes of the graph, whose matrix is `written` to its file by then or now. Raises Foul."""
-        if not written:
-            graph.matrix.tofile(contestant.graph)
-        contestant.send(Ask(graph.n, dtype, graph.nonnegative, str(contestant.graph), runs, part, watched))
+        """What comes of the graph. Raises Foul."""
+        graph.matrix.tofile(contestant.graph)
+        contestant.send(Ask(graph.n, dtype, graph.nonnegative, str(contestant.graph), runs, half, watched))
         said, told = contestant.answer(ITEMSIZE[dtype], graph.n**2)
+        self._rungs.update(map(clean, said.rungs))
+        contestant.graph.unlink(missing_ok=True)  # a rung's graphs come to the submission later
         if said.wrong:
             raise Foul(said.wrong)
         if not said.refused and said.arrays != runs:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import faulthandler
 import os
 import random
+import re
 import resource
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -30,11 +32,20 @@ from fwtui_kernels.own import NoTrial, check, load
 from fwtui_kernels.plan import Kernel, Shape
 
 LARGEST_FILE = 2**30  # bytes that it may write into one file
+RUNG = re.compile(r"fwtui_kernels\.k\d\d_\w+")  # modules with a kernel of this program
 
 
-def _forks_not(event: str, _: object) -> None:
-    if event in ("os.fork", "os.forkpty"):
-        raise RuntimeError("it forks, and a submission is one process")
+def _confine(others: Iterable[str]) -> None:
+    """Have this process neither fork nor open files of others, by Python's own functions."""
+    paths = frozenset(map(os.path.realpath, others))
+
+    def audit(event: str, given: Any) -> None:
+        if event in ("os.fork", "os.forkpty"):
+            raise RuntimeError("it forks, and a submission is one process")
+        if event == "open" and not isinstance(given[0], int) and os.path.realpath(os.fsdecode(given[0])) in paths:
+            raise RuntimeError(f"it opens {os.path.basename(os.fsdecode(given[0]))}, which is another submission's")
+
+    sys.addaudithook(audit)
 
 
 class SubmittedKernel:
@@ -66,7 +77,7 @@ class SubmittedKernel:
         if submitted.path:
             resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            sys.addaudithook(_forks_not)
+            _confine(submitted.others)
             self._path = Path(submitted.path)
             kernel = load(self._path, "submission")
             check(kernel, self._path)
@@ -105,11 +116,9 @@ class SubmittedKernel:
         self._it.load(np.fromfile(ask.graph, ask.dtype).reshape(ask.n, ask.n))
         seconds, arrays, misused = 0.0, [], ("", "")
         for run in range(ask.runs):
-            if ask.part < 1.0:
-                self._it.restore()
-                for step in self._it.plan[: int(len(self._it.plan) * ask.part)]:
-                    self._it.launch(step)
-                self._engine.synchronize()
+            if ask.half:
+                if not self._launch_half(ask.half == "first"):
+                    return SubmissionReply(refused="no half of its steps does anything"), []
             else:
                 with watching(ask.watched and simulated and not run, self._looked_at) as log:
                     seconds = self._it.run()
@@ -118,7 +127,26 @@ class SubmittedKernel:
             if raw.shape != (ask.n, ask.n):
                 raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(ask.n, ask.n)}")
             arrays.append(np.ascontiguousarray(raw, dtype=ask.dtype))
-        return SubmissionReply(arrays=len(arrays), seconds=seconds, misuse=misused), arrays
+        return SubmissionReply(arrays=len(arrays), seconds=seconds, misuse=misused, rungs=self._rungs()), arrays
+
+    def _launch_half(self, first: bool) -> bool:
+        """Carry out half of the steps, the middle one among them; or none, where the others relax nothing."""
+        plan = self._it.plan
+        half = min((len(plan) + 1) // 2, len(plan) - 1)
+        cut = half if first else len(plan) - half
+        launched, others = (plan[:cut], plan[cut:]) if first else (plan[cut:], plan[:cut])
+        if not any(step.cost.relaxations for step in others):
+            return False
+        self._it.restore()
+        for step in launched:
+            self._it.launch(step)
+        self._engine.synchronize()
+        return True
+
+    def _rungs(self) -> tuple[str, ...]:
+        """Those that the user's file has imported: nothing else here imports any."""
+        modules = [module for name, module in sys.modules.items() if self._path and RUNG.fullmatch(name)]
+        return tuple(module.KERNEL.id for module in modules)
 
 
 def _ready() -> None:

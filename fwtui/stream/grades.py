@@ -26,6 +26,7 @@ class SubmissionRequest(Struct, frozen=True, kw_only=True, tag="load", tag_field
     rung: str = ""
     device: DeviceId = DeviceId()
     folder: str = ""  # where it works; empty: where it is
+    others: tuple[str, ...] = ()  # files that it must not open: those of other submissions
 
 
 class Ask(Struct, frozen=True, tag="compute", tag_field="ask"):
@@ -36,7 +37,7 @@ class Ask(Struct, frozen=True, tag="compute", tag_field="ask"):
     nonnegative: bool
     graph: str
     runs: int = 1
-    part: float = 1.0  # of the steps of its plan, from the first one on
+    half: Literal["", "first", "last"] = ""  # of the steps of its plan, and no others
     watched: bool = False  # whether its first run is looked at access by access, where GPUs are simulated
 
 
@@ -53,6 +54,7 @@ class SubmissionReply(Struct, frozen=True, kw_only=True):
     plan: str = ""  # what is wrong with it
     arrays: int = 0  # this and what follows: of computing
     seconds: float = 0.0  # of the last pass, by the clock of its own process
+    rungs: tuple[str, ...] = ()  # kernels of this program that a user's file has imported
     misuse: tuple[str, str] = ("", "")  # what threads did that they must not: the outcome, and in words
 
 
@@ -65,6 +67,7 @@ class JudgeRequest(Struct, frozen=True, kw_only=True):
     kinds: tuple[tuple[Experiment, ...], ...] = ()
     timed: Experiment | None = None  # its kernel is the rung
     container: Container | None = None  # in which all of it runs
+    others: tuple[str, ...] = ()  # files of other submissions
 
 
 class GradedGraph(Struct, frozen=True):
@@ -82,6 +85,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
     foul: str = ""  # why nothing counts
     simulated: bool = False
     backend: str = ""
+    rungs: tuple[str, ...] = ()  # kernels of this program that it imports
     unlike_watch: str = ""  # what `fwtui watch` does not call right of it
     seconds: float | None = None  # of one pass, by the clock that counts
     own_seconds: float | None = None  # by the clock of its own process

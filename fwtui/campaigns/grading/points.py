@@ -73,7 +73,7 @@ def grade(rubric: Rubric, file: str, judgement: Judgement, timed: Judgement | No
         points=round(points, 2),
         of=round(of, 2),
         passed=points >= rubric.needed * of - 1e-9 and of > 0 and not (judgement.unlike_watch and not _fault(judgement)),
-        verdict=_verdict(judgement, timed, timing, share),
+        verdict="; ".join([_verdict(judgement, timed, timing, share), *(f"it uses the rung {name}" for name in judgement.rungs)]),
         kinds=kinds,
         time_points=time_points,
         seconds=timed.seconds,

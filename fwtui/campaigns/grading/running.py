@@ -72,6 +72,7 @@ class Grading:
         for folder in judge:  # what Python compiles later would look like a change
             compile_dir(folder, quiet=2)
         self._files = {file: file.read_bytes() for file in code_in(judge)}  # and of all submissions, as they were handed in
+        self._handed_in: list[Path] = []
         self._at_work: list[Submission] = []
         self.stop = Event()
 
@@ -79,8 +80,8 @@ class Grading:
         """Try all of them, that many at once."""
         kinds = tuple(kind.graphs() for kind in self._rubric.kinds)
 
-        handed_in = [file for one in submissions if one.judgement is None for file in files_of(one.path)]
-        self._files |= {file: file.read_bytes() for file in handed_in}
+        self._handed_in = [file for one in submissions if one.judgement is None for file in files_of(one.path)]
+        self._files |= {file: file.read_bytes() for file in self._handed_in}
 
         def one(submission: Submission) -> None:
             if submission.judgement is None and not self.stop.is_set():
@@ -157,7 +158,9 @@ class Grading:
         return judgement
 
     def _judgement(self, submission: Submission, **asked: object) -> Judgement:
+        own = files_of(submission.path)
         asked |= {"path": str(submission.path), "device": self._device, "container": self._container}
+        asked["others"] = tuple(str(file) for file in self._handed_in if file not in own)
         request = JudgeRequest(limits=self._rubric.limits, **asked)  # type: ignore[arg-type]
         answer = _Judge().finish(inf, request, self.stop)
         with suppress(msgspec.MsgspecError):

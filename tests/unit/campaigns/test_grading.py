@@ -55,16 +55,18 @@ def test_right_wrong_and_hanging_submissions_in_the_simulator(course: Path, caps
     text = (course / "r.toml").read_text().replace("seconds = 4", "seconds = 1.5")
     (course / "r.toml").write_text(text)
     pages = course / "pages"
-    code, rows, err = graded(course, capsys, right, wrong, hanging, jobs=3, more=["--feedback", str(pages)])
-    assert code == 1 and [row["passed"] for row in rows] == [True, False, True]
-    assert [(row["points"], row["of"]) for row in rows] == [(10, 10), (4, 10), (8, 10)]
+    shipped = written(course, "shipped.py", more="from fwtui_kernels import registry\nKERNEL = registry()['scipy']\n")
+    code, rows, err = graded(course, capsys, right, wrong, hanging, shipped, jobs=3, more=["--feedback", str(pages)])
+    assert code == 1 and [row["passed"] for row in rows] == [True, False, True, True]
+    assert [(row["points"], row["of"]) for row in rows] == [(10, 10), (4, 10), (8, 10), (10, 10)]
     assert rows[0]["verdict"] == "right on all 5 graphs" and rows[0]["share"] is None
     assert rows[1]["verdict"].startswith("right on 2 of 5 graphs; n = 7, seed 1: wrong at (")
     assert rows[2]["verdict"].startswith("right on 4 of 5 graphs; n = 9, seed 3: no end within 1.5 s")
     assert err.count("a process is not a sandbox") == 1 and err.count("no time is taken") == 1
+    assert rows[3]["verdict"] == "right on all 5 graphs; it uses the rung scipy"
     (told,) = (page.read_text() for page in pages.iterdir() if page.name.endswith("wrong.md"))
     assert "\n\n4 of 10 points: right on 2 of 5 graphs; " in told and "\n## random: 4 of 8\n\n- n = 2, seed 1: right\n" in told
-    assert len(list(pages.iterdir())) == 3
+    assert len(list(pages.iterdir())) == 4
 
 
 HOSTILE = {
@@ -239,6 +241,7 @@ CHEATS = {
     "computes while it loads": ([IDLE, on_the_host("load", after="whole(given[1][1]); whole(given[1][0])")], ELSEWHERE),
     "computes while it unloads": ([IDLE, on_the_host("unload", before="whole(given[0][0])")], ELSEWHERE),
     "computes all in the first step": ([(RELAXED, "whole(distance)")], ELSEWHERE),
+    "computes all in the last step": ([(RELAXED, "whole(distance) if k == len(distance) - 1 else None")], ELSEWHERE),
     "answers again what it answered first": (
         [on_the_host("unload", after="found = FIRST.setdefault(found.shape, found)")],
         r"right on 3 of 5 graphs; n = 2, seed 2: wrong at .*",
@@ -259,6 +262,10 @@ CHEATS = {
     "refuses what it cannot do, and says that no simulator runs it": (
         [(RELAXED, f"{RELAXED} if len(distance) < 3 else None"), ("compiles=False", "simulates=False, max_n=2, compiles=False")],
         r"right on 2 of 5 graphs; n = 7, seed 1: it takes at most 2 vertices",
+    ),
+    "is a neighbour's kernel": (
+        [(BUILT, f"    exec(NEIGHBOUR.read_text(), vars := {{}})\n    return vars['build'](shape, target)\n{BUILT}")],
+        r"right on 0 of 5 graphs; n = 2, seed 1: mine.py:\d+: RuntimeError: it opens right.py, which is another submission's: .*",
     ),
     "another backend than is required": ([], r"its backend is cpu, and the rubric requires cuda"),
     "spoils a neighbour": ([], r"it deletes or changes right.py, which is put back"),
@@ -295,8 +302,9 @@ def test_cheats_pass_nothing_and_are_told(names: Sequence[str], course: Path, ca
         rubric_file.write_text('require = "cuda"\n' + rubric_file.read_text())
     files = []
     for place, name in enumerate(names):
-        spoil = f"Path({str(course / 'right.py')!r}).write_text('')\n" if "neighbour" in name else ""
-        files.append(written(course / f"hw{place}", "mine.py", *CHEATS[name][0], more=f"{WHOLE}FIRST = {{}}\n{spoil}"))
+        spoil = "NEIGHBOUR.unlink()\n" if name.startswith("spoils") else ""
+        more = f"{WHOLE}FIRST = {{}}\nNEIGHBOUR = Path({str(course / 'right.py')!r})\n{spoil}"
+        files.append(written(course / f"hw{place}", "mine.py", *CHEATS[name][0], more=more))
     _, (*cheats, right), err = graded(course, capsys, *files, written(course, "right.py"))
     for name, cheat in zip(names, cheats, strict=True):
         assert re.fullmatch(CHEATS[name][1], cheat["verdict"]) and (cheat["points"] < 10 or not cheat["passed"]), (name, cheat)
@@ -357,6 +365,23 @@ load = LoadedKernel.load
 LoadedKernel.load = lambda self, matrix: (time.sleep(0.2), load(self, matrix))[1]
 """,
 }
+
+
+SAMPLED = """if len(distance) < 99:
+        RELAXED
+    elif k == 0:
+        from scipy.sparse.csgraph import dijkstra
+
+        rows = np.sort(np.random.default_rng(16807).permutation(len(distance))[:16])
+        distance[rows] = dijkstra(np.where(distance < 1e4, distance, 0), indices=rows)"""
+
+
+def test_who_computes_only_rows_that_a_sample_compares_gets_no_time(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (course / "r.toml").write_text((course / "r.toml").read_text().replace('"naive"', '"scipy"').replace("n = 64", "n = 300"))
+    sampled = (RELAXED, SAMPLED.replace("RELAXED", RELAXED))
+    _, (row,), _ = graded(course, capsys, written(course / "hw", "mine.py", sampled))
+    told = "right on all 5 graphs; not timed: n = 300: 16 rows equal Dijkstra's, but the checksum differs from that of scipy"
+    assert (row["verdict"], row["time_points"]) == (told, 0)
 
 
 @pytest.mark.parametrize("names", [tuple(TIMED)[1:2], pytest.param(tuple(TIMED)[::2], marks=pytest.mark.slow)], ids=len)
