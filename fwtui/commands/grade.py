@@ -35,8 +35,8 @@ from fwtui_kernels import registry
 MOST_JOBS = 64
 LONGEST_PAGE_NAME = 60  # characters of up to four bytes, of 255 that a file's name may have
 HOLDS = (
-    "Points are for distances and seconds that the judge finds in its own process, whatever a submission changes in its own; what is "
-    "said of plans, races, backends and rungs comes from there, and tells mistakes, not who forges it"
+    "Points are for distances that are compared, and seconds that are taken, in another process than the submission's; what is "
+    "said of its plan, races, backend and rungs comes from its own, and tells mistakes but no forgery"
 )
 NO_SANDBOX = "a process is not a sandbox: what is graded can do to this computer and its files whatever you can"
 CONTAINED = (
@@ -65,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = add_forms(parser, "one JSON object per submission")
     form.add_argument("--csv", action="store_true", help="a header, and one line per submission, on stdout")
     parser.description = (
-        f"{parser.description}. {HOLDS}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs in a container: with "
-        f"--container IMAGE {CONTAINED}."
+        f"{parser.description}. {HOLDS}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs in a container: "
+        f"with --container IMAGE {CONTAINED}."
     )
 
 
