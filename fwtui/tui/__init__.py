@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,20 +193,10 @@ def filmed(
     _check_size(size)
     _check_screen(screen)
     with _same_everywhere():
-        import asyncio
-
         from fwtui.tui.export.capture import capture
-        from fwtui.tui.export.film import SMALL, SMALL_RATE
         from fwtui.tui.frame.look import look_of
-        from fwtui.tui.frame.recording import named
 
-        look = look_of(settings)
-        film = asyncio.run(capture(named(path), loaded, size, screen, look, cut, tell))
-        if small:
-            cut = cut._replace(rate=min(cut.rate, SMALL_RATE))
-            less = asyncio.run(capture(named(path), loaded, SMALL, screen, look, cut, tell))
-            film = replace(film, small=replace(less, ground=film.ground))
-        return film
+        return capture(path, loaded, size, screen, look_of(settings), cut, tell, small)
 
 
 def _check_size(size: tuple[int, int]) -> None:

@@ -144,6 +144,11 @@ def test_a_layout_that_is_ahead_of_the_size_is_made_again() -> None:
     drawn.show(59)
     drawn.show(40)
     assert asked == [False, True], "both have one line at the width from before"
+    drawn.display = False
+    asked.clear()
+    drawn.show(5)
+    assert asked == [], "what is hidden is laid out when it is shown"
+    assert drawn.get_content_height(Size(2, 9), Size(2, 9), 2) == 3
 
 
 def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -14,6 +15,7 @@ from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.saving import screen_svg, screen_text
 
 QUIET, MOST_LOOKS = 2, 500  # looks without a message that end the wait, and looks at a screen that never rests
+MOST_TURNS = 500  # of the event loop in one look
 
 
 async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance) -> str:
@@ -30,8 +32,18 @@ async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
     """Wait until the footer has its keys and no widget has a message left, nor what came of handling the last ones."""
     quiet = 0
     for _ in range(MOST_LOOKS):
-        await pilot.pause(0)  # without a delay it would wait until the processor is idle, 20 ms at least
-        waiting = any(node.message_queue_size for node in (app, *app.screen.walk_children(with_self=True)))
+        waiting = await handled(app, pilot)
         quiet = 0 if waiting or not app.screen.query_one(KeyLine).subject else quiet + 1
         if quiet == QUIET:
             return
+
+
+async def handled(app: FwtuiApp, pilot: Pilot[None]) -> bool:
+    """Have all messages handled, then the screen laid out. Returns whether there was a message."""
+    nodes = (app, *app.screen.walk_children(with_self=True))
+    turn = 0
+    while turn < MOST_TURNS and any(node.message_queue_size for node in nodes):
+        turn += 1
+        await asyncio.sleep(0)
+    await pilot.wait_for_animation()  # there is none: unlike pause() it does not also send each widget a message
+    return turn > 0

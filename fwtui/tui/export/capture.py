@@ -1,22 +1,16 @@
-"""Making a film: one replay without a terminal is driven from moment to moment, and its screens are kept."""
+"""Making a film: which screens of a replay it has, and what is said beside them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import chain, groupby, islice
+from dataclasses import replace
+from itertools import chain, islice
 from math import inf
-from operator import itemgetter
-from typing import NamedTuple
+from pathlib import Path
 
 from rich.cells import cell_len
-from rich.color import blend_rgb
-from rich.segment import Segment
-from rich.style import Style
-from rich.terminal_theme import SVG_EXPORT_THEME
-from textual.pilot import Pilot
 
 from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
 from fwtui.analysis.warps import at_line, main_samples, warp_reason
@@ -29,9 +23,9 @@ from fwtui.sessions.reader import Loaded
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import settle
 from fwtui.tui.export.film import (
+    SMALL,
+    SMALL_RATE,
     Film,
     FilmCut,
     FilmFrame,
@@ -39,37 +33,18 @@ from fwtui.tui.export.film import (
     FilmStop,
     FilmStretch,
     FilmWarps,
-    Ink,
-    Lines,
-    Pool,
-    Row,
-    Span,
 )
-from fwtui.tui.frame.cue_card import card
-from fwtui.tui.frame.frame import Frame as Screen
+from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
 from fwtui.tui.frame.look import Appearance
-from fwtui.tui.frame.recording import Recording, first_seconds
-from fwtui.tui.textual_internals import leave_undrawn, strips
+from fwtui.tui.frame.recording import Recording, first_seconds, named
 
 MOST_FRAMES = 2000
 MOST_RUNS, MOST_STOPS = 1000, 300  # in the table and on the timeline
 MOST_SAMPLED, MOST_LINES, WIDEST = 100, 3, 200  # runs whose samples are shown; of each phase, lines; their characters
 DIGITS = 3  # of seconds, everywhere: a run begins with the frame in which it does
 STILL = 1.0  # seconds of a film without a new frame, where nothing happens
-HANDLED = 2  # times that all messages are handled before a look at the screen
-DIM = 0.5
 KEYS = events.RunStarted | events.RunDone | events.Marker | events.Fault  # each has a frame of its own
 BAD = ("failed", "refused", "cancelled")
-
-
-class CaptureMoment(NamedTuple):
-    """A frame to be taken: at the marker of that number, or where the recording is then."""
-
-    recorded: float
-    played: float
-    key: bool = False
-    marker: int = 0
-    event: events.Marker | None = None  # of that number
 
 
 class FilmClock:
@@ -96,69 +71,75 @@ class FilmClock:
         return self.begin <= recorded <= self.end
 
 
-async def capture(
-    name: str, loaded: Loaded, size: tuple[int, int], place: str, look: Appearance, cut: FilmCut, tell: Callable[[float], None]
+def capture(
+    path: Path,
+    loaded: Loaded,
+    size: tuple[int, int],
+    place: str,
+    look: Appearance,
+    cut: FilmCut,
+    tell: Callable[[float], None],
+    small: bool = False,
 ) -> Film:
-    """The film of that session; `tell` is given the share (0..1) of its frames that is there."""
+    """The film of that session, also in few and large letters if `small`; `tell` is given the share (0..1) that is there."""
     ends = cut.end >= loaded.duration
     # the end comes first, and is as render() shows it: nothing that came before has scrolled a panel
-    recording = Recording(name, loaded, start=loaded.duration if ends else cut.begin)
-    app = FwtuiApp(replay=recording, still=True, place=place, look=look)
+    start = loaded.duration if ends else cut.begin
     clock = FilmClock(loaded, cut)
-    plan = moments(loaded, clock, cut.rate)
-    pool = Pool()
-    frames: list[FilmFrame] = []
-    stops: list[FilmStop] = []
-    async with app.run_test(size=size) as pilot:
-        await settle(app, pilot)
-        leave_undrawn(app.screen)
-        last = await _screen(app, pilot, pool) if ends else ()
-        view, player = app.view, recording.player
-        assert view is not None and view.playback is not None
-        for number, moment in enumerate(plan):
-            if moment.marker:
-                player.seek_marker(str(moment.marker))
-            else:
-                player.seek_time(moment.recorded)
-            # what plays says so, up to its end and, in a lecture, up to a marker
-            player.playing = not (player.at_end or (moment.marker and player.stops))
-            app.tick(0.0)
-            if moment.key:  # what people go to is right on the busiest machine
-                await settle(app, pilot)
-            lines = await _screen(app, pilot, pool)
-            frames.append(FilmFrame(round(moment.recorded, DIGITS), moment.played, lines, moment.key))
-            if moment.event is not None:
-                stops.append(await _stop(app, pilot, pool, frames[-1], moment.marker, moment.event))
-            tell((number + 1) / len(plan))
-        dark = app.current_theme.dark
+    wanted = [
+        ScreensWanted(str(path), cells, place, look, start, tuple(moments(loaded, clock, rate)))
+        for cells, rate in [(size, cut.rate), (SMALL, min(cut.rate, SMALL_RATE))][: 1 + small]
+    ]
+    drawn = drawn_screens(loaded, wanted, tell)
     if ends:
-        frames[-1] = frames[-1]._replace(lines=last)
-    model = model_of(loaded)
-    runs, inks, rows = [*model.runs.values()], [*pool.inks], [*pool.rows]
+        for screens in drawn:
+            screens.lines[-1] = screens.first
+    model, recording = model_of(loaded), Recording(named(path), loaded)
+    runs = [*model.runs.values()]
+    markers = [line.event for line in loaded.lines if isinstance(line.event, events.Marker)]
+    films = [
+        Film(
+            width=part.size[0],
+            height=part.size[1],
+            ground=_ground(screens),
+            dark=screens.dark,
+            title=loaded.header.title or recording.name,
+            origin=recording.origin.removeprefix(f"{loaded.header.title} · "),
+            problems=recording.problems,
+            inks=screens.inks,
+            rows=screens.rows,
+            frames=[
+                FilmFrame(round(moment.recorded, DIGITS), moment.played, lines, moment.key)
+                for moment, lines in zip(part.moments, screens.lines, strict=True)
+            ],
+            duration=clock.duration,
+            runs=[_stretch(model, run, clock) for run in runs[:MOST_RUNS] if _seen(run, clock)],
+            stops=[*_stops(part, screens, markers)],
+            directed=recording.marks.directed,
+            head=head(PRINTED, "±"),
+            numbers=frozenset(place for place, column in enumerate(columns_of(PRINTED)) if column.right),
+            table=[printed(model, run) for run in runs[:MOST_RUNS]],
+            warps=[*islice(_warps(runs), MOST_SAMPLED)],
+            left_out=tuple(_left_out(loaded, runs)),
+        )
+        for part, screens in zip(wanted, drawn, strict=True)
+    ]
+    return replace(films[0], small=replace(films[1], ground=films[0].ground) if small else None)
+
+
+def _stops(part: ScreensWanted, screens: Screens, markers: Sequence[events.Marker]) -> Iterator[FilmStop]:
+    for moment, lines in zip(part.moments, screens.lines, strict=True):
+        if moment.marker:
+            marker, (answer, answered) = markers[moment.marker - 1], screens.answers[moment.marker]
+            yield FilmStop(round(moment.recorded, DIGITS), moment.played, cue_of(marker), answer, lines, answered, marker.notes)
+
+
+def _ground(screens: Screens) -> str:
+    """The commonest colour behind the last screen."""
     grounds = Counter[str]()
-    for span in chain.from_iterable(rows[line] for line in frames[-1].lines):
-        grounds[inks[span.ink].ground] += cell_len(span.text)
-    return Film(
-        width=size[0],
-        height=size[1],
-        ground=grounds.most_common(1)[0][0],
-        dark=dark,
-        title=loaded.header.title or name,
-        origin=recording.origin.removeprefix(f"{loaded.header.title} · "),
-        problems=recording.problems,
-        inks=inks,
-        rows=rows,
-        frames=frames,
-        duration=clock.duration,
-        runs=[_stretch(model, run, clock) for run in runs[:MOST_RUNS] if _seen(run, clock)],
-        stops=stops,
-        directed=recording.marks.directed,
-        head=head(PRINTED, "±"),
-        numbers=frozenset(place for place, column in enumerate(columns_of(PRINTED)) if column.right),
-        table=[printed(model, run) for run in runs[:MOST_RUNS]],
-        warps=[*islice(_warps(runs), MOST_SAMPLED)],
-        left_out=tuple(_left_out(loaded, runs)),
-    )
+    for text, ink in chain.from_iterable(screens.rows[line] for line in screens.lines[-1]):
+        grounds[screens.inks[ink].ground] += cell_len(text)
+    return grounds.most_common(1)[0][0]
 
 
 def moments(loaded: Loaded, clock: FilmClock, rate: float) -> list[CaptureMoment]:
@@ -186,7 +167,7 @@ def moments(loaded: Loaded, clock: FilmClock, rate: float) -> list[CaptureMoment
         key = CaptureMoment(recorded, clock.played(recorded), True)
         if isinstance(event, events.Marker):
             if markers <= MOST_STOPS:
-                keys.append(key._replace(marker=markers, event=event))
+                keys.append(key._replace(marker=markers))
         elif not keys or keys[-1] != key:  # what happens at once is seen at once
             keys.append(key)
     taken = [*sorted({key.played for key in keys} | {clock.duration}), inf]
@@ -194,48 +175,6 @@ def moments(loaded: Loaded, clock: FilmClock, rate: float) -> list[CaptureMoment
     found = sorted([*found, *keys], key=lambda moment: moment.played)  # of one time: as they are in the file
     found = found[:: -(-len(found) // MOST_FRAMES) or 1]
     return [*found, CaptureMoment(clock.end, clock.duration, key=True)]
-
-
-async def _screen(app: FwtuiApp, pilot: Pilot[None], pool: Pool) -> Lines:
-    """What is on the screen, once its widgets have taken what they were sent, and what they sent one another because of that."""
-    for _ in range(HANDLED):
-        await pilot.pause(0)  # without a delay it would wait until the processor is idle, 20 ms at least
-    return tuple(pool.row(_row(strip, pool)) for strip in strips(app.screen))
-
-
-async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: FilmFrame, number: int, marker: events.Marker) -> FilmStop:
-    """The marker at the recording's position, and what its run answers."""
-    view, screen = app.view, app.screen
-    assert view is not None and isinstance(screen, Screen)
-    view.answered = number
-    told = card(view, str, roomy=False)
-    answer, lines = (told.answer if told is not None else None), ()
-    if answer is not None:
-        screen.update(True)
-        await settle(app, pilot)  # the panel that it points at is scrolled to
-        lines = await _screen(app, pilot, pool)
-    view.answered = None
-    screen.update(True)
-    return FilmStop(frame.recorded, frame.played, cue_of(marker), answer, frame.lines, lines, marker.notes)
-
-
-def _row(strip: Iterable[Segment], pool: Pool) -> Row:
-    inked = ((pool.ink(_ink(style or Style.null())), text) for text, style, control in strip if text and not control)
-    return tuple(Span("".join(text for _, text in same), ink) for ink, same in groupby(inked, key=itemgetter(0)))
-
-
-@lru_cache(maxsize=4096)
-def _ink(style: Style) -> Ink:
-    """As in Textual's own pictures."""
-    theme = SVG_EXPORT_THEME
-    colour = theme.foreground_color if style.color is None else style.color.get_truecolor(theme)
-    ground = theme.background_color if style.bgcolor is None else style.bgcolor.get_truecolor(theme, foreground=False)
-    if style.reverse:
-        colour, ground = ground, colour
-    if style.dim:
-        colour = blend_rgb(colour, ground, DIM)
-    lines = bool(style.underline), bool(style.strike)
-    return Ink(colour.hex, ground.hex, bool(style.bold), bool(style.italic), *lines)
 
 
 def _seen(run: Run, clock: FilmClock) -> bool:

@@ -18,12 +18,16 @@ class Sight:
     def __init__(self, screen: Screen[None]):
         self._screen = screen
         self._panel = ""  # the one that is lit
+        self._lit, self._veiled = False, False  # whether any widget is lit or dimmed, and whether any is veiled
         self._had_focus: Widget | None = None  # what had it before cue cards were presented
         self._kept: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
 
     def point(self, panel: str, lit: Sequence[Widget], dims: bool) -> None:
         """Light the widgets of that panel, and no others; where it `dims`, everything else is dimmed."""
         around, dimmed = set[DOMNode](), set[Widget]()
+        before, self._lit = self._lit, bool(lit) or dims
+        if not (before or self._lit or self._panel or panel):
+            return
         if dims:
             around = {holder for one in lit for holder in takewhile(lambda w: w is not self._screen, one.ancestors)}
             dimmed = {*_beside(self._screen.query_one("#screen"), lit, around)}
@@ -38,7 +42,8 @@ class Sight:
 
     def veil(self, widgets: Sequence[Widget]) -> None:
         """Hide these widgets, and no others, without taking their room."""
-        for widget in {*self._screen.query(f".{VEILED}"), *widgets}:
+        before, self._veiled = self._veiled, bool(widgets)
+        for widget in {*self._screen.query(f".{VEILED}"), *widgets} if before or widgets else ():
             widget.set_class(widget in widgets, VEILED)
             widget.refresh()
 
