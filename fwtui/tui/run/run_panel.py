@@ -135,6 +135,12 @@ class Figures(Horizontal):
         yield Large("")
         yield Static(markup=False)
 
+    @property
+    def _lines(self) -> Sequence[Content]:
+        """What stands beside the digits, or alone."""
+        (number, *_), words = self._shown or (NOTHING, ())
+        return words if number else words[:1]
+
     def show(self, subject: RunSubject | None) -> None:
         """Show that run's numbers; unchanged ones cost nothing."""
         now = figure(subject), beside(subject)
@@ -143,13 +149,14 @@ class Figures(Horizontal):
         self.query_one(Large).enlarge(roomy or projected)
         if now == self._shown:
             return
+        before = len(self._lines)
         self._shown = now
         (number, _, doubtful), words = now
         digits = self.query_one(Large)
         digits.update(number)
         digits.display = bool(number)
         digits.set_class(doubtful, "-doubtful")
-        self.query_one(Static).update(Content("\n").join(words if number else words[:1]))
+        self.query_one(Static).update(Content("\n").join(self._lines), layout=len(self._lines) != before)
         self.set_class(not number and not words[0].plain, "-empty")
 
 
