@@ -15,7 +15,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, loop_of, per_cycle, the_level
-from fwtui.analysis.data_sheet import shared_bytes_per_second
+from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import LATE, carried, whole_percent
 from fwtui.analysis.warps import issue_rate, main_samples, samples_of, warp_reason
@@ -23,7 +23,7 @@ from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.quantity import GPM
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
-from fwtui_kernels.plan import ITEMSIZE
+from fwtui_kernels.plan import ITEMSIZE, WARP
 
 FULL = 0.8  # share of the time busy, from which a unit has no room; Nsight Compute's rules begin there
 NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
@@ -38,7 +38,7 @@ MOST_FEW = 0.3  # of the possible resident warps: fewer can hardly hide latency
 MOSTLY = 0.8  # of the run's time: telemetry of the whole run then represents the phase
 LAUNCH_SECONDS = 3e-6  # roughly the time to start an empty kernel on current GPUs
 LAUNCH_SHARE = 0.5  # of a phase's time, from which launches are the limiter
-OPERANDS = 2  # read from shared memory per relaxation, with the result in a register
+CODE = ("kernel", "code", "dtype", "tile", "options")  # fields of experiments that are compiled to the same
 
 
 class Roofs(NamedTuple):
@@ -52,6 +52,7 @@ class Roofs(NamedTuple):
     l2_bytes: int | None = None
     l2_bytes_per_second: float | None = None  # measured
     issued_per_second: float | None = None  # relaxations by the instructions of the slowest phase's loop, if nothing ever waited
+    capability: tuple[int, int] | None = None  # of a GPU
     memory: str = "device memory"  # what has those bytes
     noisy: str = ""  # of these roofs, what was measured while other programs ran
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
@@ -123,7 +124,7 @@ class LedgerLine(NamedTuple):
     seconds: float  # measured, in the phase pass
     by_bytes: float | None
     by_work: float | None
-    by_shared: float | None  # two operands of each relaxation from shared memory, if the phase uses it
+    by_shared: float | None  # what its accesses to shared memory take, bank conflicts and all
     limiter: Limiter
 
     @property
@@ -155,7 +156,7 @@ def roofs(model: Model, run: Run) -> Roofs:
         _all(run, most) for most in (gpu.peak_bytes_per_second, read.get(1) or shared_bytes_per_second(gpu), read.get(2))
     )
     issue = _all(run, issue_rate(model, run, main_samples(run)))
-    return Roofs(memory, rate, form, shared, gpu.multiprocessors, gpu.l2_bytes, l2, issue)
+    return Roofs(memory, rate, form, shared, gpu.multiprocessors, gpu.l2_bytes, l2, issue, gpu.compute_capability)
 
 
 def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: bool) -> Roofs:
@@ -206,14 +207,30 @@ def slowest_line(lines: Sequence[LedgerLine]) -> LedgerLine | None:
 def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> LedgerLine:
     key, title, seconds, share, launches, relaxations, moved, *_ = phase
     by_bytes, by_work = _over(moved, known.bytes_per_second), _over(relaxations, known.relaxations_per_second)
-    shares = any(o.shared_bytes for o in run.occupancies if key in (o.op, "") or len(run.occupancies) == 1)
-    fetched = OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4) * relaxations
-    by_shared = _over(fetched, known.shared_bytes_per_second) if shares else None
+    turns = _wavefronts(run, key, known) if known.shared_bytes_per_second else None
+    by_shared = _over((turns or 0.0) * SHARED_BYTES_PER_CLOCK * relaxations / WARP, known.shared_bytes_per_second)
     line = LedgerLine(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
     if facts is not None and not run.ranks and seconds > 0:
         own = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
         return line._replace(limiter=_by_cpu(run, known, line, own))
     return line._replace(limiter=_limiter(run, known, line, evidence if share >= MOSTLY else None))
+
+
+def _wavefronts(run: Run, phase: str, known: Roofs) -> float | None:
+    """What a warp takes of shared memory for a relaxation of each of its threads, in accesses of all banks at once; None if not
+    known. Bank conflicts are in it, as it was counted: in this run, else for the same code on a GPU of that kind in the ladder.
+    """
+    from fwtui.sessions.library import recorded_ladder  # not before the first frame
+
+    told = counters_of(run, phase)
+    ladder = recorded_ladder() if not told and any(one.shared_bytes for one in run.occupancies) else None
+    if ladder is not None and ladder.gpu is not None and ladder.gpu.compute_capability == known.capability:
+        asked = [getattr(run.experiment, name) for name in CODE]
+        same = (one for one in ladder.runs.values() if [getattr(one.experiment, name) for name in CODE] == asked)
+        told = next((counters_of(one, phase) for one in same), told)
+    relaxations = told.get("relaxations")
+    counts = [told.get(f"shared_{way}_wavefronts") for way in ("load", "store")]
+    return sum(filter(None, counts)) * WARP / relaxations if relaxations and None not in counts else None
 
 
 def _over(amount: float, rate: float | None) -> float | None:

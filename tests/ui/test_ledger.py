@@ -11,7 +11,7 @@ from builders import model_of, occupancy
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs, tiles_per_launch
-from fwtui.sessions.library import load_model
+from fwtui.sessions.library import load_model, recorded_ladder
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -84,7 +84,7 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
             "unknown: its requests are 2.00x what device memory could serve (model): caches serve the rest, "
             "arithmetic 1 % of its limit",
         ),
-        (part("rest", 0.01, 128, 4 * 10**10, 10**9), 1e14, 12288, "shared memory: 96 % of its bandwidth (model)"),
+        (part("rest", 0.01, 128, 2 * 10**10, 10**9), 1e14, 12288, "shared memory: 81 % of its bandwidth (model)"),
         (
             part("rest", 0.01, 128, 5 * 10**10, 10**9),
             1e14,
@@ -129,6 +129,30 @@ def test_counters_say_which_unit_is_busiest(shares: tuple[float, ...], shared: f
     model.apply(counters)
     (line,) = ledger(model, model.runs[run.id])
     assert str(line.limiter.sourced) == words and "(" not in str(line.limiter)
+
+
+@pytest.mark.parametrize(("kernel", "phase", "conflicts"), [("katz-kider", "rest", 0.004), ("blocked-vector", "panels", 0.41)])
+def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str, conflicts: float) -> None:
+    """As the profiler did; for a run of the same code without counters, as if it had been counted."""
+    ladder = recorded_ladder()
+    assert ladder is not None
+    counted = next(run for run in ladder.runs.values() if run.experiment.kernel == kernel)
+    told = counted.counters[phase]
+    assert told["shared_load_conflicts"] / told["shared_load_wavefronts"] == pytest.approx(conflicts, abs=0.005)
+    moved = told["seconds"] * (told["shared_load_bytes_per_second"] + told["shared_store_bytes_per_second"])
+
+    def by_shared(run: Run) -> float | None:
+        again = ladder.frozen()
+        again.runs[run.id] = run
+        return next(one for one in ledger(again, run) if one.key == phase).by_shared
+
+    known = roofs(ladder, counted).shared_bytes_per_second or 0.0
+    part = next(one for one in counted.phases if one.key == phase)
+    assert by_shared(counted) == pytest.approx(moved / known * part.relaxations / told["relaxations"])
+    uncounted = msgspec.structs.replace(counted, counted=())
+    assert by_shared(uncounted) == by_shared(counted)
+    other = msgspec.structs.replace(counted.experiment, tile=24)
+    assert by_shared(msgspec.structs.replace(uncounted, experiment=other)) is None, "another code"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fwtui.analysis.ledger import OPERANDS, Roofs, roofs
+from fwtui.analysis.ledger import Roofs, roofs
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -15,6 +15,7 @@ from fwtui_kernels.plan import ITEMSIZE
 
 NO_TIME = "no run with a time yet"
 DOUBTFUL = "not to be trusted"
+OPERANDS = 2  # of a relaxation that keeps nothing but its result in a register
 MOST_POINTS = 400
 
 
