@@ -85,7 +85,7 @@ class SubmissionProcess(ModuleProcess):
         self.send(submitted)
 
     def answer(self, cell: int, cells: int, least_seconds: float = 0.0) -> tuple[SubmissionReply, bytearray]:
-        """What it says, and its arrays of that many cells of `cell` bytes. Raises Foul."""
+        """What it says, and its distances, that many cells of `cell` bytes, if it has them. Raises Foul."""
         seconds = max(self._seconds, least_seconds)
         end = time.monotonic() + seconds
         self._listen(lambda: b"\n" in self._told or len(self._told) > LONGEST_HEAD, end, seconds)
@@ -95,10 +95,10 @@ class SubmissionProcess(ModuleProcess):
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise Foul(NO_RESULT) from None
         self._told = bytearray(rest)
-        size = min(max(said.arrays, 0), RUNS) * cells * cell
+        size = cells * cell if said.computed else 0
         self._listen(lambda: len(self._told) >= size, end, seconds)
-        arrays, self._told = self._told[:size], self._told[size:]
-        return said, arrays
+        distances, self._told = self._told[:size], self._told[size:]
+        return said, distances
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -300,27 +300,28 @@ class Judge:
 
     def _result(self, contestant: SubmissionProcess, case: Case, runs: int, watched: bool = False) -> GradedGraph:
         name, asked = case
-        graph = generate(asked)
-        looked = watched and not graph.may_have_negative_cycles
-        said, arrays = self._distances(contestant, graph, asked.dtype, runs, watched=looked)
-        if said.refused:
-            if watched:  # it may take what the rubric asks for and no more
-                return GradedGraph(None)
-            # that this machine cannot run it holds for all graphs, and is known with the first one
-            self._simulates &= said.simulates or not self._simulated or self._ran
-            return GradedGraph(False if self._simulates else None, f"{name}: {clean(said.refused)}")
-        self._ran = True
-        outcome, misuse = said.misuse
-        if misuse:
-            return GradedGraph(False, clean(f"{name}: {misuse}"), races=outcome == RACY)
-        checksums = set()
-        for raw in arrays:
+        graph, order = generate(asked), np.arange(asked.n)
+        cyclic, checksums = graph.may_have_negative_cycles, set[str]()
+        for run in range(runs):
+            said, raw = self._distances(contestant, graph, order, watched=watched and not run and not cyclic)
+            if raw is None:
+                if watched:  # it may take what the rubric asks for and no more
+                    return GradedGraph(None)
+                # that this machine cannot run it holds for all graphs, and is known with the first one
+                self._simulates &= said.simulates or not self._simulated or self._ran
+                return GradedGraph(False if self._simulates else None, f"{name}: {clean(said.refused)}")
+            self._ran = True
+            outcome, misuse = said.misuse
+            if misuse:
+                return GradedGraph(False, clean(f"{name}: {misuse}"), races=outcome == RACY)
             found = self._verified(graph, asked, raw)
             if found.verdict not in ("verified", "negative cycle"):
                 return GradedGraph(False, clean(f"{name}: {found.how}"))
             checksums.add(found.checksum)
+            # the same graph with other numbers for its vertices, which no answer to it that is kept fits
+            order = np.random.default_rng((asked.seed, run)).permutation(asked.n)
         # around a negative cycle any numbers will do that say so
-        if len(checksums) > 1 and not graph.may_have_negative_cycles:
+        if len(checksums) > 1 and graph.exact_sums and not cyclic:
             return GradedGraph(False, f"{name}: ran {runs} times, {len(checksums)} different answers: it races", races=True)
         return GradedGraph(True, f"{name}: right")
 
@@ -334,10 +335,10 @@ class Judge:
         graph = generate(asked)
         for half in ("first", "last"):
             try:
-                _, arrays = self._distances(contestant, graph, asked.dtype, 1, half)
+                _, raw = self._distances(contestant, graph, half=half)
             except Foul:  # of a plan that is not carried out to its end nothing can be said
                 return ""
-            if any(self._verified(graph, asked, raw).verdict == "verified" for raw in arrays):
+            if raw is not None and self._verified(graph, asked, raw).verdict == "verified":
                 return "its distances are right although half of its steps were not launched: they are not computed by them"
         return ""
 
@@ -348,13 +349,13 @@ class Judge:
         """
         graph = generate(asked)
         begun = time.monotonic()
-        said, arrays = self._distances(process, graph, asked.dtype, 1)
+        said, raw = self._distances(process, graph)
         whole = time.monotonic() - begun
-        if said.refused:
+        if raw is None:
             raise Foul(said.refused)
         if not said.seconds > 0:
             raise Foul("its process told no time")
-        distances = canonical(arrays[0], graph, asked.dtype)
+        distances = canonical(raw, graph, asked.dtype)
         if fletcher64(distances) != right.get(asked.seed):
             found = self._verifier.check(graph, asked.graph, distances, "sample", asked.n, whose)
             if found.verdict != "verified":
@@ -369,22 +370,28 @@ class Judge:
         self,
         contestant: SubmissionProcess,
         graph: GraphInput,
-        dtype: str,
-        runs: int,
+        order: np.ndarray | None = None,
         half: Literal["", "first", "last"] = "",
         watched: bool = False,
-    ) -> tuple[SubmissionReply, list[np.ndarray]]:
-        """What comes of the graph. Raises Foul."""
-        graph.matrix.tofile(contestant.graph)
-        contestant.send(Ask(graph.n, dtype, graph.nonnegative, str(contestant.graph), runs, half, watched))
-        said, told = contestant.answer(ITEMSIZE[dtype], graph.n**2)
+    ) -> tuple[SubmissionReply, np.ndarray | None]:
+        """What comes of the graph, whose vertices are given in that order; None if it is refused. Raises Foul."""
+        matrix = graph.matrix if order is None else graph.matrix[np.ix_(order, order)]
+        matrix.tofile(contestant.graph)
+        contestant.send(Ask(graph.n, graph.dtype, graph.nonnegative, str(contestant.graph), half, watched))
+        said, told = contestant.answer(ITEMSIZE[graph.dtype], graph.n**2)
         self._rungs.update(map(clean, said.rungs))
         contestant.graph.unlink(missing_ok=True)  # a rung's graphs come to the submission later
         if said.wrong:
             raise Foul(said.wrong)
-        if not said.refused and said.arrays != runs:
+        if said.refused:
+            return said, None
+        if not told:
             raise Foul(NO_RESULT)
-        return said, [*np.frombuffer(told, dtype).reshape(-1, graph.n, graph.n)]
+        raw = np.frombuffer(told, graph.dtype).reshape(graph.n, graph.n)
+        if order is not None:
+            back = np.argsort(order)
+            raw = raw[np.ix_(back, back)]
+        return said, raw
 
 
 def words(asked: Experiment) -> str:

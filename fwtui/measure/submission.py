@@ -62,10 +62,10 @@ class SubmittedKernel:
 
     def answer(self, request: SubmissionRequest | Ask, parent: Parent) -> None:
         try:
-            said, arrays = self.computed(request) if isinstance(request, Ask) else (self._loaded(request), [])
+            said, distances = self.computed(request) if isinstance(request, Ask) else (self._loaded(request), None)
             parent.send(said)
-            for array in arrays:
-                parent.write(array.data.cast("B"))
+            if distances is not None:
+                parent.write(distances.data.cast("B"))
         except (NotHere, NoTrial) as lacking:
             parent.send(SubmissionReply(refused=str(lacking), simulates=False))
         except (Exception, SystemExit) as error:
@@ -93,14 +93,13 @@ class SubmittedKernel:
             plan=next(iter(check_plan(kernel)), "") if submitted.path else "",
         )
 
-    def computed(self, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
-        """The distances as the kernel has them, once for each run."""
+    def computed(self, ask: Ask) -> tuple[SubmissionReply, np.ndarray | None]:
+        """The distances as the kernel has them."""
         kernel, simulated = self._kernel, self._engine.target.backend == "simulator"
-        random.seed(1)  # the simulator's order of threads
         if ask.dtype not in kernel.dtypes:
-            return SubmissionReply(refused=f"it does not take {ask.dtype}"), []
+            return SubmissionReply(refused=f"it does not take {ask.dtype}"), None
         if ask.n > kernel.max_n:
-            return SubmissionReply(refused=f"it takes at most {kernel.max_n} vertices"), []
+            return SubmissionReply(refused=f"it takes at most {kernel.max_n} vertices"), None
         tile = tile_of(kernel, True) if simulated else kernel.tile_for(ask.n) or 1
         shape = Shape(ask.n, tile, ask.dtype, nonnegative=ask.nonnegative, options=kernel.defaults)
         try:
@@ -112,22 +111,19 @@ class SubmittedKernel:
         except NotHere:
             raise
         except NotTaken as refusal:
-            return SubmissionReply(refused=f"it does not take this graph: {refusal}"), []
+            return SubmissionReply(refused=f"it does not take this graph: {refusal}"), None
         self._it.load(np.fromfile(ask.graph, ask.dtype).reshape(ask.n, ask.n))
-        seconds, arrays, misused = 0.0, [], ("", "")
-        for run in range(ask.runs):
-            if ask.half:
-                if not self._launch_half(ask.half == "first"):
-                    return SubmissionReply(refused="no half of its steps does anything"), []
-            else:
-                with watching(ask.watched and simulated and not run, self._looked_at) as log:
-                    seconds = self._it.run()
-                misused = misused if run else misuse(log, False)
-            raw = self._it.result()
-            if raw.shape != (ask.n, ask.n):
-                raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(ask.n, ask.n)}")
-            arrays.append(np.ascontiguousarray(raw, dtype=ask.dtype))
-        return SubmissionReply(arrays=len(arrays), seconds=seconds, misuse=misused, rungs=self._rungs()), arrays
+        seconds, log = 0.0, None
+        if not ask.half:
+            with watching(ask.watched and simulated, self._looked_at) as log:
+                seconds = self._it.run()
+        elif not self._launch_half(ask.half == "first"):
+            return SubmissionReply(refused="no half of its steps does anything"), None
+        raw = self._it.result()
+        if raw.shape != (ask.n, ask.n):
+            raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(ask.n, ask.n)}")
+        said = SubmissionReply(computed=True, seconds=seconds, misuse=misuse(log, False), rungs=self._rungs())
+        return said, np.ascontiguousarray(raw, dtype=ask.dtype)
 
     def _launch_half(self, first: bool) -> bool:
         """Carry out half of the steps, the middle one among them; or none, where the others relax nothing."""
@@ -152,6 +148,7 @@ class SubmittedKernel:
 def _ready() -> None:
     faulthandler.disable()  # its words would count as the submission's
     np.seterr(all="ignore")
+    random.seed(1)  # the simulator's order of threads
 
 
 if __name__ == "__main__":

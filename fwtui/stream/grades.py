@@ -36,13 +36,12 @@ class Ask(Struct, frozen=True, tag="compute", tag_field="ask"):
     dtype: str
     nonnegative: bool
     graph: str
-    runs: int = 1
     half: Literal["", "first", "last"] = ""  # of the steps of its plan, and no others
-    watched: bool = False  # whether its first run is looked at access by access, where GPUs are simulated
+    watched: bool = False  # whether it is looked at access by access, where GPUs are simulated
 
 
 class SubmissionReply(Struct, frozen=True, kw_only=True):
-    """What came of loading or computing. That many arrays of n x n numbers follow it."""
+    """What came of loading or computing. If it is `computed`, n x n numbers follow."""
 
     wrong: str = ""  # the kernel failed, and its process ends
     refused: str = ""  # it does not take such a graph
@@ -52,8 +51,8 @@ class SubmissionReply(Struct, frozen=True, kw_only=True):
     tile: Annotated[int, Meta(ge=1, le=1024)] = 1
     max_n: Annotated[int, Meta(ge=1)] = 1
     plan: str = ""  # what is wrong with it
-    arrays: int = 0  # this and what follows: of computing
-    seconds: float = 0.0  # of the last pass, by the clock of its own process
+    computed: bool = False  # this and what follows: of computing
+    seconds: float = 0.0  # of the pass, by the clock of its own process
     rungs: tuple[str, ...] = ()  # kernels of this program that a user's file has imported
     misuse: tuple[str, str] = ("", "")  # what threads did that they must not: the outcome, and in words
 

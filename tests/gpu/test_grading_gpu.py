@@ -53,6 +53,10 @@ def test_right_submissions_are_timed_and_what_breaks_the_device_is_told(tmp_path
     for name in BROKEN:
         (tmp_path / name).mkdir()
         files.append(str(EDITS[name].write(tmp_path / name)))
+    (tmp_path / "forged").mkdir()
+    forged = EDITS["off by one"].write(tmp_path / "forged")
+    forged.write_text(f"{forged.read_text()}\nimport fwtui.engine.verify as verify\nverify._compared = lambda *_: None\n")
+    files.append(str(forged))
     command = [sys.executable, "-P", "-m", "fwtui", "grade", *files, "--against", str(tmp_path / "r.toml")]
     (tmp_path / "settings.toml").write_text("")
     done = subprocess.run(
@@ -67,5 +71,5 @@ def test_right_submissions_are_timed_and_what_breaks_the_device_is_told(tmp_path
     for row in rows[: len(right)]:
         assert row["verdict"].startswith("right on all 3 graphs; ") and row["share"] > 0 and row["time_points"] > 0, row
         assert row["passed"] and row["of"] == 100
-    for row, told in zip(rows[len(right) :], BROKEN.values(), strict=True):
+    for row, told in zip(rows[len(right) :], [*BROKEN.values(), "; n = 33, seed 1: wrong at "], strict=True):
         assert told in row["verdict"] and row["time_points"] == 0 and row["seconds"] is None, row

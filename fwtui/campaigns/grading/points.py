@@ -68,12 +68,13 @@ def grade(rubric: Rubric, file: str, judgement: Judgement, timed: Judgement | No
             share = timed.seconds / timed.rung_seconds
         time_points = points_for(timing, share)
         points, of = points + time_points, of + timing.points
+    uses = [f"it uses {'rungs' if judgement.rungs[1:] else 'the rung'} {', '.join(judgement.rungs)}"] * bool(judgement.rungs)
     return Grade(
         file=file,
         points=round(points, 2),
         of=round(of, 2),
         passed=points >= rubric.needed * of - 1e-9 and of > 0 and not (judgement.unlike_watch and not _fault(judgement)),
-        verdict="; ".join([_verdict(judgement, timed, timing, share), *(f"it uses the rung {name}" for name in judgement.rungs)]),
+        verdict="; ".join([_verdict(judgement, timed, timing, share), *uses]),
         kinds=kinds,
         time_points=time_points,
         seconds=timed.seconds,

@@ -244,7 +244,7 @@ CHEATS = {
     "computes all in the last step": ([(RELAXED, "whole(distance) if k == len(distance) - 1 else None")], ELSEWHERE),
     "answers again what it answered first": (
         [on_the_host("unload", after="found = FIRST.setdefault(found.shape, found)")],
-        r"right on 3 of 5 graphs; n = 2, seed 2: wrong at .*",
+        r"right on \d of 5 graphs; n = \d, seed \d: wrong at .*",
     ),
     "reads its first answer in a file": (
         [on_the_host("unload", "path = Path(f'answer-{len(given[0][0])}.npy')", FROM_FILE)],
@@ -341,6 +341,16 @@ def test_who_forges_what_judges_in_its_own_process_is_judged_outside(
         assert re.fullmatch(told, row["verdict"]) and not row["passed"], row
 
 
+def test_no_graph_comes_twice_where_it_is_run_again(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    once = (RELAXED, f"GIVEN.pop('new') if k == 0 else None\n    {RELAXED}")
+    another = on_the_host(
+        "load", before="key = given[0].tobytes(); assert key not in GIVEN or len(key) < 99; GIVEN['new'] = GIVEN[key] = 1"
+    )
+    mine = written(course / "hw", "mine.py", once, another, more="GIVEN = {}\n")
+    _, (row,), _ = graded(course, capsys, mine)
+    assert row["verdict"] == "right on all 5 graphs"
+
+
 def test_a_race_that_does_no_harm_to_the_graphs_of_the_rubric_costs_all(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     racy = PLANTED["pivot without a first barrier"]
     _, (row,), _ = graded(course, capsys, racy.write(course))
@@ -354,8 +364,8 @@ import __main__ as program
 if computing := getattr(program, "SubmittedKernel", None):
     answer = computing.computed
     def quick(self, ask):
-        said, arrays = answer(self, ask)
-        return type(said)(arrays=said.arrays, seconds=1e-7), arrays
+        said, distances = answer(self, ask)
+        return type(said)(computed=said.computed, seconds=1e-7), distances
     computing.computed = quick
 """,
     "it works where the clock does not look": """
