@@ -41,7 +41,7 @@ WRITERS: dict[str, Callable[[Collection[Row], TextIO], None]] = {
 ENDINGS = (*FORMATS.values(), trace_events.ENDING, *KINDS)
 LEAST_RATE, MOST_RATE = 0.1, 10  # pictures a second
 USUAL_GAP = 1.0
-OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "ascii", "presenter")
+OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "ascii", "presenter", "also")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,14 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures a second, up to {MOST_RATE}; default: {rates}")
     about = f"the longest idle gap in the replay; default: {USUAL_GAP:g}; 0: as long as it was"
     group.add_argument("--max-gap", type=float, metavar="SECONDS", help=about)
+    about = "a file of another kind with the same pictures, which are drawn once; may be repeated"
+    group.add_argument("--also", action="append", default=[], metavar="FILE", help=about)
     add_look(parser)
 
 
 @gc_pause.paused()  # results are many, and none is freed before the end
 def execute(given: argparse.Namespace) -> int:
-    suffix = Path(given.out or "").suffix
-    if suffix in KINDS and given.format is None:
-        return _replay(given, suffix)
+    if given.format is None and all(Path(out or "").suffix in KINDS for out in (given.out, *given.also)):
+        return _replay(given)
     for name in OF_A_REPLAY:
         if getattr(given, name):
             option = {"start": "from", "stop": "to"}.get(name, name).replace("_", "-")
@@ -130,22 +131,27 @@ def _format(given: argparse.Namespace) -> str:
     return next(name for name, ending in FORMATS.items() if out.suffix == ending)
 
 
-def _replay(given: argparse.Namespace, suffix: str) -> int:
-    """Write the session's replay into a file of that kind, and say what it holds."""
+def _replay(given: argparse.Namespace) -> int:
+    """Write the session's replay into files of these kinds, and say what they hold."""
     if given.what is not None:
         raise Refused(f"{shown(Path(given.out).name)} holds the whole replay and not one table; leave out {given.what!r}")
-    if os.path.lexists(given.out):  # before the work
-        new_file(given.out)
-    path, loaded, whole = _filmed(given, _cut(given, KINDS[suffix].rate))
-    content, kept = written(whole, suffix)
-    with _new(given.out) as file:
-        file.buffer.write(content)
-    told = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
-    say(f"{Path(given.out).name} is {KINDS[suffix].title}: {told}")
-    if len(kept.frames) < len(whole.frames):
-        most = KINDS[suffix].most / 1e6
-        say(f"{len(whole.frames) - len(kept.frames):,} pictures are left out, or it would be larger than {most:g} MB")
-    for words in kept.left_out:
+    outs = (given.out, *given.also)
+    for out in outs:
+        if os.path.lexists(out):  # before the work
+            new_file(out)
+    rate = max(KINDS[Path(out).suffix].rate for out in outs)
+    path, loaded, whole = _filmed(given, _cut(given, rate))
+    for out in outs:
+        kind = KINDS[suffix := Path(out).suffix]
+        content, kept = written(whole, suffix)
+        with _new(out) as file:
+            file.buffer.write(content)
+        told = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
+        say(f"{Path(out).name} is {kind.title}: {told}")
+        if len(kept.frames) < len(whole.frames):
+            less = len(whole.frames) - len(kept.frames)
+            say(f"{less:,} pictures are left out, or it would be larger than {kind.most / 1e6:g} MB")
+    for words in whole.left_out:
         say(f"it shows only {words}")
     if not loaded.complete:
         say_incomplete(path)
@@ -174,7 +180,7 @@ def _filmed(given: argparse.Namespace, cut: FilmCut, last: bool = False) -> tupl
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
     if last:
         cut = cut._replace(begin=min(cut.end, loaded.duration))
-    small = Path(given.out or "").suffix == ".html" and given.size is None
+    small = given.size is None and any(Path(out or "").suffix == ".html" for out in (given.out, *given.also))
     return path, loaded, filmed(path, loaded, size, cut, screen, look, show_drawn(), small)
 
 

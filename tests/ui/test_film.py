@@ -29,19 +29,7 @@ from fwtui.tui.export.animation import animation, holds
 from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, drawn
-from fwtui.tui.export.film import (
-    SMALL,
-    Film,
-    FilmCut,
-    FilmFrame,
-    FilmHotLine,
-    FilmStop,
-    FilmStretch,
-    FilmWarps,
-    Ink,
-    Lines,
-    Span,
-)
+from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotLine, FilmStop, FilmStretch, FilmWarps, Ink, Lines, Span
 from fwtui.tui.export.page import BEFORE, page, seen_stretch
 from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
 from fwtui.tui.frame.look import Appearance
@@ -421,8 +409,10 @@ class TestCommand:
         assert code == 0 and words.count("\n") == 1 and words.startswith("fwtui: a.cast is a recording for asciinema: "), words
         text = (tmp_path / "a.cast").read_text()
         assert text.startswith('{"version": 2, "width": 60, "height": 16,') and text.isascii()
-        code, words = export("-o", "a.cast")
-        assert code == 2 and "exists already" in words
+        code, words = export("-o", "a.svg", "--also", "a.cast")
+        assert code == 2 and "exists already" in words and not (tmp_path / "a.svg").exists()
+        code, words = export("-o", "a.svg", "--also", "b.cast")
+        assert code == 0 and "a.svg is an animated picture: " in words and "b.cast is a recording for asciinema: " in words
 
     @pytest.mark.parametrize(
         ("words", "said"),
@@ -438,6 +428,7 @@ class TestCommand:
             (("-o", "a.html", "--theme", "nothing"), "no theme 'nothing'"),
             (("phases", "-o", "a.html"), "leave out 'phases'"),
             (("-o", "a.gif"), "ends in none of"),
+            (("-o", "a.html", "--also", "a.csv"), "--also is for a replay"),
             (("-o", "a.csv", "--fps", "3"), "--fps is for a replay"),
         ],
     )
