@@ -28,9 +28,11 @@ from fwtui.tui.export.page import BEFORE, notes_page, page, seen_answer, seen_st
 
 MOST_BYTES = 1 << 12  # of what a page sends
 HEARTBEAT = 15.0  # seconds after which a connection is tried
+PAGES = 4  # of one visitor; another one ends the first, as that a telephone has lost its network is known only minutes later
 TOGETHER = 0.5  # seconds in which what the room does becomes one message
 SAME = 1e-3  # seconds between which a page and this agree
 VISITOR = "visitor"
+NEEDS_COOKIE = "This is for the page; open it, and let it keep a cookie."
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",  # the page has a stricter one of its own
@@ -73,6 +75,7 @@ class TalkServer:
         self._position: FilmPosition | None = None
         self._since = 0.0
         self._followers = 0
+        self._pages_of: dict[str, list[asyncio.Task[Any] | None]] = {}  # by visitor, those that follow
         self._soon: asyncio.TimerHandle | None = None
 
     def run(self, listening: socket.socket) -> int:
@@ -115,9 +118,16 @@ class TalkServer:
 
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         """Tell a page where the lecture is, until the page is closed."""
-        follows = not self._access.holds_token(request)
-        if follows and self._followers >= self._most:
+        follows, visitor = not self._access.holds_token(request), _visitor(request)
+        if follows and not visitor:
+            raise web.HTTPForbidden(text=NEEDS_COOKIE)
+        pages = self._pages_of.get(visitor, [])
+        if len(pages) == PAGES and (first := pages.pop(0)) is not None:
+            first.cancel()
+        elif follows and self._followers >= self._most:
             raise web.HTTPServiceUnavailable(text=FULL.format(most=self._most))
+        self._pages_of[visitor] = pages
+        pages.append(this := asyncio.current_task())
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
         self._followers += follows
         self._publish_soon()
@@ -132,6 +142,10 @@ class TalkServer:
                     message = self._message if news.is_set() else b":\n\n"
         finally:
             self._followers -= follows
+            if this in pages:
+                pages.remove(this)
+                if not pages:
+                    del self._pages_of[visitor]
             self._publish_soon()
         return answer
 
@@ -161,7 +175,7 @@ class TalkServer:
         guess = await _read(request, Guess)
         now, visitor = self._position, _visitor(request)
         if not visitor:
-            raise web.HTTPForbidden(text="Guesses come from the page; open it, and let it keep a cookie.")
+            raise web.HTTPForbidden(text=NEEDS_COOKIE)
         if now is None or guess.marker != now.marker or guess.marker not in self._ballots or now.answered:
             raise web.HTTPConflict(text="This question is closed.")
         try:

@@ -145,7 +145,7 @@ document.addEventListener("replay", () => {
   });
   source.addEventListener("error", () => {
     lost = source.readyState === EventSource.CLOSED
-      ? "The server does not let this page follow: all places are taken. Reload it later."
+      ? "The server does not let this page follow: all places are taken, or this browser keeps no cookie. Reload it later."
       : "The server does not answer; this page tries again.";
     tell();
   });

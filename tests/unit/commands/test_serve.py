@@ -11,8 +11,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -310,6 +310,16 @@ ASKS, COUNTS = 8, 3  # markers of the lecture: one of several answers, and a num
 BEGIN = {"time": 0.0, "marker": 0, "playing": False, "speed": 1.0, "answered": False}
 
 
+@asynccontextmanager
+async def following(page: str, pages: int = 1) -> AsyncIterator[Any]:
+    """A visitor, and what its pages are told."""
+    async with AsyncExitStack() as stack:
+        visitor = await stack.enter_async_context(visiting())
+        async with visitor.get(page):
+            pass
+        yield visitor, *[await stack.enter_async_context(visitor.get(f"{page}follow")) for _ in range(pages)]
+
+
 async def told_by(events: Any, wanted: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     """What a follower is told last, once this holds of it."""
     async with asyncio.timeout(WAIT):
@@ -327,7 +337,7 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
             pieces = [who.get(f"{page}shown/{piece}") for piece in range(news["shown"])]
             return "".join([await (await piece).text() for piece in pieces])
 
-        async with visiting() as lecturer, visiting() as follower, follower.get(f"{page}follow") as events:
+        async with visiting() as lecturer, visiting() as stranger, following(page) as (follower, events):
 
             async def send(who: Any, path: str, status: int, **what: Any) -> None:
                 async with who.post(page + path, json=what) as answer:
@@ -335,7 +345,7 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
 
             async with lecturer.get(link) as answer:
                 assert 'data-drives="True"' in await answer.text() and "token" not in str(answer.url)
-            await send(follower, "guess", 403, marker=ASKS, guess="1")  # without the page's cookie
+            await send(stranger, "guess", 403, marker=ASKS, guess="1")  # without the page's cookie
             async with follower.get(page) as answer:
                 assert 'data-drives="False"' in (text := await answer.text()) and link.split("=")[1] not in text
                 assert "<td" not in text and "resident warps" not in text, "what comes is sent when it is shown"
@@ -369,6 +379,19 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
             assert [bar[1:] for bar in news["bars"]] == [[1, True]]
 
     asyncio.run(lecture())
+
+
+def test_a_visitor_has_four_pages_and_a_stranger_none(talk: tuple[str, str]) -> None:
+    async def visit() -> None:
+        async with following(talk[0], pages=5) as (_, first, *others), visiting() as stranger:
+            async with asyncio.timeout(WAIT):
+                with suppress(aiohttp.ClientError):
+                    await first.content.read()  # to its end: a telephone that lost its network is not known to be gone
+            assert (await told_by(others[-1], lambda news: news["followers"] == 4))["followers"] == 4
+            async with stranger.get(f"{talk[0]}follow") as answer:
+                assert answer.status == 403 and "cookie" in await answer.text()
+
+    asyncio.run(visit())
 
 
 WRONG = ({"marker": 99}, {"marker": -1}, {"speed": 3}, {"time": 1e9}, {"time": "0<b>"})
