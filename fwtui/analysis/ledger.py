@@ -47,12 +47,13 @@ class Roofs(NamedTuple):
     bytes_per_second: float | None = None  # device memory; for a CPU, the cache or memory that holds the matrix, measured
     relaxations_per_second: float | None = None  # measured, for the run's number type and sign
     form: str = ""  # the instructions of that measurement
-    shared_bytes_per_second: float | None = None
+    shared_bytes_per_second: float | None = None  # measured, else from the data sheet
     multiprocessors: int | None = None  # of one device
     l2_bytes: int | None = None
     l2_bytes_per_second: float | None = None  # measured
     issued_per_second: float | None = None  # relaxations by the instructions of the slowest phase's loop, if nothing ever waited
     capability: tuple[int, int] | None = None  # of a GPU
+    shared_measured: bool = False
     memory: str = "device memory"  # what has those bytes
     noisy: str = ""  # of these roofs, what was measured while other programs ran
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
@@ -108,7 +109,7 @@ class Limiter(NamedTuple):
 
 
 UNKNOWN, LATENCY = "unknown", "latency"
-COUNTERS, MODEL = "counters", "model"  # where numbers come from
+COUNTERS, MODEL, SHEET = "counters", "model", "model, data sheet"  # where numbers come from
 UNMEASURED = "this device's limits are not measured"
 LINK, OWNER = "the link", "the panel's owner"  # of a broadcast, and of waiting for one
 
@@ -152,11 +153,13 @@ def roofs(model: Model, run: Run) -> Roofs:
         return Roofs(None, rate, form)
     told = model.measured.get(run.device)
     read = {one.level: one.bytes_per_second for one in told.levels} if told is not None else {}
+    near = read.get(1)
     memory, shared, l2 = (
-        _all(run, most) for most in (gpu.peak_bytes_per_second, read.get(1) or shared_bytes_per_second(gpu), read.get(2))
+        _all(run, most) for most in (gpu.peak_bytes_per_second, near or shared_bytes_per_second(gpu), read.get(2))
     )
     issue = _all(run, issue_rate(model, run, main_samples(run)))
-    return Roofs(memory, rate, form, shared, gpu.multiprocessors, gpu.l2_bytes, l2, issue, gpu.compute_capability)
+    size = gpu.multiprocessors, gpu.l2_bytes
+    return Roofs(memory, rate, form, shared, *size, l2, issue, gpu.compute_capability, near is not None)
 
 
 def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: bool) -> Roofs:
@@ -323,7 +326,8 @@ def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | Non
     if by_work is not None and NEAR <= by_work <= 1 + ERROR:
         return Limiter("instructions", _of_limit(by_work))
     if by_shared is not None and NEAR <= by_shared <= 1:
-        return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth", source=MODEL)
+        source = MODEL if known.shared_measured else SHEET
+        return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth", source=source)
     by_l2 = _over(line.device_bytes, known.l2_bytes_per_second)
     if by_bytes is not None and by_bytes > 1 and by_l2 is not None and NEAR <= by_l2 / line.seconds <= 1:
         return Limiter("the L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth", source=MODEL)

@@ -84,7 +84,7 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
             "unknown: its requests are 2.00x what device memory could serve (model): caches serve the rest, "
             "arithmetic 1 % of its limit",
         ),
-        (part("rest", 0.01, 128, 2 * 10**10, 10**9), 1e14, 12288, "shared memory: 81 % of its bandwidth (model)"),
+        (part("rest", 0.01, 128, 2 * 10**10, 10**9), 1e14, 12288, "shared memory: 81 % of its bandwidth (model, data sheet)"),
         (
             part("rest", 0.01, 128, 5 * 10**10, 10**9),
             1e14,
@@ -129,6 +129,13 @@ def test_counters_say_which_unit_is_busiest(shares: tuple[float, ...], shared: f
     model.apply(counters)
     (line,) = ledger(model, model.runs[run.id])
     assert str(line.limiter.sourced) == words and "(" not in str(line.limiter)
+
+
+def test_a_measured_bandwidth_comes_before_that_of_the_data_sheet() -> None:
+    told = msgspec.structs.replace(limits(1e14), levels=(events.LevelLimit(1, 3e13),))
+    model, run = modelled((part("rest", 0.01, 128, 2 * 10**10, 10**9),), told, shared=12288)
+    (line,) = ledger(model, run)
+    assert str(line.limiter.sourced) == "shared memory: 90 % of its bandwidth (model)"
 
 
 @pytest.mark.parametrize(("kernel", "phase", "conflicts"), [("katz-kider", "rest", 0.004), ("blocked-vector", "panels", 0.41)])
