@@ -7,10 +7,12 @@ import json
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,10 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         self._do("/window/rect", width=width, height=height)
 
+    def before(self, script: str) -> None:
+        """Have this run in every page before its own scripts."""
+        self._do("/goog/cdp/execute", cmd="Page.addScriptToEvaluateOnNewDocument", params={"source": script})
+
     def view(self, width: int = 0, height: int = 0) -> None:
         """The size of what is seen, which may be a telephone's; none: the window's."""
         size = {"width": width, "height": height, "deviceScaleFactor": 0, "mobile": False}
@@ -98,8 +104,8 @@ class Browser:
         """What the console was told since the last time: errors, and whatever was blocked."""
         return [entry["message"] for entry in self._do("/se/log", type="browser")]
 
-    def picture(self, out: Path) -> None:
-        out.write_bytes(base64.b64decode(self._do("/screenshot", method="GET")))
+    def picture(self) -> bytes:
+        return base64.b64decode(self._do("/screenshot", method="GET"))
 
     def close(self) -> None:
         self._do("", method="DELETE")
@@ -128,3 +134,17 @@ def browser() -> Iterator[Browser]:
     finally:
         driver.terminate()
         driver.wait(10)
+
+
+@contextmanager
+def serving(*words: str) -> Iterator[tuple[list[str], int]]:
+    """A server: the addresses that it says it has, and its process."""
+    command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", *words]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2])
+    try:
+        assert server.stdout is not None
+        told = "".join(server.stdout.readline() for _ in range(1 + ("--present" in words)))
+        yield [word for word in told.split() if "://" in word], server.pid
+    finally:
+        server.terminate()
+        server.wait(30)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
 from http.cookiejar import CookieJar
-from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PATIENCE, Browser
+from conftest import PATIENCE, Browser, serving
 
 pytest.importorskip("textual_serve")
 pytest.importorskip("segno")
 
-ROOT = Path(__file__).resolve().parents[2]
 WARPS = 8  # a marker of the lecture that asks for one of three
 SHARE = 3  # of the card that asks for a number
 SAID = "document.getElementById('room').innerText"
@@ -27,15 +23,8 @@ Talk = tuple[str, str]
 
 @pytest.fixture(scope="module")
 def talk() -> Iterator[Talk]:
-    command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", "lecture-tiles", "--present"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
-        assert server.stdout is not None
-        page, link = (next(word for word in server.stdout.readline().split() if "://" in word) for _ in range(2))
+    with serving("lecture-tiles", "--present") as ((page, link, *_), _):
         yield page, link
-    finally:
-        server.terminate()
-        server.wait(30)
 
 
 class Lecturer:
