@@ -18,7 +18,6 @@ from fwtui.analysis import answers
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.ascii_only import plain
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.answers_panel import AnswersPanel, Histogram
 from fwtui.tui.widgets.heat import DistanceMap
@@ -161,14 +160,6 @@ async def test_on_the_smallest_screen_the_map_is_whole_and_the_cursor_in_view(an
         assert all(cell.text == "▀" and cell.style and cell.style.bgcolor for cell in cells[:48])
         assert len({cell.style.color for cell in cells[:48] if cell.style}) > 24, "a shade each"
         assert [cell.text for cell in picture.render_line(22)][:24] == ["·"] * 24
-
-
-async def test_in_ascii_near_and_no_path_differ(answered: FwtuiApp) -> None:
-    answered.plain = True
-    async with opened(answered, "v") as pilot:
-        await panel(pilot)
-        shown = plain(screen_text(answered))
-    assert "-" * 24 in shown and "- no path" in shown and shown.isascii()
 
 
 async def test_without_colours_a_character_says_it(no_colours: None, answered: FwtuiApp) -> None:

@@ -135,13 +135,6 @@ def test_a_spike_survives_decimation_and_a_gap_stays_a_gap() -> None:
     assert max(p[1] for p in thinned if p is not None) == 99.0
 
 
-def test_a_mark_stands_on_its_line() -> None:
-    for share in (0.0, 0.1, 0.26, 0.4, 0.49, 0.63, 0.88, 1.0):
-        grid = plot.drawn([(0, [(share, share)])], [], 51, 13)
-        (there,) = [(y, x) for y, row in enumerate(grid) for x, cell in enumerate(row) if cell != plot.EMPTY]
-        assert there == (plot.row(share, 13), plot.column(share, 51))
-
-
 def test_a_line_is_cut_where_it_leaves_the_picture() -> None:
     assert clipped((-1.0, 0.5), (3.0, 0.5)) == [(0.0, 0.5), (1.0, 0.5)]
     assert clipped((0.5, -1e15), (0.5, 1e15)) == [(0.5, 0.0), (0.5, 1.0)]
@@ -222,21 +215,6 @@ async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> No
         assert app.chart.words == "② 600 G · n 2048 · tiled"
         await pilot.click(app.chart, offset=place)
         assert app.chosen == [(1, 3)]
-
-
-async def test_a_chart_survives_every_size_with_its_cursor_on() -> None:
-    app = Showing(curves())
-    async with app.run_test(size=(80, 20)) as pilot:
-        app.chart.focus()
-        await pilot.press("end")
-        for size in ((1, 1), (2, 2), (3, 40), (200, 1), (24, 6), (23, 5), (120, 40)):
-            await pilot.resize_terminal(*size)
-            await pilot.press("left", "right")
-            await pilot.pause()
-            assert app.chart.render_line(0).cell_length == size[0]
-        app.chart.show(Figure())
-        await pilot.press("left", "enter", "end")
-        assert app.chart.words == "" and app.chosen == []
 
 
 async def test_an_equal_figure_is_not_drawn_again_and_an_older_one_not_held() -> None:

@@ -16,8 +16,6 @@ from pressing import WIDE, go, opened, press, proceed
 from recorded import medians, milliseconds
 from textual.widgets import Input, OptionList
 
-from fwtui.analysis import columns as table
-from fwtui.analysis.columns import COMPARISON, Column
 from fwtui.analysis.compare import FASTER, ComparedRun, compare
 from fwtui.analysis.verdict import verdict
 from fwtui.experiment.experiment import changed
@@ -166,19 +164,6 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         assert "the same experiment again took 66.7 % less time: the machine's doing; run it on a quiet machine" in shown
 
 
-async def test_the_baseline_is_of_the_newest_runs_size_and_a_wrong_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with opened(dashboard) as pilot:
-        for n, tile in ((64, 16), (256, 16), (256, 32)):
-            live.start(live.settled(changed(dashboard.experiment, n=n, tile=tile)))
-            await proceed(pilot)
-        shown = await go(pilot, "3")
-        assert "run 3 against run 2  FASTER" in shown and "IS 1.50x AS FAST AS RUN 2" in shown
-        live.verdict = scenes.verdict("wrong", how="in 3 cells")
-        live.start(live.settled(changed(dashboard.experiment, n=256, tile=64)))
-        shown = await go(pilot)
-        assert "run 4 is wrong, so its time does not count" in shown
-
-
 def pair_of(model: Model, run: int, against: int) -> Pair:
     return paired(ComparedRun(model, model.runs[run]), ComparedRun(model, model.runs[against]))
 
@@ -216,14 +201,6 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
             CompareVerdict(pair).draw(pair, width)
             Deltas(pair).draw(pair, width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
-
-
-def test_why_takes_what_is_left_also_where_a_column_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = {column.key: cells for column, cells in columns(160)}
-    added = Column("added", "added", lambda row: "x", {COMPARISON: 120}, cells=7)
-    monkeypatch.setitem(table.COLUMNS, "added", added)
-    assert {column.key: cells for column, cells in columns(160)} == {**usual, "because": usual["because"] - 9, "added": 7}
-    assert "because" not in {column.key: cells for column, cells in columns(60)}
 
 
 def test_phases_that_are_a_guide_are_said_to_be() -> None:

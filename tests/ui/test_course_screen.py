@@ -77,8 +77,7 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
         text = await go(pilot, "enter", "enter")
         assert "the recorded run" in text and "your guess" not in text
         assert "this is the first step" in await go(pilot, "left_parenthesis")
-        await press(pilot, "right_parenthesis", *["right_parenthesis"] * STEPS)
-        text = await go(pilot)
+        text = await go(pilot, "end", "right_parenthesis")
         assert f"{STEPS} of {STEPS}" in text and "this is the last step" in text
         text = await go(pilot, "9", "0", "enter")
         assert "All of it, n 4096" in text and "Serial CPU" in text and "1.00x" in text and "Look-ahead" in text
@@ -121,14 +120,6 @@ async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) 
             here = screen_of(app, LearnScreen)
             assert here.stepping.experiment.kernel == here.progress.step.written.kernel
             await pilot.press("right_parenthesis")
-
-
-async def test_the_step_about_sparse_graphs_draws_the_elimination_tree_of_its_run(live: FakeLive) -> None:
-    app = begun(live, "sparse")
-    async with opened(app):
-        rows = [row.plain.rstrip() for row in app.screen.query_one(CourseWords).lines]
-        at = rows.index("the upper levels of 68 supernodes by size")
-        assert rows[at - 7].strip() == "128" and rows[at - 6].strip() == "┌───────┴───────┐"
 
 
 async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: FakeLive) -> None:
@@ -231,15 +222,6 @@ async def test_a_course_that_is_not_there_says_so(live: FakeLive, monkeypatch: p
     async with opened(app, size=NARROW) as pilot:
         assert "the course in course cannot be read" in await go(pilot)
         assert "cell d[0,0]" in await go(pilot, "t"), "the matrix is there nevertheless"
-
-
-async def test_a_recording_that_is_not_there_says_so(live: FakeLive, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setattr("fwtui.tui.learn.screen.lessons", lambda: lessons_module.Lessons(load_course(), tmp_path))
-    app = begun(live, "blocked")
-    async with opened(app, size=NARROW) as pilot:
-        text = await go(pilot)
-        assert "Tiles in shared memory" in text and "which is not here" in text
-        assert isinstance(app.screen, LearnScreen) and await go(pilot, "enter", "r", "enter")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -109,17 +109,6 @@ def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
     assert f"{long} · n 4096" in run_text.title(s, 100).plain and "checksum" in run_text.title(s, 100).plain
 
 
-def test_headline_of_a_gpu_run_names_every_number() -> None:
-    s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider"))
-    (text,) = (row.plain for row in in_lines(s, 100))
-    assert "38.4 ms ± 0.3 %" in text and "1.79 T relaxations/s" in text and "% of peak" in text
-    plain = "\n".join(part.plain for part in (*run_text.meters(s, 100), *run_text.outside(s, 100)))
-    assert "limited by registers (40/thread)" in plain and "50.0 %" in plain
-    assert "H2D 2.10 ms · D2H 2.00 ms · compile 800 ms once" in plain
-    assert "instrumentation +768 us (+2.0 %)" in plain
-    assert "not known          limit · memory traffic · warps resident" in plain and "n/a" not in plain and "(model)" not in plain
-
-
 @pytest.mark.parametrize(
     ("cells", "words"),
     [(16 * 4096, " · 16 rows"), (4096, " · 1 row"), (5, " · 5 cells"), (4096**2, ""), (0, "")],

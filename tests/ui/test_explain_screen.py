@@ -205,7 +205,7 @@ def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
         assert figure(model, model.runs[number])[1] == ((number,),)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(sorted(TABLE)),
     st.integers(32, 1024),
@@ -258,7 +258,7 @@ def on_cpu(kernel: str, moved: int) -> list[events.Event]:
     return [header, limits, *made[:1], loop, *made[1:-1], use, made[-1]]
 
 
-@pytest.mark.parametrize(("kernel", "moved"), [("tiled-cpu", 10**9), ("networkx", 0)])
+@pytest.mark.parametrize(("kernel", "moved"), [("tiled-cpu", 10**9), pytest.param("networkx", 0, marks=pytest.mark.slow)])
 async def test_a_cpu_run_has_its_cores_and_caches_and_nothing_of_a_gpu(replay_of: Replay, kernel: str, moved: int) -> None:
     app = replay_of(on_cpu(kernel, moved))
     async with opened(app, "4") as pilot:
@@ -320,7 +320,7 @@ async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) 
         told.append(event)
     app = replay_of(told)
     async with opened(app) as pilot:
-        for size in ((120, 40), (80, 24), (61, 16)):
+        for size in (WIDE, (61, 16)):
             await pilot.resize_terminal(*size)
             for keys in (("4",), ("x", "home", "right"), ("v",), ("v",), ("x", "right"), ("j",), ("escape",)):
                 text = await shown(pilot, *keys)

@@ -414,9 +414,3 @@ def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
 def test_a_picture_has_a_reasonable_size(tmp_path: Path, size: tuple[int, int]) -> None:
     with pytest.raises(Refused, match="outside 1x1"):
         render(tmp_path / "any", None, size, tmp_path / "out.svg")
-
-
-def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("hello\n")
-    with pytest.raises(Refused, match="not a fwtui session"):
-        render(tmp_path / "x", None, SIZE, tmp_path / "out.svg")

@@ -87,7 +87,7 @@ async def test_a_list_takes_page_keys_before_it_is_there_and_a_dialog_goes_with_
         await pilot.press("home", "pagedown")
         assert overlay.has_focus and overlay.highlighted, "once it is there it pages"
         await press(pilot, "escape", "question_mark")
-        for columns, rows in ((60, 16), (120, 40), (80, 24), (120, 40)):
+        for columns, rows in ((60, 16), WIDE):
             await pilot.resize_terminal(columns, rows)
             await settled(pilot)
             box = dashboard.screen.query_one("#box").region
@@ -139,10 +139,7 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys
     out = tmp_path / "nowhere" / "x.svg"
     assert main(["render", str(path), "-o", str(out)]) == 2
     assert capsys.readouterr().err == "fwtui: x.svg cannot be written: no such file or directory; choose another place\n"
-    (tmp_path / "folder.svg").mkdir()
-    assert main(["render", str(path), "-o", str(tmp_path / "folder.svg")]) == 2
-    assert "folder.svg cannot be written" in capsys.readouterr().err
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["folder.svg", "synthetic.fwt.jsonl"]
+    assert [found.name for found in tmp_path.iterdir()] == ["synthetic.fwt.jsonl"]
 
 
 async def test_sizes_that_follow_each_other_at_once_settle(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,9 +77,7 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
         ["export", str(session), "-o", str(tmp_path / "runs.csv")],
         ["trim", str(session), "-o", str(tmp_path / "cut.fwt.jsonl"), "--runs", "1"],
         ["list", str(tmp_path)],
-        ["render", str(session), "-o", str(tmp_path / "picture.txt")],
         ["render", str(session), "--screen", "explain", "-o", str(tmp_path / "explain.txt")],
-        ["render", str(session), "--screen", "compare", "-o", str(tmp_path / "compare.txt")],
     ):
         assert main(words) == 0, (words, capsys.readouterr().err)
     assert not path.with_suffix(".ran").exists()

@@ -217,15 +217,6 @@ def get(path: str, *headers: str) -> bytes:
     return "\r\n".join((f"GET {path} HTTP/1.1", *headers, "Connection: close", "", "")).encode("latin-1")
 
 
-@pytest.fixture(scope="module")
-def dashboard() -> Iterator[str]:
-    """One that is reached through a proxy, too."""
-    with serving("--name", "https://talk.example.org") as (link, server, _):
-        assert link == "https://talk.example.org/"
-        yield f"http://127.0.0.1:{server.net_connections('tcp4')[0].laddr.port}/"
-        asyncio.run(children(server, 0))
-
-
 def short(value: object) -> str:
     return ascii(value)[:60]
 
@@ -265,41 +256,36 @@ OF_STRANGERS = [
 ]
 
 
-def test_requests_of_strangers_do_no_harm(dashboard: str) -> None:
-    for request, status in OF_STRANGERS:
-        assert status_of(dashboard, request) == status, short(request)
-
-
 BRACKETS = "[" * 30_000
 
 
-# no JSON, another version's, of another type, too deep, too long, no number, no text; each starts a dashboard
-FRAMES = ("", "[1]", BRACKETS, b"\xff" * 100)
+# no JSON, another version's, too deep, of another type, too long, no number, no text; each starts a dashboard
+FRAMES: tuple[str | bytes, ...] = ("", "[1]", BRACKETS)
 MORE_FRAMES = (
-    *('["stdin", 7]', "x" * 70_000, '["resize", NaN]', "null", '["stdin"]', '["stdin", "\\ud800"]', '["resize", {}]'),
-    *('["resize", {"width": 1e999, "height": 1}]', '["resize", {"width": "wide", "height": []}]'),
+    *(b"\xff" * 100, '["stdin", 7]', "x" * 70_000, '["resize", NaN]', "null", '["stdin"]', '["stdin", "\\ud800"]'),
+    *('["resize", {}]', '["resize", {"width": 1e999, "height": 1}]', '["resize", {"width": "wide", "height": []}]'),
 )
 
 
-@pytest.mark.parametrize("frame", [*FRAMES, *(pytest.param(frame, marks=pytest.mark.slow) for frame in MORE_FRAMES)], ids=short)
-def test_frames_that_no_page_sends_end_their_visit_alone(dashboard: str, frame: str | bytes) -> None:
-    async def visit() -> None:
-        async with aiohttp.ClientSession() as client, client.ws_connect(f"{dashboard}ws") as socket:
-            await (socket.send_str(frame) if isinstance(frame, str) else socket.send_bytes(frame))
-            if frame not in ("[1]", b"\xff" * 100):  # what another version may say is passed over
-                await ended(socket)
-
-    asyncio.run(visit())
-    assert status_of(dashboard, get("/", HERE)) == 200
+async def frame_sent(address: str, frame: str | bytes) -> None:
+    async with aiohttp.ClientSession() as client, client.ws_connect(f"{address}ws") as socket:
+        await (socket.send_str(frame) if isinstance(frame, str) else socket.send_bytes(frame))
+        if frame not in ("[1]", b"\xff" * 100):  # what another version may say is passed over
+            await ended(socket)
 
 
-@pytest.fixture(scope="module")
-def talk() -> Iterator[tuple[str, str]]:
-    """The address of a lecture that is presented, and the lecturer's link."""
-    pytest.importorskip("segno")
-    with serving("lecture-tiles", "--present") as (page, server, told):
-        yield page, told.split("You lead at ")[1].split()[0]
-        assert not server.children(), "it runs nothing"
+@pytest.mark.parametrize("frames", [FRAMES, pytest.param(MORE_FRAMES, marks=pytest.mark.slow)], ids=["some", "others"])
+def test_requests_of_strangers_do_no_harm_and_odd_frames_end_their_visit_alone(frames: tuple[str | bytes, ...]) -> None:
+    """Of a server that is reached through a proxy, too."""
+    with serving("--name", "https://talk.example.org") as (link, server, _):
+        assert link == "https://talk.example.org/"
+        address = f"http://127.0.0.1:{server.net_connections('tcp4')[0].laddr.port}/"
+        for request, status in OF_STRANGERS:
+            assert status_of(address, request) == status, short(request)
+        for frame in frames:
+            asyncio.run(frame_sent(address, frame))
+            assert status_of(address, get("/", HERE)) == 200
+        asyncio.run(children(server, 0))
 
 
 def visiting() -> Any:
@@ -329,71 +315,6 @@ async def told_by(events: Any, wanted: Callable[[dict[str, Any]], object]) -> di
                 return news
 
 
-def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]) -> None:
-    page, link = talk
-
-    async def lecture() -> None:
-        async def all_shown(who: Any, news: dict[str, Any]) -> str:
-            pieces = [who.get(f"{page}shown/{piece}") for piece in range(news["shown"])]
-            return "".join([await (await piece).text() for piece in pieces])
-
-        async with visiting() as lecturer, visiting() as stranger, following(page) as (follower, events):
-
-            async def send(who: Any, path: str, status: int, **what: Any) -> None:
-                async with who.post(page + path, json=what) as answer:
-                    assert answer.status == status, (what, await answer.text())
-
-            async with lecturer.get(link) as answer:
-                assert 'data-drives="True"' in await answer.text() and "token" not in str(answer.url)
-            await send(stranger, "guess", 403, marker=ASKS, guess="1")  # without the page's cookie
-            async with follower.get(page) as answer:
-                assert 'data-drives="False"' in (text := await answer.text()) and link.split("=")[1] not in text
-                assert "<td" not in text and "resident warps" not in text, "what comes is sent when it is shown"
-            for who, path, status in ((follower, "notes", 403), (follower, "shown/0", 403), (lecturer, "notes", 200)):
-                async with who.get(page + path) as answer:
-                    assert answer.status == status and ("64 warps" in await answer.text()) == (status == 200)
-            await send(follower, "drive", 403, **BEGIN)
-            async with lecturer.post(f"{page}drive", json=BEGIN, headers={"Origin": "http://elsewhere.example"}) as answer:
-                assert answer.status == 403
-            await send(follower, "guess", 409, marker=ASKS, guess="1")  # not asked yet
-            await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS})
-            news = await told_by(events, lambda news: news["position"] and news["position"]["marker"] == ASKS)
-            assert len(news["question"]["choices"]) == 3 and "64 warps" not in await all_shown(follower, news)
-            assert news["bars"] is None and news["answer"] == "" and not news["position"]["playing"]
-            for guess, status in (("2", 204), ("9", 400), ("<script>alert(1)</script>", 400), ("", 400), ("1", 204)):
-                await send(follower, "guess", status, marker=ASKS, guess=guess)
-            await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS, "answered": True})
-            news = await told_by(events, lambda news: news["bars"])
-            assert [bar[1:] for bar in news["bars"]] == [[1, True], [0, False], [0, True]] and "64 warps" in news["answer"]
-            assert news["followers"] == 1, "the lecturer is none"
-            async with follower.get(f"{page}shown/{news['shown'] - 1}") as answer:
-                shown = await answer.json()
-                assert "64 warps" in shown["answer"] and shown["marker"] == ASKS
-                assert [len(size["stops"][str(ASKS)][1]) for size in shown["sizes"]] == [40, 24]
-                assert all("64 warps" in "".join(filter(None, size["texts"])) for size in shown["sizes"])
-            await send(follower, "guess", 409, marker=ASKS, guess="2")
-            await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS})
-            await send(follower, "guess", 204, marker=COUNTS, guess="88 %")
-            await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS, "answered": True})
-            news = await told_by(events, lambda news: news["bars"] and news["position"]["marker"] == COUNTS)
-            assert [bar[1:] for bar in news["bars"]] == [[1, True]]
-
-    asyncio.run(lecture())
-
-
-def test_a_visitor_has_four_pages_and_a_stranger_none(talk: tuple[str, str]) -> None:
-    async def visit() -> None:
-        async with following(talk[0], pages=5) as (_, first, *others), visiting() as stranger:
-            async with asyncio.timeout(WAIT):
-                with suppress(aiohttp.ClientError):
-                    await first.content.read()  # to its end: a telephone that lost its network is not known to be gone
-            assert (await told_by(others[-1], lambda news: news["followers"] == 4))["followers"] == 4
-            async with stranger.get(f"{talk[0]}follow") as answer:
-                assert answer.status == 403 and "cookie" in await answer.text()
-
-    asyncio.run(visit())
-
-
 WRONG = ({"marker": 99}, {"marker": -1}, {"speed": 3}, {"time": 1e9}, {"time": "0<b>"})
 BODIES = [
     *(b"", b"null", b"[]", b"{}", b"\xff\xfe", BRACKETS.encode()[:4000], b'{"marker": 1e400, "guess": "1"}'),
@@ -403,29 +324,91 @@ BODIES = [
 ]
 
 
-def test_what_no_page_sends_changes_nothing(talk: tuple[str, str]) -> None:
-    page, link = talk
-
-    async def send() -> None:
-        async with visiting() as lecturer, lecturer.get(link):
-            for path, body in product(("drive", "guess"), BODIES):
-                async with lecturer.post(page + path, data=body) as answer:
-                    assert answer.status == 400, (path, short(body))
-
-    asyncio.run(send())
+async def nonsense(page: str, link: str) -> None:
+    async with visiting() as lecturer, lecturer.get(link):
+        for path, body in product(("drive", "guess"), BODIES):
+            async with lecturer.post(page + path, data=body) as answer:
+                assert answer.status == 400, (path, short(body))
 
 
 NOT_THERE = "/ws /shown/x /shown/-1 /static/js/textual.js /../etc/passwd /%2e%2e/etc/passwd /run /record"
 
 
-def test_followers_can_run_record_read_and_delete_nothing(talk: tuple[str, str]) -> None:
-    for request, status in (
-        *((get(path, HERE), 404) for path in NOT_THERE.split()),
-        *((get(path, HERE), 405) for path in ("/drive", "/guess")),
-        (get("/", "Host: elsewhere.example"), 403),
-        (get("/", "Host: [::1"), 400),
-        (get("/follow", HERE, "Origin: http://elsewhere.example"), 403),
-        (b"DELETE / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 405),
-        (b"POST /guess HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999\r\n\r\n" + b"1" * 99_999, 413),
-    ):
-        assert status_of(talk[0], request) == status, short(request)
+OF_FOLLOWERS = [
+    *((get(path, HERE), 404) for path in NOT_THERE.split()),
+    *((get(path, HERE), 405) for path in ("/drive", "/guess")),
+    (get("/", "Host: elsewhere.example"), 403),
+    (get("/", "Host: [::1"), 400),
+    (get("/follow", HERE, "Origin: http://elsewhere.example"), 403),
+    (b"DELETE / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 405),
+    (b"POST /guess HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999\r\n\r\n" + b"1" * 99_999, 413),
+]
+
+
+async def lecture(page: str, link: str) -> None:
+    async def all_shown(who: Any, news: dict[str, Any]) -> str:
+        pieces = [who.get(f"{page}shown/{piece}") for piece in range(news["shown"])]
+        return "".join([await (await piece).text() for piece in pieces])
+
+    async with visiting() as lecturer, visiting() as stranger, following(page) as (follower, events):
+
+        async def send(who: Any, path: str, status: int, **what: Any) -> None:
+            async with who.post(page + path, json=what) as answer:
+                assert answer.status == status, (what, await answer.text())
+
+        async with lecturer.get(link) as answer:
+            assert 'data-drives="True"' in await answer.text() and "token" not in str(answer.url)
+        await send(stranger, "guess", 403, marker=ASKS, guess="1")  # without the page's cookie
+        async with follower.get(page) as answer:
+            assert 'data-drives="False"' in (text := await answer.text()) and link.split("=")[1] not in text
+            assert "<td" not in text and "resident warps" not in text, "what comes is sent when it is shown"
+        for who, path, status in ((follower, "notes", 403), (follower, "shown/0", 403), (lecturer, "notes", 200)):
+            async with who.get(page + path) as answer:
+                assert answer.status == status and ("64 warps" in await answer.text()) == (status == 200)
+        await send(follower, "drive", 403, **BEGIN)
+        async with lecturer.post(f"{page}drive", json=BEGIN, headers={"Origin": "http://elsewhere.example"}) as answer:
+            assert answer.status == 403
+        await send(follower, "guess", 409, marker=ASKS, guess="1")  # not asked yet
+        await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS})
+        news = await told_by(events, lambda news: news["position"] and news["position"]["marker"] == ASKS)
+        assert len(news["question"]["choices"]) == 3 and "64 warps" not in await all_shown(follower, news)
+        assert news["bars"] is None and news["answer"] == "" and not news["position"]["playing"]
+        for guess, status in (("2", 204), ("9", 400), ("<script>alert(1)</script>", 400), ("", 400), ("1", 204)):
+            await send(follower, "guess", status, marker=ASKS, guess=guess)
+        await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS, "answered": True})
+        news = await told_by(events, lambda news: news["bars"])
+        assert [bar[1:] for bar in news["bars"]] == [[1, True], [0, False], [0, True]] and "64 warps" in news["answer"]
+        assert news["followers"] == 1, "the lecturer is none"
+        async with follower.get(f"{page}shown/{news['shown'] - 1}") as answer:
+            shown = await answer.json()
+            assert "64 warps" in shown["answer"] and shown["marker"] == ASKS
+            assert [len(size["stops"][str(ASKS)][1]) for size in shown["sizes"]] == [40, 24]
+            assert all("64 warps" in "".join(filter(None, size["texts"])) for size in shown["sizes"])
+        await send(follower, "guess", 409, marker=ASKS, guess="2")
+        await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS})
+        await send(follower, "guess", 204, marker=COUNTS, guess="88 %")
+        await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS, "answered": True})
+        news = await told_by(events, lambda news: news["bars"] and news["position"]["marker"] == COUNTS)
+        assert [bar[1:] for bar in news["bars"]] == [[1, True]]
+
+
+async def four_pages(page: str, link: str) -> None:
+    """That a visitor may have; a stranger none."""
+    async with following(page, pages=5) as (_, first, *others), visiting() as stranger:
+        async with asyncio.timeout(WAIT):
+            with suppress(aiohttp.ClientError):
+                await first.content.read()  # to its end: a telephone that lost its network is not known to be gone
+        assert (await told_by(others[-1], lambda news: news["followers"] == 4))["followers"] == 4
+        async with stranger.get(f"{page}follow") as answer:
+            assert answer.status == 403 and "cookie" in await answer.text()
+
+
+def test_a_room_follows_the_lecturer_guesses_once_each_and_can_do_nothing_else() -> None:
+    pytest.importorskip("segno")
+    with serving("lecture-tiles", "--present") as (page, server, told):
+        link = told.split("You lead at ")[1].split()[0]
+        for tried in (lecture, four_pages, nonsense):
+            asyncio.run(tried(page, link))
+        for request, status in OF_FOLLOWERS:
+            assert status_of(page, request) == status, short(request)
+        assert not server.children(), "it runs nothing"

@@ -159,7 +159,8 @@ def test_readings_of_several_gpus_tell_of_the_machine_once() -> None:
 
 
 def test_a_frozen_model_does_not_hear_how_the_other_goes_on() -> None:
-    told = [begun(), reading(1.0), events.Notice(t=1, text="a"), events.Marker(t=1, text="b")]
+    limits = events.Limits(t=0.0, backend="cuda", forms=(events.FormLimit("float32", 1e13),), complete=True)
+    told = [limits, begun(), reading(1.0), events.Notice(t=1, text="a"), events.Marker(t=1, text="b")]
     live = folded(told)
     frozen = live.frozen()
     live.apply_all([DONE, reading(2.0), events.Notice(t=2, text="c"), events.Marker(t=2, text="d"), replace(begun(), run=2)])
