@@ -296,23 +296,6 @@ class TestFullDisk:
         assert limit - 200 < path.stat().st_size <= limit
 
 
-def test_a_recorder_that_is_killed_leaves_every_line_it_took(tmp_path: Path) -> None:
-    program = textwrap.dedent("""
-        import os, signal, sys
-        from pathlib import Path
-        from fwtui.stream import codec, events
-        from fwtui.sessions.recorder import Recorder
-        session = Recorder.at(Path(sys.argv[1]), events.Header(t=0, program="p", created="c"))
-        for count in range(50):
-            session.write(codec.as_line(events.Notice(t=count, text="x")))
-        os.kill(os.getpid(), signal.SIGKILL)
-    """)
-    path = tmp_path / "s"
-    assert subprocess.run([sys.executable, "-c", program, str(path)], cwd=ROOT, timeout=60).returncode == -9
-    loaded = load(path)
-    assert len(loaded.lines) == 51 and not loaded.torn and not loaded.closed
-
-
 def test_corrupt_items_carry_their_reason() -> None:
     items = list(codec.decode_lines([LINES[0] + b"junk\n" + b"x" * 70_000 + b"\n" + LINES[1]]))
     assert [type(item) for item in items] == [codec.Line, Corrupt, Corrupt, codec.Line]

@@ -137,11 +137,6 @@ def test_every_kind_can_be_filled_and_comes_back(kind: type[events.Event]) -> No
     assert codec.decode(codec.encode(decoded)[:-1]) == decoded
 
 
-def test_the_hostile_list_is_long_enough_and_hostile() -> None:
-    assert len(HOSTILE) >= 40
-    assert sum(not is_safe(text) for text in HOSTILE) >= 38
-
-
 @pytest.mark.parametrize("kind", events.ALL, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("escaped", [True, False])
 def test_hostile_strings_come_out_harmless(kind: type[events.Event], escaped: bool) -> None:

@@ -20,7 +20,7 @@ from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.model import LIMITS, Model, ModelLimits, merged
+from fwtui.stream.model import Model, ModelLimits, merged
 from fwtui.stream.run import MOST_OPS, MOST_PHASES, MOST_TOLD, Run
 from fwtui.stream.stages import STAGES
 
@@ -101,16 +101,6 @@ def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_momen
         state.apply_all(sequence[state.index : index])
         assert state == folded(sequence[:index])
         everything(state)
-
-
-def test_seeking_over_a_long_session_is_cheap() -> None:
-    count = 3 * LIMITS.checkpoint_every
-    state = folded([events.Notice(t=float(i), text=str(i)) for i in range(count)], seeking=True)
-    assert state.seek(count - 1) == 2 * LIMITS.checkpoint_every
-    assert state.seek(0) == 0 and state == Model()
-    assert state.seek(count - 1) == 2 * LIMITS.checkpoint_every, "forwards too, over what has been seen"
-    assert [n.text for n in state.log] == [str(i) for i in range(state.index)]
-    assert Model().seek(5) == 0
 
 
 def limited(model: Model) -> list[str]:
