@@ -414,28 +414,3 @@ class TestCommand:
         assert code == 2 and "exists already" in words and not (tmp_path / "a.svg").exists()
         code, words = export("-o", "a.svg", "--also", "b.cast")
         assert code == 0 and "a.svg is an animated picture: " in words and "b.cast is a recording for asciinema: " in words
-
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [
-            (("-o", "a.html", "--size", "0x0"), "is not columns x rows"),
-            (("-o", "a.svg", "--size", "59x16"), "size 59x16 has no room for a screen, which needs 60x16"),
-            (("-o", "a.html", "--fps", "99"), "99 pictures a second"),
-            (("-o", "a.html", "--speed", "3"), "speed 3 is not offered"),
-            (("-o", "a.html", "--max-gap", "-1"), "a gap of -1 s"),
-            (("-o", "a.html", "--from", "2", "--to", "1"), "from 2 to 1"),
-            (("-o", "a.html", "--from", "99"), "after the end"),
-            (("-o", "a.html", "--screen", "nowhere"), "no screen 'nowhere'"),
-            (("-o", "a.html", "--theme", "nothing"), "no theme 'nothing'"),
-            (("phases", "-o", "a.html"), "leave out 'phases'"),
-            (("-o", "a.gif"), "ends in none of"),
-            (("-o", "a.html", "--also", "a.csv"), "--also is for a replay"),
-            (("-o", "a.csv", "--fps", "3"), "--fps is for a replay"),
-        ],
-    )
-    def test_what_cannot_be_is_refused_in_a_sentence(
-        self, export: Callable[..., Any], tmp_path: Path, words: tuple[str, ...], said: str
-    ) -> None:
-        code, sentence = export(*words)
-        assert code == 2 and said in sentence and sentence.count("\n") == 1, sentence
-        assert not [*tmp_path.glob("a.*")]

@@ -16,7 +16,6 @@ from textual.binding import Binding
 from textual.events import Key
 from textual.widgets import Input
 
-from fwtui.__main__ import main
 from fwtui.sessions.library import resolve
 from fwtui.stream import events
 from fwtui.tui import render
@@ -169,12 +168,6 @@ def test_what_terminals_send_for_a_digit_with_alt_is_bound(binding: Binding, byt
 
 def _ids(view: View) -> set[str]:
     return {f"place.{tab.name}" for tab in view.places}
-
-
-def test_a_screen_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["render", str(SHIPPED[0]), "-o", str(tmp_path / "x.svg"), "--screen", "atlas"]) == 2
-    assert "there is no screen 'atlas' in a replay; choose one of run, " in capsys.readouterr().err
-    assert not (tmp_path / "x.svg").exists()
 
 
 # the others wait for -m slow

@@ -118,22 +118,6 @@ def test_a_long_session_is_applied_in_slices(tmp_path: Path) -> None:
     assert shown.model == model_of(line.event for line in loaded.lines[: shown.player.index])
 
 
-@pytest.mark.parametrize("form", [["replay"], ["replay", "--json"], ["replay", "--table"], ["render", "-o", "x.svg"]])
-def test_a_moment_is_a_finite_number_and_a_speed_one_of_those_offered(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: list[str]
-) -> None:
-    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
-    command, *rest = form
-    for at in ("nan", "inf", "-inf", "-1"):
-        assert main([command, str(path), *rest, f"--at={at}"]) == 2
-        said = f"fwtui: moment {float(at):g} is not a number of seconds from 0 up; give something like --at 12.5\n"
-        assert capsys.readouterr() == ("", said)
-    for speed in ("nan", "inf", "0", "-1", "0.2", "17", "3") if command == "replay" else ():
-        assert main(["replay", str(path), *rest, f"--speed={speed}"]) == 2
-        told = capsys.readouterr()
-        assert "is not offered; choose one of 0.25, 0.5, 1, 2, 4, 8, 16" in told.err and told.out == ""
-
-
 def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
     out = tmp_path / "nowhere" / "x.svg"

@@ -50,12 +50,6 @@ def test_the_command_tells_what_changed_for_warps(tmp_path: Path, capsys: pytest
     assert data["warps"]["reasons"][0] == {"reason": "barrier", "baseline": 0.9, "run": 0.1}
 
 
-@pytest.mark.parametrize("words", [[f"{RECORDED}:3"], [f"{RECORDED}:99", f"{RECORDED}:3"], ["nothing-of-that-name", "x"]])
-def test_the_command_says_what_cannot_be_compared(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", *words]) == 2
-    assert capsys.readouterr().err.startswith("fwtui: ")
-
-
 def test_the_command_shows_no_ratio_of_what_cannot_be_compared_and_the_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
     whole = [f"{OTHER}:{run}" for run in (5, 6)]
     assert main(["compare", f"{RECORDED}:3", *whole, f"{RECORDED}:8", "--json"]) == 0

@@ -25,17 +25,3 @@ def test_they_are_data_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["instructions", "-k", "naive", "--for", "sm_90", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["op"] == "relax" and data["architecture"] == "sm_90" and data["listing"]["total"] > 20
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["-k", "serial"], "serial runs on the CPU, and these are a GPU's instructions; choose a CUDA kernel"),
-        (["-k", "naive", "--for", "sm_12"], "'sm_12' is no architecture of a GPU that is known here"),
-        (["-k", "naive", "--dtype", "float64"], "naive has no number type 'float64'; choose float32, int32, int16"),
-        (["-k", "katz-kider", "--tile", "7"], "katz-kider has no tile 7; choose one of "),
-    ],
-)
-def test_a_mistake_gets_a_sentence(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["instructions", *given]) == 2
-    assert said in capsys.readouterr().err

@@ -10,6 +10,7 @@ import pytest
 from fwtui.__main__ import main
 
 LONG = "9" * 5000
+GOLDEN = str(Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl")
 MISTAKES: list[tuple[list[str], str]] = [
     (["run", "--json", "-n", "0"], "n 0 is outside 1 to 262144"),
     (["run", "--json", "-n", "64,x"], "'x' is not a whole number"),
@@ -59,15 +60,78 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["check", LONG], "there is no session '9999"),
     (["check", ""], "there is no session ''"),
     (["bench", "-n", ""], "n '' is not a whole number"),
+    (["export", GOLDEN, "-o", "x.png"], "'x.png' ends in none of .csv, .jsonl, .md, .parquet"),
+    (["export", GOLDEN, "--format", "parquet"], "not written to standard output; name a file with -o"),
+    (["export", GOLDEN, "--format", "csv", "-o", "x.perfetto.json"], "ends in .perfetto.json, and --format says csv"),
+    (["export", GOLDEN, "--format", "csv", "-o", "x.html"], "ends in .html, and --format says csv; leave out one"),
+    (["export", GOLDEN, "everything"], "'everything' is not offered; choose one of runs, phases"),
+    (["trim", GOLDEN, "-o", "x"], "there is nothing to leave out; give --from"),
+    (["trim", GOLDEN, "--from", "nan", "-o", "x"], "from nan to inf is not a stretch of seconds"),
+    (["trim", GOLDEN, "--from", "5", "--to", "3", "-o", "x"], "from 5 to 3 is not a stretch"),
+    (["trim", GOLDEN, "--from", "-1", "-o", "x"], "from -1 to inf is not a stretch"),
+    (["trim", GOLDEN, "--hz", "0", "-o", "x"], "0 readings per second is outside"),
+    (["trim", GOLDEN, "--runs", "1,x", "-o", "x"], "'x' is not a run's number"),
+    (["trim", GOLDEN, "--without", "samples", "-o", "x"], "'samples' cannot be left out; choose one of rounds"),
+    (["trim", GOLDEN, "--hz", "1", "-o", "x.gz"], "x.gz would be packed, and a session is written unpacked; write x"),
+    (["merge", GOLDEN, GOLDEN, "-o", "x.gz"], "x.gz would be packed, and a session is written unpacked"),
+    (["merge", GOLDEN, "-o", "x"], "one session is nothing to merge"),
+    (["merge", GOLDEN, "/dev/zero", "-o", "x"], "is not a regular file"),
+    (["export", GOLDEN, "-o", "a.html", "--size", "0x0"], "is not columns x rows"),
+    (["export", GOLDEN, "-o", "a.svg", "--size", "59x16"], "size 59x16 has no room for a screen, which needs 60x16"),
+    (["export", GOLDEN, "-o", "a.html", "--fps", "99"], "99 pictures a second"),
+    (["export", GOLDEN, "-o", "a.html", "--speed", "3"], "speed 3 is not offered"),
+    (["export", GOLDEN, "-o", "a.html", "--max-gap", "-1"], "a gap of -1 s"),
+    (["export", GOLDEN, "-o", "a.html", "--from", "2", "--to", "1"], "from 2 to 1"),
+    (["export", GOLDEN, "-o", "a.html", "--from", "99"], "after the end"),
+    (["export", GOLDEN, "-o", "a.html", "--screen", "nowhere"], "no screen 'nowhere'"),
+    (["export", GOLDEN, "-o", "a.html", "--theme", "nothing"], "no theme 'nothing'"),
+    (["export", GOLDEN, "phases", "-o", "a.html"], "leave out 'phases'"),
+    (["export", GOLDEN, "-o", "a.gif"], "ends in none of"),
+    (["export", GOLDEN, "-o", "a.html", "--also", "a.csv"], "--also is for a replay"),
+    (["export", GOLDEN, "-o", "a.csv", "--fps", "3"], "--fps is for a replay"),
+    (["new", "mine.txt"], "'mine.txt' does not end in .py, as a kernel's file must; write mine.py"),
+    (["new", "mine.py", "--from", "fast"], "there is no rung 'fast'; choose one of serial, scipy,"),
+    (["new", "mine.py", "--cuda", "--from", "naive"], "there is no example 'naive' in CUDA C++; choose one of one-thread,"),
+    (["new", "mine.py", "-D", "A=1"], "--include and -D are for kernels in CUDA C++; add --cuda"),
+    (["new", "mine.py", "--cuda", "-D", "4=A"], "-D '4=A' is not NAME or NAME=VALUE"),
+    (["new", "mine.py", "--cuda", "--include", "nodir"], "there is no folder 'nodir' beside mine.py for --include; make it, or"),
+    (["new", ""], "'' names no file; write mine.py"),
+    (["new", "there"], "'there' names no file; write there/mine.py"),
+    (["new", "a/b"], "'a/b' does not end in .py, as a kernel's file must; write a/b.py"),
+    (["new", "a/b.py"], "there is no folder a to write b.py in; make it, or choose another"),
+    (["new", "link.py"], "link.py is a link to a file that is not there; remove the link, or choose another name"),
+    (["watch", "my.py", "--for", "sm_91"], "'sm_91' is no architecture of a GPU that is known here; choose one of sm_50, "),
+    (["watch", "my.py", "-n", "many"], "'many'"),
+    (["watch", "my.py", "--back", "3"], "there is no version 3 of my.py; `fwtui watch` keeps each save that it judges"),
+    (["watch", "my.py", "--device", "moon"], "device 'moon' is neither auto, simulator nor a GPU's number"),
+    (["instructions", "-k", "serial"], "serial runs on the CPU, and these are a GPU's instructions; choose a CUDA kernel"),
+    (["instructions", "-k", "naive", "--for", "sm_12"], "'sm_12' is no architecture of a GPU that is known here"),
+    (["instructions", "-k", "naive", "--dtype", "float64"], "naive has no number type 'float64'; choose float32, int32, int16"),
+    (["instructions", "-k", "katz-kider", "--tile", "7"], "katz-kider has no tile 7; choose one of "),
+    (["compare", "h200-n4096-naive-blocked:1"], "is one run, and a comparison needs two; name another session or run"),
+    (["compare", "h200-n4096-naive-blocked:99", "h200-n4096-naive-blocked:1"], "has no run 99"),
+    (["replay", GOLDEN, "--at=nan"], "moment nan is not a number of seconds from 0 up; give something like --at 12.5"),
+    (["replay", "--json", GOLDEN, "--at=-1"], "moment -1 is not a number of seconds from 0 up; give something like --at 12.5"),
+    (["render", GOLDEN, "-o", "x.svg", "--at=inf"], "moment inf is not a number of seconds from 0 up"),
+    (["replay", GOLDEN, "--speed=nan"], "is not offered; choose one of 0.25, 0.5, 1, 2, 4, 8, 16"),
+    (["replay", "--table", GOLDEN, "--speed=3"], "is not offered; choose one of 0.25, 0.5, 1, 2, 4, 8, 16"),
 ]
 
 
 @pytest.mark.parametrize(("words", "sentence"), MISTAKES, ids=[ascii(" ".join(words)[:60]) for words, _ in MISTAKES])
-def test_a_mistake_is_one_sentence(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_is_one_sentence_and_changes_nothing(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    Path("there").mkdir()
+    Path("link.py").symlink_to("nowhere.py")
+    Path("my.py").touch()
     assert main(words) == 2
     out, err = capsys.readouterr()
     assert err.startswith("fwtui: ") and sentence in err and err.count("\n") == 1 and len(err) < 600 and "\x1b" not in err
     assert [json.loads(line)["state"] for line in out.splitlines()] in ([], ["refused"]), "a run that was refused has its line"
+    assert {path.name for path in tmp_path.iterdir()} == {"there", "link.py", "my.py"}
 
 
 def test_a_setting_that_was_meant_is_named(

@@ -67,31 +67,3 @@ def test_a_full_disk_leaves_no_file_and_nothing_is_overwritten(tmp_path: Path, c
     assert main(["new", str(tmp_path / "mine.py"), "--cuda"]) == 2
     assert "mine.py exists already and is not overwritten; choose another name" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["mine.py"] and (tmp_path / "mine.py").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("mine.txt",), "'mine.txt' does not end in .py, as a kernel's file must; write mine.py"),
-        (("mine.py", "--from", "fast"), "there is no rung 'fast'; choose one of serial, scipy,"),
-        (("mine.py", "--cuda", "--from", "naive"), "there is no example 'naive' in CUDA C++; choose one of one-thread,"),
-        (("mine.py", "-D", "A=1"), "--include and -D are for kernels in CUDA C++; add --cuda"),
-        (("mine.py", "--cuda", "-D", "4=A"), "-D '4=A' is not NAME or NAME=VALUE"),
-        (("mine.py", "--cuda", "--include", "nodir"), "there is no folder 'nodir' beside mine.py for --include; make it, or"),
-        (("",), "'' names no file; write mine.py\n"),
-        (("there",), "'there' names no file; write there/mine.py\n"),
-        (("a/b",), "'a/b' does not end in .py, as a kernel's file must; write a/b.py\n"),
-        (("a/b.py",), "there is no folder a to write b.py in; make it, or choose another\n"),
-        (("link.py",), "link.py is a link to a file that is not there; remove the link, or choose another name\n"),
-    ],
-)
-def test_what_cannot_be_written_is_one_sentence_with_the_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("there").mkdir()
-    Path("link.py").symlink_to("nowhere.py")
-    assert main(["new", *words]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"fwtui: {sentence}") and said.count("\n") == 1
-    assert {path.name for path in tmp_path.iterdir()} == {"there", "link.py"}

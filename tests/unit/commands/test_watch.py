@@ -47,24 +47,6 @@ def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["version", "1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--for", "sm_91"), "'sm_91' is no architecture of a GPU that is known here; choose one of sm_50, "),
-        (("-n", "many"), "'many'"),
-        (("--back", "3"), "there is no version 3 of mine.py; `fwtui watch` keeps each save that it judges"),
-        (("--device", "moon"), "device 'moon' is neither auto, simulator nor a GPU's number"),
-    ],
-)
-def test_a_mistake_is_one_sentence(
-    words: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    (tmp_path / "mine.py").write_text("")
-    assert main(["watch", str(tmp_path / "mine.py"), *words]) == 2
-    assert sentence in capsys.readouterr().err
-
-
 def test_a_curve_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     saved, verdict = "2026-11-22T13:00:00+00:00", "\x1b[31mright"
     known = [

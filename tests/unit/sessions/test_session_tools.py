@@ -290,35 +290,6 @@ class TestCommands:
         assert main(["export", str(GOLDEN), "--format", "md"]) == 0
         assert capsys.readouterr().out.startswith("| run | kernel | n |")
 
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [
-            (["export", "GOLDEN", "-o", "x.png"], "'x.png' ends in none of .csv, .jsonl, .md, .parquet"),
-            (["export", "GOLDEN", "--format", "parquet"], "not written to standard output; name a file with -o"),
-            (["export", "GOLDEN", "--format", "csv", "-o", "x.perfetto.json"], "ends in .perfetto.json, and --format says csv"),
-            (["export", "GOLDEN", "--format", "csv", "-o", "x.html"], "ends in .html, and --format says csv; leave out one"),
-            (["export", "GOLDEN", "everything"], "'everything' is not offered; choose one of runs, phases"),
-            (["trim", "GOLDEN", "-o", "x"], "there is nothing to leave out; give --from"),
-            (["trim", "GOLDEN", "--from", "nan", "-o", "x"], "from nan to inf is not a stretch of seconds"),
-            (["trim", "GOLDEN", "--from", "5", "--to", "3", "-o", "x"], "from 5 to 3 is not a stretch"),
-            (["trim", "GOLDEN", "--from", "-1", "-o", "x"], "from -1 to inf is not a stretch"),
-            (["trim", "GOLDEN", "--hz", "0", "-o", "x"], "0 readings per second is outside"),
-            (["trim", "GOLDEN", "--runs", "1,x", "-o", "x"], "'x' is not a run's number"),
-            (["trim", "GOLDEN", "--without", "samples", "-o", "x"], "'samples' cannot be left out; choose one of rounds"),
-            (["trim", "GOLDEN", "--hz", "1", "-o", "x.gz"], "x.gz would be packed, and a session is written unpacked; write x"),
-            (["merge", "GOLDEN", "GOLDEN", "-o", "x.gz"], "x.gz would be packed, and a session is written unpacked"),
-            (["merge", "GOLDEN", "-o", "x"], "one session is nothing to merge"),
-            (["merge", "GOLDEN", "/dev/zero", "-o", "x"], "is not a regular file"),
-        ],
-    )
-    def test_mistakes_are_one_sentence(
-        self, words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        assert main([str(GOLDEN) if word == "GOLDEN" else word for word in words]) == 2
-        err = capsys.readouterr().err
-        assert said in err and err.count("\n") == 1 and not list(tmp_path.iterdir())
-
     def test_trim_and_merge_say_what_they_kept(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         two_runs(tmp_path / "a")
         assert main(["trim", str(tmp_path / "a"), "--runs", "1", "--hz", "5", "-o", str(tmp_path / "b")]) == 0
