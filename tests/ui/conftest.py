@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from textual import _wait, screen
 from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
 
 from fwtui.sessions import reader
 from fwtui.stream import events
@@ -44,6 +46,21 @@ def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> Render
     return None
 
 
+async def _wait_for_busy(self: Pilot[Any], timeout: float = 30.0) -> bool:
+    """Pilot sends every widget a message at each key and pause, most of all messages; those that wait for one need none."""
+    handled = list[asyncio.Task[Any]]()
+    for widget in (self.app, *self.app.screen.walk_children(with_self=True)):
+        ready, done = widget._message_queue.ready_event, asyncio.Event()
+        if (ready.is_set() or not ready._waiters) and widget.call_later(done.set):  # type: ignore[attr-defined]
+            handled.append(asyncio.create_task(done.wait()))
+    failed = asyncio.create_task(self.app._exception_event.wait())
+    async with asyncio.timeout(timeout):
+        while not failed.done() and (waiting := [task for task in handled if not task.done()]):
+            await asyncio.wait([failed, *waiting], return_when=asyncio.FIRST_COMPLETED)
+    failed.cancel()
+    return all(task.done() for task in handled)
+
+
 @pytest.fixture
 def every_frame() -> None:
     """For tests of what drawing a frame does, and of what keys lead to: each frame is drawn, as in a terminal."""
@@ -56,6 +73,7 @@ QUICKER: tuple[tuple[Any, str, Any], ...] = (
     *((module, name, getattr(module, name) / 4) for module, name in SHORTER),
     (Stylesheet, "_parse_rules", _parsed_once),
     (RuleSet, "__hash__", object.__hash__),  # the default one, in C: each style hashes every rule
+    (Pilot, "_wait_for_screen", _wait_for_busy),
     (pytest_textual_snapshot, "SVGImageExtension", PackedPicture),  # `snap_compare` takes the one that its module names
     (Compositor, "render_update", _drawn_when_read),
 )
