@@ -39,23 +39,19 @@ def keymapped(keymap: dict[str, str]) -> Appearance:
     return look_of(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
 
 
-async def test_a_theme_that_was_asked_for(live: FakeLive) -> None:
-    app = dashboard_of(live, look=look_of(said(theme="ansi-dark")))
-    async with opened(app, size=(100, 30)):
-        assert app.theme == "ansi-dark" and app.theme in THEMES
-
-
-@pytest.mark.parametrize("size", [(60, 16), (120, 40)])
-async def test_ascii_draws_nothing_else(size: tuple[int, int], replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_ascii_draws_nothing_else(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
     app.plain = True
-    async with opened(app, "question_mark", size=size) as pilot:
-        assert screen_text(app).isascii() and "Keys" in screen_text(app)
-        shown = await keyed(pilot, "escape")
-        assert shown.isascii() and "ok verified" in shown and "+-0." in shown and shown.count("\n") <= size[1]
-        assert "=" * 10 in shown, "the timeline's runs"
-        assert size == (60, 16) or "_|" in shown, "large digits that can be read"
-        for place in place_names() if size == (120, 40) else ():
+    async with opened(app, size=(60, 16)) as pilot:
+        for size in ((60, 16), (120, 40)):
+            await pilot.resize_terminal(*size)
+            shown = await keyed(pilot, "question_mark")
+            assert shown.isascii() and "Keys" in shown
+            shown = await keyed(pilot, "escape")
+            assert shown.isascii() and "ok verified" in shown and "+-0." in shown and shown.count("\n") <= size[1]
+            assert "=" * 10 in shown, "the timeline's runs"
+            assert size == (60, 16) or "_|" in shown, "large digits that can be read"
+        for place in place_names():
             app.action_place(place)
             assert (await keyed(pilot)).isascii() and view_of(app).place == place
 
@@ -102,9 +98,10 @@ def test_every_character_that_screens_use_has_one_in_ascii() -> None:
     assert len(used) > 200 and sorted(character for character in used - {"?", "◩"} if "?" in plain(character)) == []
 
 
-async def test_keys_of_the_keymap_do_what_they_are_for(live: FakeLive) -> None:
-    app = dashboard_of(live, look=keymapped({"run": "f5,ctrl+x", "help": "ctrl+y"}))
+async def test_the_theme_and_the_keys_that_were_asked_for(live: FakeLive) -> None:
+    app = dashboard_of(live, look=look_of(said(theme="ansi-dark", keymap__run="f5,ctrl+x", keymap__help="ctrl+y")))
     async with opened(app) as pilot:
+        assert app.theme == "ansi-dark" and app.theme in THEMES
         assert "f5       run the experiment" in screen_text(app) and "Run  f5" in screen_text(app)
         app.screen.set_focus(None)
         await pilot.press("r")

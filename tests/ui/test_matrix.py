@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 import scenes
 from apps import view_of
 from msgspec.structs import replace
@@ -27,20 +26,11 @@ def test_what_is_read_and_written_is_where_it_is_in_the_matrix() -> None:
     shown = Scene(8, (), sources=(Rect(2, 0, 4, 8),), targets=(Rect(0, 0, 2, 8), Rect(4, 6, 8, 8)))
     assert rows(pixels(shown, 4, 4)) == ["####", "rrrr", "...#", "...#"]
     assert rows(pixels(shown, 8, 2)) == ["rrrrrrrr", "......##"], "more rows than pixels: what is read is not hidden"
-
-
-def test_a_single_vertex_of_many_is_seen() -> None:
-    shown = Scene(65536, (), sources=(Rect(40000, 0, 40001, 65536), Rect(0, 65535, 65536, 65536)))
-    assert rows(pixels(shown, 8, 8)) == ["." * 7 + "r"] * 4 + ["r" * 8] + ["." * 7 + "r"] * 3
-
-
-def test_small_matrices_fill_the_picture() -> None:
+    one = Scene(65536, (), sources=(Rect(40000, 0, 40001, 65536), Rect(0, 65535, 65536, 65536)))
+    assert rows(pixels(one, 8, 8)) == ["." * 7 + "r"] * 4 + ["r" * 8] + ["." * 7 + "r"] * 3, "a single vertex of many is seen"
     assert rows(pixels(Scene(2, (), targets=(Rect(0, 0, 1, 1),)), 4, 4)) == ["##..", "##..", "....", "...."]
-
-
-@pytest.mark.parametrize(("share", "lines"), [(0.0, 0), (0.5, 4), (1.0, 8)])
-def test_a_share_fills_rows(share: float, lines: int) -> None:
-    assert [row[0] for row in pixels(Scene(9, (), filled=share), 3, 8)] == [FILLED] * lines + [REST] * (8 - lines)
+    for share, lines in ((0.0, 0), (0.5, 4), (1.0, 8)):
+        assert [row[0] for row in pixels(Scene(9, (), filled=share), 3, 8)] == [FILLED] * lines + [REST] * (8 - lines)
     assert (REST, FILLED, WRITTEN, READ) == (0, 1, 2, 3)
 
 

@@ -74,24 +74,20 @@ class TestKeys:
             end = None
             times = {"2.5": 2.5, "0:03": 3.0, "0:00:04.5": 4.5, "2 s": 2.0, "9999": end, "50 %": 0.5, "100%": end, "250%": end}
             for words, moment in times.items():
-                await press(pilot, "home")
-                await go(pilot, words)
-                player = playback_of(app).player
-                wanted = player.duration if moment is end else moment * player.duration if "%" in words else moment
-                assert player.position == pytest.approx(wanted), words
-            await press(pilot, "home")
+                assert not played.go(words)
+                wanted = played.player.duration if moment is end else moment * played.player.duration if "%" in words else moment
+                assert played.player.position == pytest.approx(wanted), words
             assert "RUN 2  " in await go(pilot, "run 2")
             for words in ("marker 1", "Shared", "MARKER shared"):
                 await press(pilot, "home")
-                await go(pilot, words)
-                assert len(playback_of(app).model.markers) == 1
-            before = playback_of(app).player.index
+                assert not played.go(words) and len(played.model.markers) == 1
+            before = played.player.index
             assert "there is no run 9 in this session" in await go(pilot, "run 9")
-            assert "'nowhere' is not a place in this session" in await go(pilot, "nowhere")
-            assert "is not a place" in await go(pilot, "run x") and "is not a place" in await go(pilot, "1e5")
-            assert playback_of(app).player.index == before
+            for words in ("nowhere", "run x", "1e5"):
+                with pytest.raises(Refused, match=f"'{words}' is not a place in this session"):
+                    played.go(words)
             await press(pilot, "G", "5", "escape")
-            assert playback_of(app).player.index == before
+            assert played.player.index == before
 
     async def test_gaps_are_shortened_and_given_back(self, replay_of: Replay) -> None:
         told = [*scenes.cpu_session(), events.Notice(t=500.0, text="much later")]
@@ -221,7 +217,7 @@ class TestStream:
             app.tick(100.0)
             assert played.live and played.player.at_end
 
-    @pytest.mark.parametrize("rest", [b'{"kind":"not', b"junk\n"])
+    @pytest.mark.parametrize("rest", [b'{"kind":"not', pytest.param(b"junk\n", marks=pytest.mark.slow)])
     async def test_one_that_breaks_off_stays_and_says_so(self, ends: tuple[int, int], rest: bytes) -> None:
         told = scenes.cpu_session()
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
@@ -243,7 +239,7 @@ class TestStream:
             await pilot.press("q")
         assert app.return_code == 0 and app.refusal is None
 
-    @pytest.mark.parametrize("noise", [b"", b"\0" * 70_000])
+    @pytest.mark.parametrize("noise", [b"", pytest.param(b"\0" * 70_000, marks=pytest.mark.slow)])
     async def test_what_is_no_session_is_refused(self, ends: tuple[int, int], noise: bytes) -> None:
         threading.Thread(target=lambda: (os.write(ends[1], noise), os.close(ends[1])), daemon=True).start()
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)

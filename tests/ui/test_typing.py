@@ -63,7 +63,9 @@ async def test_keys_go_where_those_before_them_have_led(dashboard: FwtuiApp) -> 
         assert dashboard.screen.query_one(Input).value == "quit"
 
 
-async def test_a_key_that_takes_its_time_is_waited_for(dashboard: FwtuiApp) -> None:
+async def test_a_key_that_takes_its_time_is_waited_for_and_what_was_typed_before_the_machine_is_known_stays(
+    dashboard: FwtuiApp,
+) -> None:
     async with opened(dashboard) as pilot:
         dashboard.post_message(key("tab"))
         while not len(dashboard.inputs):
@@ -71,10 +73,6 @@ async def test_a_key_that_takes_its_time_is_waited_for(dashboard: FwtuiApp) -> N
         dashboard.inputs.key_since -= 2  # seconds in which other programs had the processor
         await burst(pilot, ["4"])
         assert value(dashboard, "n") == "5124"
-
-
-async def test_what_is_typed_before_the_first_look_at_the_machine_stays(dashboard: FwtuiApp) -> None:
-    async with opened(dashboard):
         form = dashboard.screen.query_one(ExperimentForm)
         dashboard.screen.query_one("#field-n", Input).value = "64"
         form.sync()  # as when the GPUs are known, and before the form has heard of the key

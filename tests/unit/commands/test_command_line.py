@@ -98,11 +98,6 @@ def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(here: Here) -> None:
         assert "simulator" in done.stderr, "the way out"
 
 
-def test_the_last_mistake_is_said_before_the_first_run(here: Here) -> None:
-    done = here("run", "-k", "serial,tiled-cpu", "-n", "8", "--tile", "48")
-    assert done.returncode == 2 and done.stdout == ""
-
-
 def test_the_simulator_is_right_and_not_timed(tmp_path: Path, here: Here) -> None:
     path = tmp_path / "kept.fwt.jsonl"
     words = ("-k", "katz-kider", "-n", "8", "--tile", "4", "--device", "simulator", "--record", str(path), *QUICK)
@@ -142,15 +137,6 @@ def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path: Path) -> None:
     process.stdout.close()
     assert process.wait(30) == 141
     assert process.stderr is not None and process.stderr.read() == ""
-
-
-def test_kernels_are_listed_as_data(here: Here) -> None:
-    told = results(here("kernels", "--json"))
-    assert [k["id"] for k in told] == list(registry())
-    for k in told:
-        assert k["phases"] and k["dtypes"] and k["papers"] and k["summary"]
-    lines = here("kernels").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["id", *registry()]
 
 
 def test_help_lists_the_commands_which_have_places_and_say_what_they_do(here: Here) -> None:
@@ -313,7 +299,7 @@ def test_every_option_of_a_kernel_is_explained_once_in_a_group_of_its_kernels(ca
     assert "kleene-base: results per thread in the base case; its block has tile^2 / results threads (1, 4, 16)" in rest
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("width", [60, 120])
 @pytest.mark.parametrize(
     "words",
     [

@@ -13,6 +13,7 @@ LONG = "9" * 5000
 GOLDEN = str(Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl")
 MISTAKES: list[tuple[list[str], str]] = [
     (["run", "--json", "-n", "0"], "n 0 is outside 1 to 262144"),
+    (["run", "-k", "serial,tiled-cpu", "-n", "8", "--tile", "48"], "tile 48 is not offered by tiled-cpu"),
     (["run", "--json", "-n", "64,x"], "'x' is not a whole number"),
     (["run", "--json", "-k", "serial", "--threads", "64"], "serial has no option 'threads'"),
     (["run", "--json", "--telemetry-hz", "11"], "telemetry rate 11 is neither 0 nor 0.01 to 10"),

@@ -15,7 +15,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 
 SESSIONS = [*files_in(shipped_folder()), Path(__file__).parents[2] / "data" / f"golden-v1{SUFFIX}"]
-PLACES = 100
+PLACES = 25
 
 
 def told_live(recorded: Loaded, folder: Path, moments: set[int]) -> tuple[dict[int, Model], Path]:

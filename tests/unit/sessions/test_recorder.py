@@ -130,8 +130,7 @@ class TestRecorder:
         assert not (tmp_path / "elsewhere").exists()
 
 
-@given(st.text(max_size=200))
-@settings(max_examples=200)
+@pytest.mark.parametrize("text", ["", "-", "Ä/../b", "漢字", "\x1b[0m\0", "A b" * 60, "İ\u2028ﬁ", "../.."])
 def test_any_text_makes_a_safe_slug(text: str) -> None:
     assert re.fullmatch(r"[a-z0-9-]{1,60}", safe_slug(text))
 

@@ -86,7 +86,7 @@ def test_the_file_is_what_the_types_say() -> None:
     assert schema.path().read_text(encoding="utf-8") == schema.text(), "run `fwtui docs`"
 
 
-@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*SESSIONS[:3], *(pytest.param(path, marks=pytest.mark.slow) for path in SESSIONS[3:])])
 def test_every_line_of_every_session_fits(path: Path) -> None:
     loaded = load(path)
     assert loaded.complete and all(fits(json.loads(line.raw), WHOLE) for line in loaded.lines)
