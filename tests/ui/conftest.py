@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from packed_picture import PackedPicture
 from rich.console import RenderableType
 from textual import _wait, screen
 from textual._compositor import Compositor
+from textual.app import App
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
@@ -46,19 +47,25 @@ def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> Render
     return None
 
 
-async def _wait_for_busy(self: Pilot[Any], timeout: float = 30.0) -> bool:
-    """Pilot sends every widget a message at each key and pause, most of all messages; those that wait for one need none."""
-    handled = list[asyncio.Task[Any]]()
-    for widget in (self.app, *self.app.screen.walk_children(with_self=True)):
+def _at_work(app: App[Any]) -> Iterator[Coroutine[Any, Any, Any]]:
+    """Of each widget that does not wait for a message: what ends when it has handled those that it has."""
+    for widget in (app, *app.screen.walk_children(with_self=True)):
         ready, done = widget._message_queue.ready_event, asyncio.Event()
         if (ready.is_set() or not ready._waiters) and widget.call_later(done.set):  # type: ignore[attr-defined]
-            handled.append(asyncio.create_task(done.wait()))
-    failed = asyncio.create_task(self.app._exception_event.wait())
-    async with asyncio.timeout(timeout):
-        while not failed.done() and (waiting := [task for task in handled if not task.done()]):
-            await asyncio.wait([failed, *waiting], return_when=asyncio.FIRST_COMPLETED)
-    failed.cancel()
-    return all(task.done() for task in handled)
+            yield done.wait()
+
+
+async def _wait_for_those_at_work(self: Pilot[Any], timeout: float = 30.0) -> bool:
+    """Pilot sends each widget a message at every key and pause: of all messages, the most; until none has led to another."""
+    failed = asyncio.ensure_future(self.app._exception_event.wait())
+    for _ in range(9):
+        if failed.done() or not (waiting := [*_at_work(self.app)]):
+            break
+        handled = asyncio.gather(*waiting)
+        ended, _ = await asyncio.wait([failed, handled], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        assert ended, "a widget is stuck"
+        handled.cancel()
+    return failed.cancel()
 
 
 @pytest.fixture
@@ -73,7 +80,7 @@ QUICKER: tuple[tuple[Any, str, Any], ...] = (
     *((module, name, getattr(module, name) / 4) for module, name in SHORTER),
     (Stylesheet, "_parse_rules", _parsed_once),
     (RuleSet, "__hash__", object.__hash__),  # the default one, in C: each style hashes every rule
-    (Pilot, "_wait_for_screen", _wait_for_busy),
+    (Pilot, "_wait_for_screen", _wait_for_those_at_work),
     (pytest_textual_snapshot, "SVGImageExtension", PackedPicture),  # `snap_compare` takes the one that its module names
     (Compositor, "render_update", _drawn_when_read),
 )

@@ -102,7 +102,7 @@ async def test_the_theme_and_the_keys_that_were_asked_for(live: FakeLive) -> Non
     app = dashboard_of(live, look=look_of(said(theme="ansi-dark", keymap__run="f5,ctrl+x", keymap__help="ctrl+y")))
     async with opened(app) as pilot:
         assert app.theme == "ansi-dark" and app.theme in THEMES
-        assert "f5       run the experiment" in screen_text(app) and "Run  f5" in screen_text(app)
+        assert "f5        run the experiment" in screen_text(app) and "Run  f5" in screen_text(app)
         app.screen.set_focus(None)
         await pilot.press("r")
         assert not live.started
