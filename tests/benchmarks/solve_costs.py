@@ -16,7 +16,6 @@ import pstats
 import subprocess
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,9 +29,6 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose, driver
 from fwtui.solver.host_graph import HostGraph
 from fwtui_kernels.paths import predecessors
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
-turned_rows = import_module("path_checks").turned_rows
 
 CASES = (
     ("int32", 100, 1),
@@ -67,10 +63,19 @@ def _tell(name: str, weights: np.ndarray, dtype: str) -> None:
     predecessors.FEW = usual
 
 
+def _turned_rows(n: int) -> np.ndarray:
+    """n x n of int32 from 1 to 999: some rows, each many times, turned differently; random numbers alone would take minutes."""
+    some = np.random.default_rng(1).integers(1, 1000, (1024, n), dtype=np.int32)
+    matrix = np.empty((n, n), np.int32)
+    for i in range(n):
+        matrix[i] = np.roll(some[i % 1024], 7 * i)
+    return matrix
+
+
 def streaming(n: int, gibibytes: float) -> None:
     """int32, dense; in core first."""
     engine = choose.engine_for(None, n, needed=True)
-    graph = Adjacency(n, Vertices(range(n)), dense=turned_rows(n))
+    graph = Adjacency(n, Vertices(range(n)), dense=_turned_rows(n))
     # the matrix is not looked through for what is known of it
     graph.__dict__["facts"] = EdgeFacts(n, n * (n - 1), 1.0, 999.0, True, True)
     for cap in (None, int(gibibytes * 2**30)):
@@ -105,7 +110,7 @@ def split(n: int) -> None:
                     [sys.executable, "-P", "-m", "fwtui", "solve", f"{folder}/{name}.npz", "-o", f"{folder}/out.npy"],
                     stderr=subprocess.PIPE,
                     text=True,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[2]), *sys.path[1:]))},
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[2]), *sys.path))},
                 )
                 spent = time.perf_counter() - begin
                 print(f"\nfwtui solve {name}.npz, {times} time: {spent:.3f} s in all\n{done.stderr.strip()}")

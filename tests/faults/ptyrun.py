@@ -97,6 +97,13 @@ class PtyRun:
         while self.read(0.0):
             pass
 
+    def assert_left_well(self, code: int) -> None:
+        """It ended with that code, restored every mode of the terminal, and left no child."""
+        assert self.process.returncode == code
+        assert [mode for mode in RESTORED if mode not in self.output] == []
+        assert termios.tcgetattr(self.terminal) == self.attributes
+        assert self.orphans == []
+
     def vanish(self) -> None:
         """The terminal is gone, as when a connection drops."""
         for descriptor in (self._master, self.terminal):

@@ -1,20 +1,16 @@
-"""A rank that fails as SICK_RANK says: "1 memory" has rank 1 raise MemoryError where a run allocates."""
+"""A rank that fails: rank 1 raises MemoryError where a run allocates."""
 
 from __future__ import annotations
-
-import os
 
 from fwtui.engine.ranks import Allocate, RankWork
 from fwtui.measure.rank_job import main
 
-RANK, ERROR = os.environ["SICK_RANK"].split()
-ERRORS = {"memory": MemoryError("no more"), "error": ValueError("a bug")}
 healthy = Allocate.done_by
 
 
 def sick(order: Allocate, work: RankWork) -> None:
-    if work.rank == int(RANK):
-        raise ERRORS[ERROR]
+    if work.rank == 1:
+        raise MemoryError("no more")
     healthy(order, work)
 
 

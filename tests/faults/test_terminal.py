@@ -1,10 +1,9 @@
-"""Signals and lost terminals: every mode is restored, the exit code says why, and no child stays behind."""
+"""Signals and lost terminals: every mode is restored, the exit code says why, no child stays behind, and no session is lost."""
 
 from __future__ import annotations
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -15,13 +14,16 @@ from typing import Any
 
 import psutil
 import pytest
+from ptyrun import PtyRun
+
+from fwtui.sessions.reader import load
+from fwtui.stream import events
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
 
 import scenes  # pyright: ignore[reportMissingImports]
-from ptyrun import RESTORED, PtyRun
+from ptyrun import RESTORED
 
-from fwtui.sessions import reader
 from fwtui.tui.app.terminal import running_clock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -47,29 +49,11 @@ def test_a_signal_ends_it_well(environment: dict[str, str], tmp_path: Path, what
         if what == "dashboard":
             run.wait_for_child("fwtui.machine.telemetry.sampler")
         run.kill(number)
-        assert run.process.returncode == 128 + number
-        assert [mode for mode in RESTORED if mode not in run.output] == []
-        assert termios.tcgetattr(run.terminal) == run.attributes
-        assert run.orphans == []
+        run.assert_left_well(128 + number)
     assert not [*(tmp_path / "data").rglob("*.*")], "a setting says that no session is kept"
 
 
-def test_a_signal_in_a_run_closes_the_recording(environment: dict[str, str], tmp_path: Path) -> None:
-    path = tmp_path / "recorded.fwt.jsonl"
-    with PtyRun("dashboard", "--record", str(path), environment=environment) as run:
-        run.read_until(b"run the experiment: ")
-        run.press(b"r")
-        run.wait_for_child("fwtui.measure.worker")
-        run.kill(signal.SIGTERM)
-        assert run.process.returncode == 128 + signal.SIGTERM
-        assert run.orphans == []
-    loaded = reader.load(path)
-    assert loaded.closed and loaded.end and loaded.end.reason == "signal"
-
-
-@pytest.mark.parametrize(
-    "controlling", [pytest.param(True, marks=pytest.mark.slow), False], ids=["with-sighup", "without-sighup"]
-)
+@pytest.mark.parametrize("controlling", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_terminal_that_vanishes_ends_the_program(environment: dict[str, str], controlling: bool) -> None:
     with PtyRun("dashboard", environment=environment, controlling=controlling) as run:
         run.read_until(b"run the experiment: ")
@@ -105,8 +89,7 @@ def test_an_error_in_the_dashboard_restores_the_terminal(environment: dict[str, 
             run.read_until(b"\x1b[?1049h")
             run.press(b"x")
         run.wait()
-        assert run.process.returncode == 1
-        assert [mode for mode in RESTORED if mode not in run.output] == []
+        run.assert_left_well(1)
         assert run.output.rindex(b"RuntimeError; details in ") > run.output.rindex(RESTORED[0])
         (details,) = re.findall(rb"details in (\S+\.txt)", run.output)
         assert "broken on purpose" in Path(details.decode()).read_text()
@@ -134,10 +117,8 @@ def test_a_signal_ends_a_dashboard_that_is_stuck(environment: dict[str, str], tm
         run.press(b"r")
         run.read_until(b"stuck")
         run.kill(number)
-        assert run.process.returncode == 128 + number
-        assert [mode for mode in RESTORED if mode not in run.output] == []
-        assert termios.tcgetattr(run.terminal) == run.attributes
-        assert b"killed" in run.output and run.orphans == []
+        run.assert_left_well(128 + number)
+        assert b"killed" in run.output
 
 
 IN_THE_MAKING = """
@@ -154,9 +135,8 @@ r.RunScreen.compose = told
 def test_a_signal_ends_a_dashboard_that_is_still_being_made(environment: dict[str, str], tmp_path: Path) -> None:
     with PtyRun("dashboard", environment={**environment, **broken(tmp_path, IN_THE_MAKING)}) as run:
         run.wait()
-        assert run.process.returncode == 128 + signal.SIGTERM and b"Traceback" not in run.output
-        assert [mode for mode in RESTORED if mode not in run.output] == []
-        assert termios.tcgetattr(run.terminal) == run.attributes
+        run.assert_left_well(128 + signal.SIGTERM)
+        assert b"Traceback" not in run.output
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not count it")
@@ -191,19 +171,23 @@ l.Live.close = slow
 
 
 @pytest.mark.parametrize("number", but_later(signal.SIGTERM))
-def test_more_signals_do_not_cut_the_recording_off(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
+def test_signals_in_a_run_close_the_recording_and_do_not_cut_it_off(
+    environment: dict[str, str], tmp_path: Path, number: signal.Signals
+) -> None:
     path = tmp_path / "recorded.fwt.jsonl"
     everything = {**environment, **broken(tmp_path, SLOW_END)}
     with PtyRun("dashboard", "--record", str(path), environment=everything) as run:
         run.read_until(b"run the experiment: ")
-        run.wait_for_child("fwtui.machine.telemetry.sampler")
+        run.press(b"r")
+        run.wait_for_child("fwtui.measure.worker")
         os.kill(run.process.pid, number)
         run.read_until(b"closing")
         os.kill(run.process.pid, number)
         run.wait()
         assert run.process.returncode == 128 + number
         assert run.orphans == []
-    assert reader.load(path).closed
+    loaded = load(path)
+    assert loaded.closed and loaded.end and loaded.end.reason == "signal"
 
 
 def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str, str]) -> None:
@@ -228,44 +212,40 @@ def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str,
         assert run.process.returncode == 128 + signal.SIGTERM
 
 
-@pytest.mark.parametrize("lost", ["stdin", pytest.param("stderr", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("command", ["dashboard", pytest.param("replay", marks=pytest.mark.slow)])
-def test_a_screen_needs_a_terminal_to_read_and_to_draw(
-    environment: dict[str, str], tmp_path: Path, command: str, lost: str
-) -> None:
-    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
-    master, slave = os.openpty()
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "fwtui", command, *([str(path)] if command == "replay" else [])],
-            stdin=subprocess.DEVNULL if lost == "stdin" else slave,
-            stdout=slave,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **environment},
-            timeout=20,
-        )
-    finally:
-        os.close(master)
-        os.close(slave)
-    assert done.returncode == 2
+def test_a_screen_needs_a_terminal_to_read_and_to_draw(environment: dict[str, str]) -> None:
+    command = [sys.executable, "-P", "-m", "fwtui", "dashboard"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, **environment}, timeout=20)
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1
     assert b"needs a terminal on standard input and standard error" in done.stderr
-    assert done.stderr.count(b"\n") == 1
 
 
-def test_a_picture_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
-    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
-    out = tmp_path / "pictures" / "x.svg"
-    out.parent.mkdir()
-    out.write_text("the one before")
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "fwtui", "render", str(path), "-o", str(out)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # it would be cut off too
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
-        timeout=20,
-    )
-    assert done.returncode == 2, done.stderr
-    assert b"x.svg cannot be written: file too large" in done.stderr and done.stderr.count(b"\n") == 1
-    assert out.read_text() == "the one before"
-    assert [found.name for found in out.parent.iterdir()] == ["x.svg"]
+def finished(path: Path) -> list[int]:
+    return [line.event.run for line in load(path).lines if isinstance(line.event, events.RunDone)]
+
+
+def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path, own_cache: str) -> None:
+    environment = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": own_cache}
+    environment |= {"FWTUI_KERNEL": "serial", "FWTUI_N": "30", "FWTUI_REPEATS": "2"}
+    folder = tmp_path / "data" / "fwtui" / "kept"
+    with PtyRun("dashboard", environment=environment) as run:
+        run.read_until(b"run the experiment: ")
+        (path,) = folder.iterdir()
+        run.press(b"r")
+        run.read_until(b"run 1 finished")
+        run.press(b"b")
+        run.read_until(b"run 1 is the baseline")
+        run.kill(signal.SIGKILL)
+    assert finished(path) == [1] and not load(path).closed
+    with PtyRun("dashboard", environment=environment) as run:
+        run.read_until(b"has 1 run; X goes on with it")
+        run.press(b"X")
+        run.read_until(b"RUN 1")
+        run.press(b"r")
+        run.read_until(b"run 2 finished")
+        run.press(b"q")
+        run.wait()
+        assert run.process.returncode == 0
+    (whole,) = folder.iterdir()
+    assert load(whole).complete and finished(whole) == [1, 2]
+    readings = [line.event.t for line in load(whole).lines if isinstance(line.event, events.Telemetry)]
+    assert len(readings) > 3 and readings == sorted(readings), "one clock"

@@ -56,8 +56,11 @@ def stage(live: Live) -> str:
     return live.model.run.stage if live.model.run is not None else ""
 
 
-def state(live: Live) -> str:
-    return live.model.run.state if live.model.run is not None else ""
+def fault_of(live: Live) -> events.Fault:
+    """The one that it has told, once it has."""
+    drain_until(live, lambda: live.model.fault is not None)
+    assert live.model.fault is not None
+    return live.model.fault
 
 
 def worker_of(live: Live) -> int:
@@ -150,7 +153,6 @@ def faked() -> Iterator[Callable[[str], Live]]:
 @pytest.mark.parametrize(
     ("how", "words", "stderr"),
     [
-        pytest.param("exit 0", "the worker died (exit code 0) during warm-up", "", marks=pytest.mark.slow),
         ("exit 1", "the worker died (exit code 1) during warm-up", "the last words of [31m somebody"),
         ("segfault", "the worker died (signal 11, segmentation fault) during warm-up", ""),
         ("half a line", "the worker died (exit code 0) during warm-up", ""),
@@ -178,9 +180,8 @@ def test_the_real_worker_tells_where_it_crashed_and_the_next_one_waits(live: Liv
     live.start(live.settled(LONG))
     drain_until(live, lambda: stage(live) == "clean")
     os.kill(worker_of(live), signal.SIGSEGV)
-    drain_until(live, lambda: live.model.fault is not None)
-    fault = live.model.fault
-    assert fault is not None and "signal 11" in fault.message and "during the clean passes;" in fault.message
+    fault = fault_of(live)
+    assert "signal 11" in fault.message and "during the clean passes;" in fault.message
     assert "Segmentation fault" in fault.stderr and "runner.py" in fault.stderr
     started = worker_of(live)
     assert_verifies(live)
@@ -190,9 +191,8 @@ def test_the_real_worker_tells_where_it_crashed_and_the_next_one_waits(live: Liv
 def test_a_crash_in_many_threads_keeps_its_first_line_and_its_last_frames(faked: Callable[[str], Live]) -> None:
     live = faked("crash in many threads")
     assert finished(live, SHORT).state == "failed"
-    fault = live.model.fault
-    assert fault is not None and len(fault.stderr) == 2000
-    assert fault.stderr.startswith("Fatal Python error: Segmentation fault ")
+    fault = fault_of(live)
+    assert len(fault.stderr) == 2000 and fault.stderr.startswith("Fatal Python error: Segmentation fault ")
     assert fault.stderr.rstrip().endswith("line 1 in measure")
 
 
@@ -222,9 +222,8 @@ def test_what_a_worker_prints_reaches_nobodys_screen(faked: Callable[[str], Live
     drain_until(live, lambda: "the very last words" in worker.last_words)
     assert len(worker.last_words) <= 2000 and worker.last_words.endswith("the very last words")
     worker.send(b"\n")
-    drain_until(live, lambda: live.model.fault is not None)
-    fault = live.model.fault
-    assert fault is not None and "exit code 3" in fault.message and fault.stderr.endswith("the very last words")
+    fault = fault_of(live)
+    assert "exit code 3" in fault.message and fault.stderr.endswith("the very last words")
     assert capfd.readouterr() == ("", "")
 
 
@@ -244,14 +243,13 @@ def test_a_dead_sampler_does_not_disturb_the_run(tmp_path: Path) -> None:
     try:
         drain_until(live, lambda: live.model.reading is not None)
         live.start(live.settled(LONG))
-        drain_until(live, lambda: state(live) == "running")
+        drain_until(live, lambda: live.model.run is not None)
         sampler = live.sampling.child
         assert sampler is not None
         os.kill(sampler.pid, signal.SIGKILL)
-        drain_until(live, lambda: live.model.fault is not None)
-        fault = live.model.fault
-        assert fault is not None and fault.source == "sampler" and "starts again in 2 s" in fault.message
-        assert live.busy and state(live) == "running"
+        fault = fault_of(live)
+        assert fault.source == "sampler" and "starts again in 2 s" in fault.message
+        assert live.busy and live.model.run is not None and live.model.run.state == "running"
         live.cancel()
         drain_until(live, lambda: not live.busy)
         count = len(live.model.telemetry)
@@ -293,7 +291,7 @@ def test_one_run_at_a_time(faked: Callable[[str], Live]) -> None:
     number = live.start(live.settled(SHORT))
     with pytest.raises(Refused, match=f"run {number} is still running; cancel it"):
         live.start(live.settled(SHORT))
-    drain_until(live, lambda: state(live) == "running")
+    drain_until(live, lambda: live.model.run is not None)
     pid = worker_of(live)
     live.close()
     assert live.model.runs[number].state == "cancelled" and gone(pid)
@@ -312,11 +310,10 @@ def test_a_sink_that_fails_is_detached_and_the_run_goes_on(live: Live) -> None:
     assert any(isinstance(line.event, events.RunDone) for line in heard)
 
 
-@pytest.mark.parametrize(("kernel", "n"), [("scipy", 3000), pytest.param("serial", 1000, marks=pytest.mark.slow)])
-def test_children_end_with_their_parent(tmp_path: Path, kernel: str, n: int) -> None:
-    """Also in the middle of one long call, during which no Python code of the worker runs."""
+def test_children_end_with_their_parent(tmp_path: Path) -> None:
+    """In the middle of one long call, during which no Python code of the worker runs."""
     path = tmp_path / "cut.fwt.jsonl"
-    words = ["run", "-k", kernel, "-n", str(n), "--repeats", "1000", "--verify", "off", "--record", str(path)]
+    words = ["run", "-k", "scipy", "-n", "3000", "--repeats", "1000", "--verify", "off", "--record", str(path)]
     parent = subprocess.Popen(
         [sys.executable, "-P", "-m", "fwtui", *words],
         stdout=subprocess.DEVNULL,
@@ -366,20 +363,6 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(live: Live, tmp_path: P
     assert len(loaded.lines) > 3
 
 
-@pytest.mark.slow
-def test_tuning_says_why_its_recording_stopped(tmp_path: Path, own_cache: str) -> None:
-    path = tmp_path / "full.fwt.jsonl"
-    words = ["tune", "-n", "64", "-k", "scipy", "--dtype", "float32", "--telemetry-hz", "0", "--record", str(path)]
-    # nothing of what was tuned here before: that would not be measured again
-    clean = environment(tmp_path) | {"XDG_CACHE_HOME": own_cache}
-    command = [sys.executable, "-P", "-c", FULL_DISK, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean)
-    assert done.returncode == 5, done.stderr
-    assert done.stderr.count("recording stopped: ") == 1 and "events kept in full.fwt.jsonl" in done.stderr
-
-
 def test_epitaphs() -> None:
-    assert epitaph(0) == "exit code 0" and epitaph(1) == "exit code 1"
-    assert epitaph(-9) == "signal 9, killed" and epitaph(-11).startswith("signal 11, ")
-    assert epitaph(-200) == "signal 200"
+    assert [epitaph(code) for code in (0, 1, -9, -200)] == ["exit code 0", "exit code 1", "signal 9, killed", "signal 200"]
     assert during("clean") == " during the clean passes" and during("warm-up") == " during warm-up" and during("") == ""

@@ -6,12 +6,12 @@ So are, unless others are named than `solve`: answers with predecessors, and one
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 import numpy as np
 from covering import covering
-from path_checks import by_scipy, check_paths, random_matrix
-from scipy.sparse import csr_array
+from path_checks import by_scipy, check_paths, random_matrix, sparse
 
 from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, settle
@@ -19,7 +19,7 @@ from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.measure.runner import Runner
 from fwtui.solver import choose
 from fwtui.solver.driver import answer
-from fwtui.stream import events
+from fwtui.stream.model import Model
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.streaming import out_of_core
@@ -59,15 +59,20 @@ def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: 
     return [e for e in asked if target is None or registry()[e.kernel].lacks(e.shape(e.n), target) is None]
 
 
-def verdicts(asked: list[Experiment], engine: CudaEngine) -> list[tuple[Experiment, str, str]]:
-    """Run them all; (experiment, verdict, how) of each."""
-    told: list[events.Event] = []
-    runner = Runner(told.append, lambda: 0.0)
+def ran(engine: Any, *asked: Experiment, **more: Any) -> Model:
+    """The runs of these experiments, numbered from 1, one after the other."""
+    model = Model()
+    begin = time.monotonic()
+    runner = Runner(model.apply, lambda: time.monotonic() - begin)
     for number, experiment in enumerate(asked, 1):
-        runner.run(number, experiment, engine, lambda: None)
-    found = {e.run: (e.verdict, e.how) for e in told if isinstance(e, events.Verdict)}
-    ends = {e.run: e for e in told if isinstance(e, events.RunDone)}
-    return [(e, *found.get(i, (ends[i].outcome, ends[i].message))) for i, e in enumerate(asked, 1)]
+        runner.run(number, settle(experiment), engine, lambda: None, **more)
+    return model
+
+
+def wrong(engine: Any, *asked: Experiment) -> list[tuple[Experiment, object]]:
+    """Those experiments that are not verified, with what was said of them."""
+    runs = ran(engine, *asked).runs
+    return [(e, runs[i].verdict or runs[i].done) for i, e in enumerate(asked, 1) if not runs[i].verified]
 
 
 def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
@@ -80,12 +85,8 @@ def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
             result = answer(of_object(np.ma.masked_invalid(matrix)), engine=engine, predecessors=True)
             near = 4e-6 * (name == "rounded")
             assert np.allclose(result.distances, by_scipy(matrix), 2 * near, 0) and result.predecessors is not None, (name, n)
-            check_paths(matrix, result.distances, result.predecessors, np.arange(n), near)
-            present = np.isfinite(matrix)
-            for graph in (
-                lazy_of_object(matrix),
-                lazy_of_object(csr_array((matrix[present], np.nonzero(present)), shape=(n, n))),
-            ):
+            check_paths(matrix, result.distances, result.predecessors, near=near)
+            for graph in (lazy_of_object(matrix), lazy_of_object(sparse(matrix))):
                 assert graph is not None
                 assert np.array_equal(answer(graph, engine=engine).distances, result.distances), (name, n)
 
@@ -113,7 +114,7 @@ if __name__ == "__main__":
         solve_small(gpu, sizes)
         solve_capped(gpu, 800)
     asked = [e for e in experiments(sizes, gpu.target, strength=1) if not kernels or e.kernel in kernels]
-    wrong = [v for v in verdicts(asked, gpu) if v[1] != "verified"]
-    for experiment, verdict, how in wrong:
-        print(experiment.kernel, experiment.n, experiment.dtype, experiment.tile, experiment.options, verdict, how)
-    sys.exit(bool(wrong))
+    found = wrong(gpu, *asked)
+    for experiment, said in found:
+        print(experiment.kernel, experiment.n, experiment.dtype, experiment.tile, experiment.options, said)
+    sys.exit(bool(found))

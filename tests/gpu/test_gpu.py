@@ -7,38 +7,28 @@ import shutil
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fwtui.experiment.experiment import KINDS, Experiment, settle
+from fwtui.experiment.experiment import KINDS, Experiment, changed, settle
+from fwtui_kernels import registry
 
 pytestmark = pytest.mark.gpu
 HERE = Path(__file__).parent
 SMALL = HERE / "small_runs.py"
 
 
-def _verdict(engine: Any, experiment: Experiment) -> tuple[Any, list[Any]]:
-    from fwtui.measure.runner import Runner
-    from fwtui.stream import events
-
-    told: list[events.Event] = []
-    Runner(told.append, lambda: 0.0).run(1, experiment, engine, lambda: None)
-    verdicts = [e for e in told if isinstance(e, events.Verdict)]
-    assert verdicts, told
-    return verdicts[0], told
-
-
 def test_every_kernel_type_tile_block_and_launch_mode_equals_scipy(engine):
-    from small_runs import experiments, verdicts
+    from small_runs import experiments, wrong
 
-    wrong = [v for v in verdicts(experiments((1, 31, 32, 33, 100, 257), engine.target), engine) if v[1] != "verified"]
-    assert not wrong
+    assert not wrong(engine, *experiments((1, 31, 32, 33, 100, 257), engine.target))
 
 
-@pytest.mark.parametrize("kernel", ["naive", "katz-kider"])
+@pytest.mark.parametrize("kernel", ["naive", "katz-kider", "register-tiled", "look-ahead", "resident"])
 @pytest.mark.parametrize(
     "graph",
     [
@@ -50,13 +40,16 @@ def test_every_kernel_type_tile_block_and_launch_mode_equals_scipy(engine):
         {"real": True, "low": 0.0, "high": 3.5, "dtype": "float32"},
         {"density": 0.0, "dtype": "float32"},
         {"density": 1.0, "connected": True, "dtype": "int16"},
+        {"real": True, "negative": 0.3, "density": 0.02, "dtype": "float32"},
         {"exact": True, "density": 0.5, "dtype": "int32"},
     ],
 )
 def test_kinds_of_graphs_equal_scipy(engine, kernel, graph):
-    for n in (65, 500):
-        verdict, _ = _verdict(engine, settle(Experiment(kernel=kernel, n=n, repeats=1, verify="full", **graph)))
-        assert verdict.verdict == "verified", verdict
+    from small_runs import wrong
+
+    sizes = (1, 2, 65, 500, 700) if not graph.get("negative") else (65, 500, 700)
+    asked = [settle(Experiment(kernel=kernel, n=n, repeats=1, verify="full", **graph)) for n in sizes]
+    assert not wrong(engine, *(e for e in asked if registry()[kernel].lacks(e.shape(e.n), engine.target) is None))
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
@@ -65,22 +58,21 @@ def test_kinds_of_graphs_equal_scipy(engine, kernel, graph):
 )
 def test_sparse_graphs_equal_scipy(engine, kind, more):
     pytest.importorskip("pymetis")
-    for n, tile in ((300, 64), (1500, 64), (2500, 128)):
-        asked = Experiment(kernel="sparse", kind=kind, n=n, tile=tile, repeats=1, verify="full", **more)
-        verdict, _ = _verdict(engine, settle(asked))
-        assert verdict.verdict == "verified", verdict
+    from small_runs import wrong
+
+    sizes = (300, 64), (1500, 64), (2500, 128)
+    asked = [Experiment(kernel="sparse", kind=kind, n=n, tile=tile, repeats=1, verify="full", **more) for n, tile in sizes]
+    assert not wrong(engine, *asked)
 
 
 @pytest.mark.parametrize("kernel", ["naive", "katz-kider"])
-def test_largest_size_that_is_compared_cell_by_cell(engine, kernel):
-    verdict, _ = _verdict(engine, settle(Experiment(kernel=kernel, n=2048, dtype="int32", repeats=1, verify="full")))
-    assert verdict.verdict == "verified" and verdict.cells == 2048**2
+def test_the_largest_size_that_is_compared_cell_by_cell_and_a_negative_cycle(engine, kernel):
+    from small_runs import ran
 
-
-@pytest.mark.parametrize("kernel", ["naive", "katz-kider"])
-def test_a_negative_cycle_is_found(engine, kernel):
-    verdict, _ = _verdict(engine, settle(Experiment(kernel=kernel, n=200, low=-3, high=9, dtype="int32", repeats=1)))
-    assert verdict.verdict == "negative cycle" and verdict.cycle
+    usual = Experiment(kernel=kernel, n=2048, dtype="int32", repeats=1, verify="full")
+    whole, cyclic = ran(engine, usual, changed(usual, n=200, low=-3, high=9)).runs.values()
+    assert whole.verified and whole.verdict is not None and whole.verdict.cells == 2048**2
+    assert cyclic.verdict is not None and cyclic.verdict.verdict == "negative cycle" and cyclic.verdict.cycle
 
 
 def test_the_generator_writes_the_same_bytes_as_numpy(engine):
@@ -90,56 +82,50 @@ def test_the_generator_writes_the_same_bytes_as_numpy(engine):
     exact = {"exact": True}
     kinds: list[dict[str, Any]] = [{}, {"negative": 0.3}, {"connected": True}, exact, {**exact, "connected": True}]
     kinds += [{"kind": kind} for kind in KINDS[1:]]
-    for changes in kinds:
-        for dtype in ("float32", "int32", "int16"):
-            if dtype == "int16" and "negative" in changes:
-                continue
-            for n in (1, 2, 33, 700):
-                if n < 3 and changes:  # too few pairs for that many edges
-                    continue
-                recipe = recipe_for(Experiment(n=n, dtype=dtype, **changes))
-                expected = np.empty((n, n), dtype)
-                fill_numpy(expected, recipe)
-                assert fill_cuda(recipe).copy_to_host().tobytes() == expected.tobytes(), (changes, dtype, n)
+    for changes, dtype, n in product(kinds, ("float32", "int32", "int16"), (1, 2, 33, 700)):
+        if (dtype == "int16" and "negative" in changes) or (n < 3 and changes):  # too few pairs for that many edges
+            continue
+        recipe = recipe_for(Experiment(n=n, dtype=dtype, **changes))
+        expected = np.empty((n, n), dtype)
+        fill_numpy(expected, recipe)
+        assert fill_cuda(recipe).copy_to_host().tobytes() == expected.tobytes(), (changes, dtype, n)
 
 
 def test_our_occupancy_table_agrees_with_the_drivers_calculator(engine):
-    from fwtui.analysis.occupancy import occupancy
-    from fwtui.stream import events
+    from small_runs import ran
 
-    for kernel, tiles in (("naive", (0,)), ("katz-kider", (8, 16, 32))):
-        for tile in tiles:
-            _, told = _verdict(engine, settle(Experiment(kernel=kernel, n=100, tile=tile, repeats=1)))
-            seen = [e for e in told if isinstance(e, events.Occupancy)]
-            assert seen
-            for e in seen:
-                table = occupancy(engine.target.cc, e.threads, e.registers, e.shared_bytes)
-                assert e.source == "driver" and table is not None and table.blocks == e.blocks
+    from fwtui.analysis.occupancy import occupancy
+
+    tiles = ("naive", 0), ("katz-kider", 8), ("katz-kider", 16), ("katz-kider", 32)
+    for run in ran(engine, *(Experiment(kernel=kernel, n=100, tile=tile, repeats=1) for kernel, tile in tiles)).runs.values():
+        assert run.occupancies
+        for e in run.occupancies:
+            table = occupancy(engine.target.cc, e.threads, e.registers, e.shared_bytes)
+            assert e.source == "driver" and table is not None and table.blocks == e.blocks
 
 
 def test_phases_of_a_captured_pass_are_all_there(engine):
-    from fwtui.stream import events
+    from small_runs import ran
 
-    _, told = _verdict(engine, settle(Experiment(kernel="katz-kider", n=1000, launch="graph", repeats=2)))
-    (phases,) = [e for e in told if isinstance(e, events.Phases)]
-    assert phases.captured and [p.phase for p in phases.parts] == ["pivot", "panels", "rest"]
+    phases = ran(engine, Experiment(kernel="katz-kider", n=1000, launch="graph", repeats=2)).runs[1].phase_pass
+    assert phases is not None and phases.captured and [p.phase for p in phases.parts] == ["pivot", "panels", "rest"]
     assert all(p.seconds > 0 for p in phases.parts)
     assert sum(p.relaxations for p in phases.parts) == 1024**3
 
 
 def test_an_illegal_address_ends_the_worker_and_is_named():
-    code = (
-        "import numpy as np\n"
-        "from numba import cuda\n"
-        "from fwtui.measure.worker import diagnosis\n"
-        "@cuda.jit\n"
-        "def wild(a):\n"
-        "    a[1 << 40] = 1\n"
-        "try:\n"
-        "    wild[1, 32](cuda.device_array(4, np.int32)); cuda.synchronize()\n"
-        "except Exception as error:\n"
-        "    print(diagnosis(error))\n"
-    )
+    code = """
+import numpy as np
+from numba import cuda
+from fwtui.measure.worker import diagnosis
+@cuda.jit
+def wild(a):
+    a[1 << 40] = 1
+try:
+    wild[1, 32](cuda.device_array(4, np.int32)); cuda.synchronize()
+except Exception as error:
+    print(diagnosis(error))
+"""
     answer = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120)
     assert "'cuda'" in answer.stdout and "True)" in answer.stdout, answer
 

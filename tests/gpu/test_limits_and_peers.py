@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment
 from fwtui.machine import hardware
 from fwtui.stream import events
 
@@ -47,16 +47,12 @@ def test_the_limits_of_this_gpu_are_plausible(engine: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
 def test_a_peer_on_the_gpu_is_timed_in_our_stream_and_right(engine: Any, peer: str, dtype: str) -> None:
     pytest.importorskip(peer)
-    from fwtui.measure.runner import Runner
+    from small_runs import ran
 
-    told: list[events.Event] = []
-    experiment = settle(Experiment(kernel=peer, n=500, dtype=dtype, repeats=3, verify="full"))
-    Runner(told.append, lambda: 0.0).run(1, experiment, engine, lambda: None, brief=True)
-    (verdict,) = [e for e in told if isinstance(e, events.Verdict)]
-    (done,) = [e for e in told if isinstance(e, events.RunDone)]
-    assert verdict.verdict == "verified" and done.outcome == "done"
+    run = ran(engine, Experiment(kernel=peer, n=500, dtype=dtype, repeats=3, verify="full"), brief=True).runs[1]
+    assert run.verified and run.done is not None and run.done.outcome == "done"
     # a kernel that ran in another stream would seem to take no time: n launches of a pass over 500 KB take microseconds each
-    assert done.median and done.median > 500 * 1e-6
+    assert run.done.median and run.done.median > 500 * 1e-6
 
 
 def test_bench_and_tune_work_on_this_gpu(tmp_path: Path) -> None:

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pretending import Pretend
+from small_runs import ran, wrong
 
 import fwtui_kernels
-from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.measure.own_kernel import admit_here
-from fwtui.measure.runner import Runner
-from fwtui.stream import events
 
 pytestmark = pytest.mark.gpu
 EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 SIZES = (1, 31, 32, 33, 64, 65, 257)
-
-
-def told(engine: Any, experiment: Experiment) -> list[events.Event]:
-    said: list[events.Event] = []
-    Runner(said.append, lambda: 0.0).run(1, settle(experiment), engine, lambda: None)
-    return said
-
-
-def verdict(said: list[events.Event]) -> str:
-    return next((f"{e.verdict} {e.how}" for e in said if isinstance(e, events.Verdict)), str(said[-1]))
 
 
 @pytest.mark.parametrize("name", ["one_thread", "tile_32", "tile_64"])
@@ -36,38 +27,30 @@ def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: st
     pretend.no_own_kernels()
     admit_here(name, str(EXAMPLES / f"{name}.py"), "")
     kernel = kernel_named(name)
-    wrong: dict[str, str] = {}
+    asked = [Experiment(kernel=name, n=200, dtype="int32", negative=0.3, density=0.1, repeats=2, verify="full")]
     for n, dtype, tile, launch in product(SIZES, kernel.dtypes, kernel.tiles or (0,), kernel.launch_modes):
-        asked = Experiment(kernel=name, n=n, dtype=dtype, tile=tile, launch=launch, repeats=2, verify="full")
-        found = verdict(told(engine, asked))
-        if not found.startswith("verified"):
-            wrong[f"n {n} {dtype} tile {tile} {launch}"] = found
-    assert not wrong
-    negative = Experiment(kernel=name, n=200, dtype="int32", negative=0.3, density=0.1, repeats=2, verify="full")
-    assert verdict(told(engine, negative)).startswith("verified")
+        asked.append(Experiment(kernel=name, n=n, dtype=dtype, tile=tile, launch=launch, repeats=2, verify="full"))
+    assert not wrong(engine, *asked)
 
 
 def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any, pretend: Pretend) -> None:
     pretend.no_own_kernels()
     admit_here("tile_64", str(EXAMPLES / "tile_64.py"), "")
-    said = told(engine, Experiment(kernel="tile_64", n=1024, repeats=5))
-    assert verdict(said).startswith("verified")
-    occupancy = {e.op: e for e in said if isinstance(e, events.Occupancy)}
+    run = ran(engine, Experiment(kernel="tile_64", n=1024, repeats=5)).runs[1]
+    assert run.verified
+    occupancy = {e.op: e for e in run.occupancies}
     assert set(occupancy) == {"pivot", "panels", "rest"}
     rest = occupancy["rest"]
     assert rest.threads == 256 and rest.shared_bytes == 2 * 64 * 64 * 4 and rest.registers > 0 and rest.source == "driver"
-    (phases,) = [e for e in said if isinstance(e, events.Phases)]
-    assert {part.phase for part in phases.parts} == {"pivot", "panels", "rest"} and phases.seconds > 0
-    assert isinstance(said[-1], events.RunDone) and said[-1].outcome == "done" and said[-1].median
+    assert run.phase_pass is not None and run.phase_pass.seconds > 0
+    assert {part.phase for part in run.phase_pass.parts} == {"pivot", "panels", "rest"}
+    assert run.done is not None and run.done.outcome == "done" and run.done.median
 
 
 def test_a_function_that_writes_beside_its_memory_is_the_gpus_error(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a process of its own, whose context is lost."""
-    import subprocess
-    import sys
-
     for suffix in (".py", ".cu"):
         text = (EXAMPLES / f"one_thread{suffix}").read_text()
         (tmp_path / f"far{suffix}").write_text(text.replace("if (i < n && j < n)", "distance += 1L << 42;\n    if (i < n)"))

@@ -1,4 +1,4 @@
-"""Kernels compiled for GPUs that are not here."""
+"""Kernels compiled for GPUs that are not here; a test that imports this is skipped where the compiler is not either."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import pytest
 
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.plan import Shape
+
+pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
+pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 
 _COMPILED: dict[str, Compiled] = {}
 

@@ -68,7 +68,7 @@ def _environment() -> dict[str, str]:
     return {
         **os.environ,
         "NUMBA_ENABLE_CUDASIM": "1",
-        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", HERE, HERE.parent))),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", HERE, HERE / "solver", HERE.parent))),
     }
 
 

@@ -54,14 +54,10 @@ class Session:
         """A run of these passes; `more` has its phases, verdict, outcome, gpu, ranks, and `throttle` and `others` of readings."""
         number, phases = len(self.model.runs) + 1, more.get("phases", {})
         t = float(100 * number)
-        on = {
-            "backend": backend,
-            "gpu": more.get("gpu", 0),
-            "phases": tuple(events.PhaseName(key, key.title()) for key in phases),
-        }
+        names = tuple(events.PhaseName(key, key.title()) for key in phases)
         shared = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(more.get("ranks", 0)))
-        begun = events.RunStarted(t=t, run=number, experiment=experiment, title=experiment.kernel, ranks=shared, **on)
-        told: list[events.Event] = [begun]
+        on = {"backend": backend, "gpu": more.get("gpu", 0), "phases": names, "ranks": shared}
+        told: list[events.Event] = [events.RunStarted(t=t, run=number, experiment=experiment, title=experiment.kernel, **on)]
         for s in seconds:
             told.append(events.Sample(t=t + s, run=number, seconds=s, since=t))
             read = {"throttle": more.get("throttle", 0), "other_cpu_utilisation": more.get("others")}
@@ -138,6 +134,7 @@ def test_an_interval_across_what_matters_is_unclear_and_passes_that_were_left_ou
 
 @pytest.mark.parametrize(("passes", "words"), [(1, "1 pass per run is too few"), (2, "2 passes per run are too few")])
 def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> None:
+    assert [units.gain(ratio) for ratio in (8.123, 0.5, 0.0045)] == ["8.12x", "0.50x", "1/222"], "never rounded to nothing"
     session = Session()
     base = session.add([1.0] * passes, SERIAL)
     found = compare(session.add([0.4] * passes), base)
@@ -386,8 +383,3 @@ def test_phases_are_matched_by_key_runs_across_sessions_and_what_else_differs_is
     base = [one.add(STEADY), one.add(STEADY, SERIAL)]
     ours = [other.add(times(2)), other.add(times(3)), other.add(STEADY, settle(Experiment(kernel="serial", n=64)))]
     assert [(e.run.id, b.run.id) for e, b in pairs(ours, base)] == [(2, 1)]
-
-
-@pytest.mark.parametrize(("ratio", "words"), [(8.123, "8.12x"), (0.5, "0.50x"), (0.0045, "1/222")])
-def test_a_small_ratio_is_never_rounded_to_nothing(ratio: float, words: str) -> None:
-    assert units.gain(ratio) == words

@@ -49,17 +49,11 @@ def model_of(
     work = n**3
     part = events.Part(phase="all", seconds=seconds, launches=n, relaxations=work, device_bytes=each_bytes * work)
     model = Model()
+    experiment = Experiment(kernel=kernel, n=n, **{"dtype": "int32", **asked})
     script: list[events.Event | None] = [
         events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=MACHINE),
         limits,
-        events.RunStarted(
-            t=1.0,
-            run=1,
-            experiment=Experiment(kernel=kernel, n=n, **{"dtype": "int32", **asked}),
-            title=kernel.title(),
-            backend="cpu",
-            phases=(),
-        ),
+        events.RunStarted(t=1.0, run=1, experiment=experiment, title=kernel.title(), backend="cpu", phases=()),
         events.Planned(t=1.0, run=1, n=n, padded=n, steps=n, relaxations=work, device_bytes=part.device_bytes),
         *told,
         events.CpuUse(t=2.0, run=1, busy=busy, usable=8, clock_mhz=MHZ),
@@ -84,10 +78,7 @@ SCALAR = replace(LOOP, lanes=1, relaxations=1)
 CASES: dict[str, tuple[Model, str]] = {
     "one core": (model_of(0.125, LOOP, each_bytes=0), "by instructions: 80 % of the limit of its busy cores."),
     "all cores": (model_of(0.0156, LOOP, each_bytes=0, busy=8.0), "by instructions: 80 % of the measured limit."),
-    "noisy limit": (
-        model_of(0.125, LOOP, limits=NOISY_FORM),
-        "by instructions: 80 % of the limit of its busy cores (noisy).",
-    ),
+    "noisy limit": (model_of(0.125, LOOP, limits=NOISY_FORM), "by instructions: 80 % of the limit of its busy cores (noisy)."),
     "float32": (
         model_of(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
         "by instructions: 62 % of the float32 limit of its busy cores; the minimum of the bits allows 1.25x.",
@@ -95,10 +86,7 @@ CASES: dict[str, tuple[Model, str]] = {
     "cache": (model_of(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth."),
     "memory": (model_of(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth."),
     "noisy bandwidth": (model_of(0.75, SCALAR, limits=NOISY), "by scalar instructions: each does one relaxation"),
-    "library": (
-        model_of(2.0, kernel="scipy", each_bytes=0),
-        "by scalar instructions: each does one",
-    ),
+    "library": (model_of(2.0, kernel="scipy", each_bytes=0), "by scalar instructions: each does one"),
     "in turn": (
         model_of(0.22, LOOP, each_bytes=2),
         "by instructions and the L3 cache: 45 % of the limit of its busy cores and 45 % of the bandwidth, in turn.",

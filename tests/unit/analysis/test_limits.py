@@ -41,19 +41,9 @@ from fwtui_kernels.probes.probe_forms import forms_of, right_for
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import StubChild, answering
 
-GPU = Limits(
-    t=0.0,
-    backend="cuda",
-    device="NVIDIA H200",
-    forms=(
-        FormLimit("float32", 14e12, 1980.0),
-        FormLimit("float32-two", 17e12, 1980.0),
-        FormLimit("int32", 16e12, 1980.0),
-        FormLimit("int16", 33e12, 1980.0),
-    ),
-    copy_bytes_per_second=4e12,
-    complete=True,
-)
+RATES = {"float32": 14e12, "float32-two": 17e12, "int32": 16e12, "int16": 33e12}
+FORMS = tuple(FormLimit(form, rate, 1980.0) for form, rate in RATES.items())
+GPU = Limits(t=0.0, backend="cuda", device="NVIDIA H200", forms=FORMS, copy_bytes_per_second=4e12, complete=True)
 
 
 @pytest.fixture
@@ -138,21 +128,15 @@ def test_limits_are_told_form_by_form_and_complete_at_the_end(pretend: Pretend) 
 
 
 @pytest.mark.parametrize(
-    ("idle", "own", "disturbed"), [(1.0, 1.0, False), (0.0, 2.0, False), (0.0, 1.0, True), (1.9, 0.0, False)]
+    ("idle", "own", "disturbed"), [(0.5, 0.5, False), (0.0, 1.0, False), (0.0, 0.5, True), (0.95, 0.0, False)]
 )
 def test_a_limit_is_noisy_if_other_programs_took_the_cores(idle: float, own: float, disturbed: bool) -> None:
     from fwtui.measure.probe import OtherWork
 
     cores = sorted(usable_cores())
-    told = iter([0.0, idle / 2 * len(cores)])
-
-    def cpu_times(percpu: bool) -> list[Any]:
-        now = next(told) / len(cores)
-        return [SimpleNamespace(idle=now) for _ in range(max(cores) + 1)]
-
-    clock = iter([(0.0, 0.0), (1.0, own / 2 * len(cores))])
-    work = OtherWork(SimpleNamespace(cpu_times=cpu_times), lambda: next(clock))
-    assert work.disturb() == disturbed
+    told, clock = iter([0.0, idle]), iter([(0.0, 0.0), (1.0, own * len(cores))])
+    system = SimpleNamespace(cpu_times=lambda percpu: [SimpleNamespace(idle=next(told))] * (max(cores) + 1))
+    assert OtherWork(system, lambda: next(clock)).disturb() == disturbed
 
 
 def test_a_noisy_limit_is_stored_and_shown_as_noisy_until_a_quiet_one_comes(cache: Path) -> None:
@@ -249,9 +233,9 @@ def test_limits_are_kept_for_one_device_and_a_busy_machine_does_not_lower_them(
     limits.save(whole)
     assert limits.load(CPU.device_id) == whole
     machine = hardware.machine()
-    monkeypatch.setattr(hardware, "machine", lambda: replace(machine, cpu="another processor"))
-    assert limits.load(CPU.device_id) is None
-    monkeypatch.setattr(hardware, "machine", lambda: machine)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(hardware, "machine", lambda: replace(machine, cpu="another processor"))
+        assert limits.load(CPU.device_id) is None
     (file,) = cache.rglob("*.json")
     damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 1

@@ -1,16 +1,30 @@
-"""The documents' metrics, and the runs that they are asked of."""
+"""The documents' metrics, the runs that they are asked of, and the columns of a run, which every table takes from one place."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fwtui.__main__ import main
-from fwtui.analysis.columns import PRINTED_HEAD, printed
+from fwtui.analysis import columns
+from fwtui.analysis.columns import (
+    BENCHED,
+    COMPARED,
+    PICKED,
+    PRINTED,
+    PRINTED_HEAD,
+    SWEPT,
+    TUNED,
+    Column,
+    TableRow,
+    head,
+    line,
+    printed,
+)
 from fwtui.analysis.data_sheet import FP32_LANES, fp32_flops
 from fwtui.analysis.occupancy import TABLE
 from fwtui.analysis.report import result
@@ -18,13 +32,11 @@ from fwtui.analysis.result_fields import RESULT_FIELDS, RESULT_VERSION
 from fwtui.commands import run as run_command
 from fwtui.commands.support.asking import of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment, Settled, settle
-from fwtui.measure.runner import Runner
+from fwtui.machine.tuned import TunedTrial
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
-from fwtui_kernels.plan import Target
 
 H200 = events.Device(t=0, name="H200", compute_capability=(9, 0), multiprocessors=132, max_clock_mhz=1980)
 C1060_FLOPS, KATZ_RATE = 933e9, 14.9e9  # the document's: 62.7 FLOPs' worth of time per task
@@ -36,33 +48,19 @@ def model(*runs: dict[str, Any], device: events.Device | None = H200) -> Model:
     if device is not None:
         made.apply(device)
     for number, told in enumerate(runs, 1):
-        asked = {
-            "kernel": "naive",
-            "n": 1000,
-            "seconds": 1.0,
-            "dtype": "float32",
-            "backend": "cuda",
-            "verdict": "verified",
-            **told,
-        }
-        e = Experiment(kernel=asked["kernel"], n=asked["n"], dtype=asked["dtype"])
-        n = asked["n"]
+        e = Experiment(kernel=told.get("kernel", "naive"), n=told.get("n", 1000), dtype=told.get("dtype", "float32"))
+        at: dict[str, Any] = {"t": 0, "run": number}
+        names, backend = (events.PhaseName("a", "phase a"),), told.get("backend", "cuda")
+        part = events.Part(phase="a", seconds=4.0, launches=2, relaxations=800, device_bytes=1200)
         for event in (
-            events.RunStarted(
-                t=0, run=number, experiment=e, title="", backend=asked["backend"], phases=(events.PhaseName("a", "phase a"),)
-            ),
-            events.Planned(t=0, run=number, n=n, padded=n, steps=1, relaxations=n**3, device_bytes=0),
-            events.Stage(t=0, run=number, name="load", seconds=0.5, bytes=1000),
-            events.Stage(t=0, run=number, name="unload", seconds=0.0, bytes=1000),
-            events.Stage(t=0, run=number, name="read", seconds=2.0, bytes=500),
-            events.Phases(
-                t=0,
-                run=number,
-                seconds=4.0,
-                parts=(events.Part(phase="a", seconds=4.0, launches=2, relaxations=800, device_bytes=1200),),
-            ),
-            events.Verdict(t=0, run=number, verdict=asked["verdict"], how="", checksum="0123456789abcdef"),
-            events.RunDone(t=0, run=number, outcome="done", median=asked["seconds"]),
+            events.RunStarted(experiment=e, title="", backend=backend, phases=names, **at),
+            events.Planned(n=e.n, padded=e.n, steps=1, relaxations=e.n**3, device_bytes=0, **at),
+            events.Stage(name="load", seconds=0.5, bytes=1000, **at),
+            events.Stage(name="unload", seconds=0.0, bytes=1000, **at),
+            events.Stage(name="read", seconds=2.0, bytes=500, **at),
+            events.Phases(seconds=4.0, parts=(part,), **at),
+            events.Verdict(verdict=told.get("verdict", "verified"), how="", checksum="0123456789abcdef", **at),
+            events.RunDone(outcome="done", median=told.get("seconds", 1.0), **at),
         ):
             made.apply(event)
     return made
@@ -84,10 +82,7 @@ class TestPeak:
         assert list(row) == list(RESULT_FIELDS) and row["version"] == RESULT_VERSION
         assert row["flops_per_task"] == pytest.approx(66.9e12 / KATZ_RATE, rel=1e-3)
         clock = C1060_FLOPS / (2 * 128 * 132 * 1e6)
-        old = model(
-            {"seconds": 1e9 / KATZ_RATE},
-            device=events.Device(t=0, compute_capability=(9, 0), multiprocessors=132, max_clock_mhz=clock),
-        )
+        old = model({"seconds": 1e9 / KATZ_RATE}, device=replace(H200, max_clock_mhz=clock))
         assert result(old, old.runs[1])["flops_per_task"] == pytest.approx(62.6, abs=0.1)
         on_cpu = model({"backend": "cpu"})
         assert result(on_cpu, on_cpu.runs[1])["flops_per_task"] is None
@@ -120,42 +115,13 @@ class TestReport:
         made = model({}, {"backend": "cpu"}, {"backend": "simulator"})
         on_gpu, on_cpu, simulated = (result(made, run) for run in made.runs.values())
         read = {"seconds": 2.0, "bytes": 500, "bytes_per_second": 250.0}
-        assert on_gpu["copies"] == {
-            "h2d": {"seconds": 0.5, "bytes": 1000, "bytes_per_second": 2000.0},
-            "d2h": {"seconds": 0.0, "bytes": 1000, "bytes_per_second": None},
-            "file": read,
-        }
+        there, back = ({"seconds": s, "bytes": 1000, "bytes_per_second": rate} for s, rate in ((0.5, 2000.0), (0.0, None)))
+        assert on_gpu["copies"] == {"h2d": there, "d2h": back, "file": read}
         assert on_cpu["copies"] == {"file": read} and simulated["copies"] == {} and simulated["phase_details"] == []
         (phase,) = on_gpu["phase_details"]
         assert (phase["seconds"], phase["share"], phase["launches"]) == (4.0, 1.0, 2)
         assert (phase["relaxations_per_second"], phase["model_bytes_per_second"]) == (200.0, 300.0)
         json.dumps([on_gpu, on_cpu, simulated])
-
-
-class TestStages:
-    @pytest.fixture
-    def told(self) -> Any:
-        kept: list[events.Event] = []
-        engine = HostEngine(Target("cpu"))
-        runner = Runner(kept.append, lambda: 0.0)
-
-        def run(**asked: Any) -> list[events.Stage]:
-            kept.clear()
-            runner.run(1, settle(Experiment(kernel="serial", repeats=1, **asked)), engine, lambda: None)
-            return [e for e in kept if isinstance(e, events.Stage) and e.seconds is not None]
-
-        return run
-
-    def test_a_file_is_read_in_a_phase_of_its_own(self, told: Any, tmp_path: Path) -> None:
-        path = tmp_path / "g.gr"
-        path.write_text("p sp 2 1\na 1 2 5\n")
-        first = told(file=str(path))[0]
-        assert (first.name, first.bytes) == ("read", path.stat().st_size)
-
-    def test_both_ways_of_generating_are_timed_and_a_kept_graph_is_not(self, told: Any) -> None:
-        for asked in ({"n": 20}, {"n": 20, "exact": True}):
-            assert told(**asked)[0].name == "graph"
-            assert told(**asked)[0].name == "allocate", "nothing was generated, so there is no time"
 
 
 class TestEveryKernel:
@@ -211,3 +177,24 @@ class TestCommand:
         assert second["speedup"] == pytest.approx(first["seconds"] / second["seconds"])
         assert main(["run", "-k", "serial", "-n", "30", "--baseline", "scipy", "--telemetry-hz", "0"]) == 2
         assert "'scipy' is not among the kernels that run (serial)" in capsys.readouterr().err
+
+
+TRIAL = TunedTrial(n=1000, dtype="int32", nonnegative=True, kernel="tiled-cpu", tile=64, options={"cores": 1}, seconds=0.5)
+
+
+def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(columns.COLUMNS) == len(columns.ALL), "each has a key of its own"
+    row, tables = TableRow(Model(), TRIAL.run), (PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED)
+    before = [(head(table), line(table, row)) for table in tables]
+    added = Column("added", "vertices", lambda r: r.run.n, dict.fromkeys(tables[1:], 0), unit=lambda n: f"{n} in all")
+    monkeypatch.setitem(columns.COLUMNS, "added", added)
+    first, *others = [(head(table), line(table, row)) for table in tables]
+    assert first == before[0], "it was not asked for there"
+    assert others == [((*titles, "vertices"), (*texts, "1000 in all")) for titles, texts in before[1:]]
+
+
+def test_a_trial_that_was_kept_has_the_columns_of_a_run() -> None:
+    told = ("1000", "int32", "tiled-cpu", "tile 64, cores 1", "500 ms")
+    assert line(PICKED, TableRow(Model(), TRIAL.run)) == (*told, "2.00 Grelax/s")
+    failed = TunedTrial(n=8, dtype="int32", nonnegative=True, kernel="serial")
+    assert line(TUNED, TableRow(Model(), failed.run, ended="it broke")) == ("8", "int32", "serial", "-", "n/a", "it broke")

@@ -6,19 +6,7 @@ from math import sqrt
 
 import pytest
 
-from fwtui.analysis.scaling import (
-    LinearCost,
-    Measured,
-    Rates,
-    efficiency,
-    fit,
-    grid,
-    grown,
-    limits,
-    measured,
-    predict,
-    shape_on,
-)
+from fwtui.analysis.scaling import LinearCost, Measured, Rates, efficiency, fit, grid, grown, limits, measured, predict, shape_on
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.events import Part
 from fwtui_kernels.parts.distributed import panel_bytes, plan

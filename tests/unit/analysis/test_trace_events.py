@@ -64,21 +64,18 @@ def test_a_run_in_its_tracks() -> None:
     phases = (events.PhaseName("pivot", "Pivot"), events.PhaseName("rest", "Rest"))
     parts = tuple(events.Part(phase=p.key, seconds=0.25, launches=2, relaxations=4, device_bytes=8) for p in phases)
     experiment = Experiment(kernel="naive", n=2)
-    told = [
-        *trace(
-            [
-                events.RunStarted(t=1, run=1, experiment=experiment, title="Naive", backend="cpu", phases=phases),
-                events.Planned(t=1, run=1, n=2, padded=2, steps=2, relaxations=8, device_bytes=0),
-                events.Stage(t=1, run=1, name="compile"),
-                events.Stage(t=2, run=1, name="compile", seconds=0.9),
-                events.Sample(t=3, run=1, seconds=0.5, since=2.25),
-                events.Sample(t=3, run=1, seconds=0.5, since=2.5),  # overlaps with the one before
-                events.Round(t=4, run=1, index=1, first=4, seconds=(0.0, 0.125)),
-                events.Phases(t=4, run=1, seconds=0.5, parts=parts),
-                events.Marker(t=4.5, text="here"),
-            ]
-        )
+    session = [
+        events.RunStarted(t=1, run=1, experiment=experiment, title="Naive", backend="cpu", phases=phases),
+        events.Planned(t=1, run=1, n=2, padded=2, steps=2, relaxations=8, device_bytes=0),
+        events.Stage(t=1, run=1, name="compile"),
+        events.Stage(t=2, run=1, name="compile", seconds=0.9),
+        events.Sample(t=3, run=1, seconds=0.5, since=2.25),
+        events.Sample(t=3, run=1, seconds=0.5, since=2.5),  # overlaps with the one before
+        events.Round(t=4, run=1, index=1, first=4, seconds=(0.0, 0.125)),
+        events.Phases(t=4, run=1, seconds=0.5, parts=parts),
+        events.Marker(t=4.5, text="here"),
     ]
+    told = [*trace(session)]
     check(told)
     slices = [(e["tid"], e["name"], e["ts"], e["dur"]) for e in told if e["ph"] == "X"]
     assert slices == [

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import fwtui
 from pretending import Pretend
 
 from fwtui.__main__ import main
+from fwtui.analysis import limits
 from fwtui.campaigns.bench import Bench
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import events, requests
+from fwtui.stream.events import FormLimit, Limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import answering
 
-ROOT = Path(__file__).resolve().parents[3]
 PACE = {"tiled-cpu": 1e-10, "serial": 8e-10, "scipy": 1e-9, "numpy": 4e-10}  # seconds per relaxation
-LIMIT = events.Limits(t=0.0, backend="cpu", forms=(events.FormLimit("float32", 5e10),), complete=True)
+LIMIT = Limits(t=0.0, backend="cpu", forms=(FormLimit("float32", 5e10),), complete=True)
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> N
 class Worker:
     """Says of every run what a worker would, with made-up times that grow from turn to turn."""
 
-    def __init__(self, pretend: Pretend, limits: events.Limits = LIMIT, most: int = 1000, **verdicts: str):
+    def __init__(self, pretend: Pretend, limits: Limits = LIMIT, most: int = 1000, **verdicts: str):
         """`most`: runs, before the user interrupts it."""
         self.order: list[tuple[str, int]] = []
         self.limits, self.most, self.verdicts = limits, most, verdicts
@@ -92,17 +92,12 @@ def test_everybody_has_a_turn_before_anybody_has_another(pretend: Pretend) -> No
     assert heat.ratio(tiled) == pytest.approx(4.0) and heat.ratio(heat.best_peer) == 1.0
 
 
-def test_what_is_wrong_once_has_no_time_and_is_nobodys_best_peer(pretend: Pretend) -> None:
-    Worker(pretend, numpy="wrong")
+def test_what_is_wrong_has_no_time_what_dies_is_left_out_with_its_last_words_and_the_others_go_on(pretend: Pretend) -> None:
+    worker = Worker(pretend, numpy="wrong", serial="dies")
     heat = bench().heat(experiments(200), 1.0)
     wrong = heat.ranking[-1]
     assert wrong.name == "numpy" and wrong.seconds is None and wrong.run.rate is None and heat.ratio(wrong) is None
     assert heat.best_peer is not None and heat.best_peer.name == "scipy"
-
-
-def test_what_dies_is_left_out_with_its_last_words_and_the_others_go_on(pretend: Pretend) -> None:
-    worker = Worker(pretend, serial="dies")
-    heat = bench().heat(experiments(200), 1.0)
     assert heat.left_out == [("serial", "it broke")]
     assert [name for name, _ in worker.order].count("serial") == 1 and len(worker.order) == 10
 
@@ -195,7 +190,7 @@ def test_the_command_says_when_something_is_wrong(pretend: Pretend, capsys: pyte
 
 
 def test_a_limit_that_cannot_be_measured_stops_nothing(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
-    Worker(pretend, events.Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong"))
+    Worker(pretend, Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong"))
     words = ["bench", "-n", "64", "-k", "serial,naive", "--peers", "none", "--rounds", "1", "--json", "--telemetry-hz", "0"]
     assert main(words) == 0
     out, err = capsys.readouterr()
@@ -212,24 +207,11 @@ def test_an_interrupt_shows_what_was_measured(pretend: Pretend, capsys: pytest.C
 
 
 def test_kernels_and_packages_really_run_side_by_side(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
-    kept_there = tmp_path / "fwtui"
+    limits.save(Limits(t=0.0, backend="cpu", forms=(FormLimit("float32", 1e11),), complete=True))
     words = ["bench", "--json", "-n", "48", "-k", "serial", "--peers", "scipy,numpy", "--rounds", "2", "--repeats", "2"]
-    script = (
-        "import sys; from fwtui.analysis import limits; from fwtui.__main__ import main; "
-        "from fwtui.stream.events import Limits, FormLimit; "
-        "limits.save(Limits(t=0.0, backend='cpu', forms=(FormLimit('float32', 1e11),), complete=True)); "
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script, *words, "--telemetry-hz", "0"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-    )
+    done = fwtui(tmp_path, *words, "--telemetry-hz", "0")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert {r["kernel"] for r in told["results"]} == {"serial", "scipy", "numpy"} and kept_there.exists()
-    assert all(r["verified"] and r["seconds"] > 0 and r["passes"] == 4 and 0 < r["share_of_limit"] < 1 for r in told["results"])
-    assert len({r["checksum"] for r in told["results"]}) == 1, "the same graph"
+    results = json.loads(done.stdout)["results"]
+    assert {r["kernel"] for r in results} == {"serial", "scipy", "numpy"}
+    assert all(r["verified"] and r["seconds"] > 0 and r["passes"] == 4 and 0 < r["share_of_limit"] < 1 for r in results)
+    assert len({r["checksum"] for r in results}) == 1, "the same graph"

@@ -23,8 +23,7 @@ from fwtui_kernels.plan import Cost, Rect, Step
 
 def test_the_second_half_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = CLAIMS["HE4"].answer(Made().results)
-    assert answer.verdict == HOLDS
-    assert answer.value == "A11* -> A12 -> A21 -> A22 -> A22*"
+    assert (answer.verdict, answer.value) == (HOLDS, "A11* -> A12 -> A21 -> A22 -> A22*")
 
     def apart(shape: Any, stepwise: bool) -> Iterator[Step]:
         half = shape.padded // 2
@@ -123,24 +122,14 @@ def test_a_run_is_found_by_everything_that_was_asked_and_extrapolated_times_say_
     assert results.seconds(ask("katz-kider", 64, tile=8, threads=64)) == 1.0
     assert results.seconds(ask("katz-kider", 64, threads=256, tile=32)) == 2.0
     assert results.seconds(ask("katz-kider", 64, repeats=3, budget=9.0, verify="sample", launch="graph", device="0")) == 2.0
-    for other in (
-        ask("katz-kider", 65),
-        ask("katz-kider", 64, tile=16),
-        ask("katz-kider", 64, dtype="int32"),
-        ask("katz-kider", 64, density=0.5),
-        ask("katz-kider", 64, memory="pinned"),
-        ask("katz-kider", 64, file="a.gr"),
-        ask("katz-kider", 64, no_such=1),
-        ask("katz-kider", 64, seed=8),
-        ask("katz-kider", 64, high=100),
-        ask("katz-kider", 64, connected=True),
-        ask("katz-kider", 64, negative=0.1),
-        ask("katz-kider", 64, launch="eager"),
-        ask("katz-kider", 64, device="1"),
-        ask("katz-kider", 64, device="simulator"),
-    ):
+    others: list[dict[str, Any]] = [
+        *({"n": 65}, {"tile": 16}, {"dtype": "int32"}, {"density": 0.5}, {"memory": "pinned"}, {"file": "a.gr"}, {"no_such": 1}),
+        *({"seed": 8}, {"high": 100}, {"connected": True}, {"negative": 0.1}, {"launch": "eager"}),
+        *({"device": "1"}, {"device": "simulator"}),
+    ]
+    for other in others:
         with pytest.raises(Missing):
-            results.find(other)
+            results.find(ask("katz-kider", **{"n": 64, **other}))
     results = Made().add(ask("serial", 1024), 1.0).add(ask("serial", 512), 5.0).results
     make = partial(ask, "serial")
     assert results.time(make, 4096) == Time(64.0, 1024, 4096)

@@ -1,4 +1,4 @@
-"""What a rubric says, and how points come about."""
+"""What a rubric says, and how points come about; and a rubric of a few small graphs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from own_files import written
-from small_rubric import SMALL, small
 
 import fwtui_kernels
 from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
-from fwtui.campaigns.grading.rubric import EXAMPLE, read, rubric
+from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
 from fwtui.common.errors import Refused
 from fwtui.stream.grades import GradedGraph, Judgement
 
@@ -109,3 +108,30 @@ def test_time_gives_points_in_proportion_and_none_to_what_is_wrong() -> None:
     assert not timeable(wrong) and (found.points, found.of) == (8, 15)
     fouled = grade(small(), "a.py", right, Judgement(foul="it deletes or changes a.py, which is put back"), clock=True)
     assert (fouled.points, fouled.of, fouled.passed) == (0, 15, False) and fouled.verdict.startswith("it deletes")
+
+
+SMALL = """
+limits = {seconds = 4, memory = 1}
+[[graphs]]
+name = "random"
+points = 8
+n = [2, 7]
+seeds = [1, 2]
+[[graphs]]
+name = "unreachable"
+points = 2
+n = [9]
+density = 0.1
+unreachable = true
+seeds = [3]
+[time]
+points = 5
+n = 64
+against = "naive"
+full = 1.0
+zero = 3.0
+"""
+
+
+def small() -> Rubric:
+    return rubric(SMALL, "r.toml")

@@ -23,11 +23,6 @@ def answers(name: str) -> dict[str, ClaimAnswer]:
     return {claim.id: claim.answer(held(model, name)) for claim in presets()[name].claims}
 
 
-def test_every_document_is_shipped() -> None:
-    shipped = {path.name.removeprefix("h200-reproduce-").split(".")[0] for path in SESSIONS.glob("h200-reproduce-*")}
-    assert shipped == set(presets())
-
-
 @pytest.mark.parametrize("name", presets())
 def test_what_was_run_is_found_and_every_refuted_claim_has_a_cause(name: str) -> None:
     for claim, answer in answers(name).items():
@@ -39,15 +34,12 @@ def test_what_was_run_is_found_and_every_refuted_claim_has_a_cause(name: str) ->
 @pytest.mark.parametrize(
     ("name", "claim", "words"),
     [
-        ("catinello", "CA3", "1.53 billion blocks of 256 threads a second and 1.66 billion of 64"),
         ("catinello", "CA4", "h = 4 still has 1,048,576 threads"),
         ("catinello", "CA6", "of the peak bandwidth (model, n 8192): accesses"),
         ("lund-smith", "LS1", "3.10x by optimized (LS2) and 0.94x by the staged load (LS3)"),
-        ("lund-smith", "LS3", "1.20x as fast as optimized (n 8192) and 1.29x as fast as staged-load"),
         ("lund-smith", "LS6", "its threads wait for their loads"),
         ("lund-smith", "LS13", "two k at once"),
         ("cs542200", "CS2", "8.25 at 8, 4.62 at 16, 5.11 at 32 integer instructions a relaxation"),
-        ("henriod", "HE2", "4 results a thread take 1.24x the time of one"),
         ("henriod", "HE5", "only 16 of 64 threads are left"),
         ("sing", "SF10", "two addresses per cell"),
     ],

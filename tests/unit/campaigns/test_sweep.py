@@ -52,9 +52,7 @@ class Session:
         self.started.append(experiment)
         number = len(self.started)
         self._ends = self.clock + 2 * experiment.n**3 / self.rate
-        self._tell(
-            events.RunStarted(t=self.clock, run=number, experiment=experiment, title="", backend="cpu", phases=()),
-        )
+        self._tell(events.RunStarted(t=self.clock, run=number, experiment=experiment, title="", backend="cpu", phases=()))
         return number
 
     def cancel(self) -> None:
@@ -85,11 +83,13 @@ def swept(session: Session, axes: list[SweepAxis], within: float = 1000.0) -> Sw
     return Sweep(session, Grid(CPU, axes, settle), within, clock=lambda: session.clock)
 
 
-def finish(sweep: Sweep, session: Session, step: float = 0.01) -> None:
+def finished(sweep: Sweep, session: Session, step: float = 0.01, **given: float) -> Sweep:
+    """From its start to its end."""
+    sweep.start(**given)
     for _ in range(100_000):
         sweep.tick()
         if not sweep.going and not session.busy:
-            return
+            return sweep
         session.go(step)
     raise AssertionError("the sweep goes on and on")
 
@@ -190,26 +190,26 @@ def test_sizes_run_upwards_and_ends_before_what_is_between_them() -> None:
 
 def test_a_sweep_runs_everything_once_and_a_second_one_nothing() -> None:
     session = Session()
-    sweep = swept(session, [axis("kernel", "serial", "tiled-cpu"), axis("n", "32", "64"), axis("tile", "16", "32")])
-    sweep.start()
-    finish(sweep, session)
+    axes = [axis("kernel", "serial", "tiled-cpu"), axis("n", "32", "64"), axis("tile", "16", "32")]
+    sweep = finished(swept(session, axes), session)
     assert [(e.kernel, e.n, e.tile) for e in session.started] == [
         *(("serial", 32, 0), ("tiled-cpu", 32, 16), ("tiled-cpu", 32, 32)),
         *(("serial", 64, 0), ("tiled-cpu", 64, 16), ("tiled-cpu", 64, 32)),
     ]
     # serial has no tiles: its two cells of a size are one run
     assert sweep.done == len(sweep.grid.order) == len(session.started) == 6 and session.marks == [f"sweep {sweep.grid.words}"]
-    again = swept(session, [axis("n", "32", "64", "128"), axis("kernel", "serial")])
-    again.start()
-    finish(again, session)
+    finished(swept(session, [axis("n", "32", "64", "128"), axis("kernel", "serial")]), session)
     assert [(e.kernel, e.n) for e in session.started[6:]] == [("serial", 128)]
 
 
-def test_a_kernel_without_tiles_is_left_out_once() -> None:
+def test_a_kernel_without_tiles_is_left_out_once_and_a_run_that_dies_is_not_tried_for_ever() -> None:
+    session = Session()
+    session.outcome = "cancelled"
+    sweep = finished(swept(session, [axis("n", "32", "64")]), session)
+    assert len(session.started) == 2 and set(sweep.left_out.values()) == {"its run did not finish"}
     session = Session(rate=1e6)
-    sweep = swept(session, [axis("kernel", "serial"), axis("n", "32", "512"), axis("tile", "16", "32")], within=20.0)
-    sweep.start()
-    finish(sweep, session)
+    axes = [axis("kernel", "serial"), axis("n", "32", "512"), axis("tile", "16", "32")]
+    sweep = finished(swept(session, axes, within=20.0), session)
     told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, findings(session.model, []))
     assert [line.split(":")[1] for line in told if line.startswith("left out")] == [" n 512, tile 16"]
     assert sweep.done == 1 and len(sweep.left_out) == 1
@@ -236,10 +236,7 @@ class OnSeveral(Session):
 def scaled(weak: bool, *sizes: str) -> tuple[OnSeveral, Sweep]:
     session, base = OnSeveral(), settle(Experiment(kernel="distributed-cpu"))
     axes = [axis("n", *sizes), axis("devices", "1", "2", "4")]
-    sweep = Sweep(session, Grid(base, axes, settle, weak), 1000.0, clock=lambda: session.clock)
-    sweep.start()
-    finish(sweep, session)
-    return session, sweep
+    return session, finished(Sweep(session, Grid(base, axes, settle, weak), 1000.0, clock=lambda: session.clock), session)
 
 
 def test_numbers_of_devices_are_swept_with_the_graph_or_with_what_each_holds() -> None:
@@ -295,49 +292,29 @@ def test_a_cancelled_sweep_goes_on_where_it_was() -> None:
     session.go(100.0)
     sweep.tick()
     assert sweep.queue.spent == spent and len(session.started) == 2
-    sweep.start()
-    finish(sweep, session)
+    finished(sweep, session)
     assert [e.n for e in session.started] == [32, 64, 64, 128] and sweep.done == 3
 
 
 def test_what_will_not_fit_is_left_out_and_smaller_ones_have_their_turn() -> None:
     session = Session(rate=1e6)
     grid = [axis("n", "32", "64", "512"), axis("tile", "16", "32", "64")]
-    sweep = swept(session, grid, within=20.0)
-    sweep.start()
-    finish(sweep, session)
+    sweep = finished(swept(session, grid, within=20.0), session)
     assert {e.n for e in session.started} == {32, 64} and len(session.started) == 6
     assert set(sweep.left_out) == {sweep.grid.cells["512", tile].key for tile in ("16", "32", "64")}
     assert all("expected to take" in why and "are left" in why for why in sweep.left_out.values())
     assert sweep.queue.spent < 20
-    sweep.start(within=5000.0)
-    finish(sweep, session, step=1.0)
+    finished(sweep, session, step=1.0, within=5000.0)
     assert sweep.done == 9 and not sweep.left_out
 
 
 def test_slow_cells_get_enough_passes_for_a_verdict_where_their_share_of_the_time_allows_it() -> None:
     base = changed(CPU, budget=1.0)
-    for within, repeats in ((1000.0, 5), (5.0, 0)):
+    for asked, within, repeats in ((base, 1000.0, [0, 5]), (base, 5.0, [0, 0]), (changed(base, repeats=2), 1000.0, [2, 2])):
         session = Session(rate=2e7)  # 0.84 s of a pass at 256
-        sweep = Sweep(session, Grid(base, [axis("n", "32", "256")], settle), within, clock=lambda session=session: session.clock)
-        sweep.start()
-        finish(sweep, session)
-        assert [e.repeats for e in session.started] == [0, repeats]
-    asked = changed(base, repeats=2)
-    session = Session(rate=2e7)
-    sweep = Sweep(session, Grid(asked, [axis("n", "32", "256")], settle), 1000.0, clock=lambda: session.clock)
-    sweep.start()
-    finish(sweep, session)
-    assert [e.repeats for e in session.started] == [2, 2]
-
-
-def test_a_run_that_dies_without_a_word_is_not_tried_for_ever() -> None:
-    session = Session()
-    session.outcome = "cancelled"
-    sweep = swept(session, [axis("n", "32", "64")])
-    sweep.start()
-    finish(sweep, session)
-    assert len(session.started) == 2 and set(sweep.left_out.values()) == {"its run did not finish"}
+        grid = Grid(asked, [axis("n", "32", "256")], settle)
+        finished(Sweep(session, grid, within, clock=lambda session=session: session.clock), session)
+        assert [e.repeats for e in session.started] == repeats
 
 
 def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:

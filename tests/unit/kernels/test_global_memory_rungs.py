@@ -54,27 +54,17 @@ def test_a_function_for_several_types_has_the_resources_of_each() -> None:
     assert [compiled_for(op, dtype) for dtype in ("float32", "int16", "int32")] == ["float32", "int16", None]
 
 
-PART = str(Path(k30_naive.__file__).parent / "parts" / "blocked_tiles.py")
+IN_PART = {"tile": 4, "part": str(Path(k30_naive.__file__).parent / "parts" / "blocked_tiles.py")}
 # the module, what is replaced, by what, and the case; replaced in that part of it, where the case names one
 MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
-    "the open pivot of the input": (
-        k52_two_matrix_blocked,
-        "load(closed, made,",
-        "load(closed, source,",
-        {"tile": 4, "part": PART},
-    ),
+    "the open pivot of the input": (k52_two_matrix_blocked, "load(closed, made,", "load(closed, source,", IN_PART),
     "the open panels of the input": (  # one of them alone would do: with the other one closed the product is the same
         k52_two_matrix_blocked,
         "to[r, x] = made[top + r, base + x]\n        middle[r, x] = made[",
         "to[r, x] = source[top + r, base + x]\n        middle[r, x] = source[",
-        {"tile": 4, "part": PART},
+        IN_PART,
     ),
-    "the output as input": (
-        k52_two_matrix_blocked,
-        "        own[r, x] = source[top + r, left + x]",
-        "        own[r, x] = made[top + r, left + x]",
-        {"tile": 4, "part": PART},
-    ),
+    "the output as input": (k52_two_matrix_blocked, "own[r, x] = source[", "own[r, x] = made[", IN_PART),
     "the other matrix's result": (k52_two_matrix_blocked, "result=rounds % 2", "result=1 - rounds % 2", {"tile": 4}),
     "only the better distances written": (
         k31_two_matrices,
@@ -84,20 +74,10 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     ),
     "no change of places": (k31_two_matrices, "buffers=by_vertex.in_turn", "buffers=lambda args: (0, 1)", {}),
     "a square that is not one": (k33_pseudo_blocked, "for c in range(results)", "for c in range(results - 1)", {"results": 4}),
-    "rows taken for as long as they are wide": (
-        k32_naive_vector,
-        "columns = distance.shape[1]",
-        "columns = distance.shape[0]",
-        {},
-    ),
+    "rows taken for as long as they are wide": (k32_naive_vector, "= distance.shape[1]", "= distance.shape[0]", {}),
     "the wrong cell of row k": (k32_naive_vector, "number(to_k + g)", "number(to_k + h)", {}),
     "one round too few": (k53_one_cooperative, "range(begin, end)", "range(begin, end - 1)", {"tile": 4}),
-    "no barrier in a tile": (
-        k53_one_cooperative,
-        "own[r, x] = via\n        cuda.syncthreads()",
-        "own[r, x] = via",
-        {"tile": 4, "part": PART},
-    ),
+    "no barrier in a tile": (k53_one_cooperative, "own[r, x] = via\n        cuda.syncthreads()", "own[r, x] = via", IN_PART),
     "only the first tiles of a block": (
         k53_one_cooperative,
         "range(block, int32(others * others), blocks)",
@@ -118,14 +98,8 @@ def test_broken_rungs_are_caught(tmp_path: Path) -> None:
 
 
 def test_mapped_memory_is_paid_on_the_link_and_two_matrices_change_places() -> None:
-    plans = {m: list(k30_naive.plan(Shape(7, memory=m), False)) for m in k30_naive.KERNEL.memories}
-    assert set(plans) == {"device", "pinned", "mapped", "managed"}
-    assert {m: plan[0].cost for m, plan in plans.items()} == {
-        "device": Cost(49, 784),
-        "pinned": Cost(49, 784),
-        "managed": Cost(49, 784),
-        "mapped": Cost(49, 0, 784),
-    }
+    costs = {m: next(iter(k30_naive.plan(Shape(7, memory=m), False))).cost for m in k30_naive.KERNEL.memories}
+    assert costs == {**dict.fromkeys(("device", "pinned", "managed"), Cost(49, 784)), "mapped": Cost(49, 0, 784)}
     plan = list(k31_two_matrices.plan(Shape(3), False))
     assert [(s.reads[0].buffer, s.writes[0].buffer) for s in plan] == [(0, 1), (1, 0), (0, 1)]
 
@@ -137,37 +111,16 @@ def test_a_vector_asks_for_thirteen_cells(n: int, cells: int) -> None:
         assert step.cost == Cost(n * n, 2 * cells)
 
 
-def execute(plan: list[Any], matrices: np.ndarray, tile: int) -> None:
-    """Blocked steps that see only the rectangles, and the matrices, that they say they read."""
-    for step in plan:
-        seen = np.full(matrices.shape[1:], -1e6)
-        for r in step.reads:
-            seen[r.top : r.bottom, r.left : r.right] = matrices[r.buffer, r.top : r.bottom, r.left : r.right]
-        for k in range(step.args[0] * tile, (step.args[0] + 1) * tile):
-            for w in step.writes:
-                own = seen[w.top : w.bottom, w.left : w.right]
-                np.minimum(own, seen[w.top : w.bottom, k, None] + seen[None, k, w.left : w.right], out=own)
-        for w in step.writes:
-            matrices[w.buffer, w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
-
-
 @pytest.mark.parametrize("n", [4, 8, 12, 16])
-def test_a_blocked_round_reads_its_input_until_it_has_written_it(n: int) -> None:
+def test_a_blocked_round_reads_of_its_input_what_it_has_not_written(n: int) -> None:
     shape = Shape(n, 4)
     plan = list(k52_two_matrix_blocked.plan(shape, False))
     assert [s.cost for s in plan] == [s.cost for s in blocked.plan(shape, False)]
-    random = np.random.default_rng(n)
-    matrices = np.full((2, n, n), -1e6)
-    matrices[0] = np.where(random.random((n, n)) < 0.4, random.integers(1, 50, (n, n)), np.inf)
-    np.fill_diagonal(matrices[0], 0)
-    expected = matrices[0].copy()
-    for k in range(n):
-        expected = np.minimum(expected, expected[:, k, None] + expected[None, k, :])
-    execute(plan, matrices, 4)
     assert plan[-1].writes[0].buffer == n // 4 % 2
-    np.testing.assert_array_equal(matrices[n // 4 % 2], expected)
     for p in range(n // 4):
         written = [w for s in plan if s.args == (p,) for w in s.writes]
+        read = [{r.buffer for r in s.reads} for s in plan if s.args == (p,)]
+        assert read[0] == {p % 2} and all(both == {0, 1} for both in read[1:])
         assert {w.buffer for w in written} == {1 - p % 2}
         assert sum((w.bottom - w.top) * (w.right - w.left) for w in written) == n * n
 
@@ -195,11 +148,8 @@ def test_four_cells_are_counted_from_the_first_one(shape: tuple[int, ...], index
 
 def cooperative_shapes() -> list[Shape]:
     kernel = k53_one_cooperative.KERNEL
-    (threads,) = kernel.options
-    return [
-        Shape(100, tile, dtype, options=((threads.name, t),))
-        for tile, dtype, t in product(kernel.tiles, kernel.dtypes, threads.values)
-    ]
+    choices = product(kernel.tiles, kernel.dtypes, kernel.options[0].values)
+    return [Shape(100, tile, dtype, options=(("threads", threads),)) for tile, dtype, threads in choices]
 
 
 def test_a_cooperative_grid_is_resident_on_every_generation() -> None:
@@ -212,14 +162,10 @@ def test_a_cooperative_grid_is_resident_on_every_generation() -> None:
 
 @pytest.fixture
 def compiled() -> Any:
-    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
-    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    from fwtui_kernels.compiled.compiler import compiled
-
-    return compiled
+    return pytest.importorskip("fwtui_kernels.compiled.compiler", reason="the CUDA compiler wheels are not installed").compiled
 
 
-@pytest.mark.parametrize(("dtype", "bits"), [("int16", 64), ("int32", 128), ("float32", 128)])
+@pytest.mark.parametrize(("dtype", "bits"), [("int16", 16), ("float32", 32)])
 def test_four_cells_are_one_access(compiled: Any, dtype: str, bits: int) -> None:
     from fwtui_kernels.compiled.device import load4, store4
     from fwtui_kernels.programs.cuda_program import signature
@@ -229,9 +175,7 @@ def test_four_cells_are_one_access(compiled: Any, dtype: str, bits: int) -> None
         store4(matrix, k + 4, a, b, c, d)
 
     code = compiled(copy, signature(Shape(8, dtype=dtype), 1), (9, 0)).ptx()
-    kind = {64: "16", 128: "32"}[bits]
-    assert len(re.findall(rf"ld\.(?:global\.)?v4\.[bfu]{kind}\b", code)) == 1, code
-    assert len(re.findall(rf"st\.(?:global\.)?v4\.[bfu]{kind}\b", code)) == 1, code
+    assert [len(re.findall(rf"{what}\.(?:global\.)?v4\.[bfu]{bits}\b", code)) for what in ("ld", "st")] == [1, 1], code
 
 
 @pytest.mark.parametrize("memory", ["mapped", "managed"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -78,28 +79,21 @@ def test_more_launches_than_a_run_can_hold_are_refused() -> None:
         assert sentence and "tile 4" in sentence and "65536" in sentence and "larger tile" in sentence
 
 
-@pytest.mark.parametrize("results", [1, 4, 16])
-def test_fewer_threads_with_more_results_cover_the_block(results: int) -> None:
+def test_fewer_threads_with_more_results_cover_the_block() -> None:
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    for tile in BASE.tiles:
-        for keep in (0, 1):
-            shape = shape_of(100, tile, results=results, keep=keep)
-            program: Any = BASE.build(shape, Target("cuda", (9, 0)))
-            block = program.ops["base"].block
-            assert block[0] * block[1] * results == tile * tile
+    for results, tile, keep in product((1, 4, 16), BASE.tiles, (0, 1)):
+        program: Any = BASE.build(shape_of(100, tile, results=results, keep=keep), Target("cuda", (9, 0)))
+        block = program.ops["base"].block
+        assert block[0] * block[1] * results == tile * tile
 
 
 def test_all_multiplies_are_right_with_unequal_halves_and_several_blocks() -> None:
-    def case(n: int, tile: int, dtype: str, kind: str, wide: int) -> dict[str, Any]:
-        return {"kernel": "kleene", "n": n, "tile": tile, "dtype": dtype, "kind": kind, "options": {"wide": wide}}
-
     cases = [
-        case(20, 4, "float32", "negative", 8),
-        case(20, 4, "int32", "ring", 64),
-        case(19, 4, "int16", "sparse", 8),
-        case(17, 4, "int32", "cycle", 8),
-        case(24, 8, "float32", "sparse", 8),
-        case(22, 8, "int16", "ring", 64),
+        {"kernel": "kleene", "n": n, "tile": tile, "dtype": dtype, "kind": kind, "options": {"wide": wide}}
+        for n, tile, dtype, kind, wide in (
+            *((20, 4, "float32", "negative", 8), (20, 4, "int32", "ring", 64), (19, 4, "int16", "sparse", 8)),
+            *((17, 4, "int32", "cycle", 8), (24, 8, "float32", "sparse", 8), (22, 8, "int16", "ring", 64)),
+        )
     ]
     assert all_right(cases) == [True] * len(cases)
 
@@ -114,13 +108,8 @@ def test_the_base_case_is_right_with_any_number_of_threads() -> None:
         {**base_case("kleene-base", tile, results, keep), "n": n, "dtype": dtype, "kind": kind}
         for keep in (0, 1)
         for n, tile, dtype, kind, results in (
-            (7, 4, "int16", "ring", 1),
-            (7, 4, "int32", "negative", 4),
-            (7, 4, "float32", "ring", 16),
-            (8, 8, "float32", "ring", 1),
-            (8, 8, "int32", "ring", 4),
-            (8, 8, "int16", "sparse", 16),
-            (8, 8, "int32", "cycle", 4),
+            *((7, 4, "int16", "ring", 1), (7, 4, "int32", "negative", 4), (7, 4, "float32", "ring", 16)),
+            *((8, 8, "int32", "ring", 4), (8, 8, "int16", "sparse", 16), (8, 8, "int32", "cycle", 4)),
         )
     ]
     assert all_right(cases) == [True] * len(cases)

@@ -7,11 +7,12 @@ from random import Random
 
 import numpy as np
 import pytest
+from distances import floyd_warshall, random_matrix
 from in_simulator import in_simulator
 
 from fwtui.analysis.plan_checks import legal_order, races
 from fwtui_kernels.parts import register_tiled
-from fwtui_kernels.plan import Shape, Step
+from fwtui_kernels.plan import Shape, Step, Target
 from fwtui_kernels.streaming import out_of_core
 from fwtui_kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, streams
 
@@ -41,9 +42,7 @@ def carry_out(steps: list[Step], order: list[int], shape: Shape, matrix: np.ndar
         elif step.op == "turn":
             at(*step.args[2:])[...] = at(*step.args[:2]).T
         elif step.op == "pivot" and step.args == (0,):
-            pivot = at(1, 0)
-            for k in range(tile):
-                np.minimum(pivot, pivot[:, k, None] + pivot[None, k, :], out=pivot)
+            at(1, 0)[...] = floyd_warshall(at(1, 0))
     return home.reshape(side, side, tile, tile).swapaxes(1, 2).reshape(shape.padded, shape.padded)
 
 
@@ -53,12 +52,8 @@ class TestPlan:
         shape = Shape(n, tile)
         steps = plan_of(n, tile)
         assert races(steps) == []
-        rng = np.random.default_rng(n)
-        matrix = np.where(rng.random((shape.padded,) * 2) < 0.4, rng.integers(1, 50, (shape.padded,) * 2), np.inf)
-        np.fill_diagonal(matrix, 0)
-        expected = matrix.copy()
-        for k in range(shape.padded):
-            np.minimum(expected, expected[:, k, None] + expected[None, k, :], out=expected)
+        matrix = random_matrix(shape.padded, n)
+        expected = floyd_warshall(matrix)
         orders = [list(range(len(steps))), *(list(legal_order(steps, Random(seed))) for seed in range(3))]
         for order in orders:
             # the pivot's inner steps are one here, at their first: nothing else may come between them
@@ -77,18 +72,13 @@ class TestPlan:
     def test_work_and_copies_go_on_at_the_same_time_and_a_forgotten_wait_is_a_race(self) -> None:
         steps = plan_of(16, 4)
         rest = [i for i, s in enumerate(steps) if s.op == "in" and s.args[0] == out_of_core.STREAM and i > len(steps) // 2]
-        waits = [steps[i].after for i in rest]
-        assert all(len(w) <= 1 for w in waits)
-        for i, after in zip(rest, waits, strict=True):
+        for i, after in ((i, steps[i].after) for i in rest):
             # nothing waits for the tile just before it: that one is being worked on
-            assert not after or sum(s.op == "product" for s in steps[after[0] : i]) >= BUFFERS - 1
+            assert not after or (len(after) == 1 and sum(s.op == "product" for s in steps[after[0] : i]) >= BUFFERS - 1)
         steps = plan_of(12, 4)
-        found = 0
-        for index in [i for i, s in enumerate(steps) if s.after][:60]:
-            broken = [*steps]
-            broken[index] = replace(broken[index], after=())
-            found += bool(races(broken))
-        assert found > 40
+        waits = [i for i, s in enumerate(steps) if s.after][:60]
+        broken = [[*steps[:i], replace(steps[i], after=()), *steps[i + 1 :]] for i in waits]
+        assert sum(bool(races(plan)) for plan in broken) > 40
 
     def test_tiles_that_fit(self) -> None:
         def tile_for(n: int, dtype: str, free: int) -> int | None:
@@ -108,39 +98,19 @@ class TestPlan:
 
 
 SIMULATED = """
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
-from fwtui.graphs.library_objects import of_object
-from fwtui.engine.engine import HostEngine
-from fwtui.solver import choose
-from fwtui.solver.driver import answer
+from simulated_solver import *
 from fwtui_kernels.streaming import out_of_core
-from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.plan import Target
 
-class Small(HostEngine):
-    free = None
-    def free_bytes(self):
-        return self.free
-
-engine = Small(Target("simulator"), cuda.stream())
 choose.KEPT_FREE = 0
 object.__setattr__(out_of_core.KERNEL, "tiles", (8, 16))
-rng = np.random.default_rng(4)
 for n, free, scale, low in ((34, 4000, 1, 1), (20, 4200, 500, 1), (20, 4200, 1, -2), (19, 4200, 0.5, 1), (20, 1 << 30, 1, 1)):
-    engine.free = free
-    matrix = np.where(rng.random((n, n)) < 0.3, rng.integers(1, 30, (n, n)) * scale, np.inf)
-    lift = rng.integers(0, 20, n) * (low < 0)
-    matrix += lift[:, None] - lift[None, :]
-    np.fill_diagonal(matrix, 0)
+    engine.free_bytes = lambda: free
+    matrix = random_matrix(n, n, 0.3, low < 0, scale)
     result = answer(of_object(matrix), engine=engine)
-    present = np.isfinite(matrix)
-    explicit = csr_array((matrix[present], np.nonzero(present)), shape=(n, n))  # which keeps edges of weight 0
-    assert (result.distances == shortest_path(explicit, method="FW")).all(), (n, low)
+    assert (result.distances == by_scipy(matrix)).all(), (n, low)
     print(n, result.stats.dtype, result.stats.kernel, result.stats.tile)
 try:
-    engine.free = 100
+    free = 100
     answer(of_object(matrix), engine=engine)
 except ValueError as refusal:
     print(refusal)
@@ -154,15 +124,11 @@ def test_under_a_cap_of_memory_the_simulator_streams() -> None:
     assert "20 vertices in int16 need" in refusal and "choose" in refusal
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", pytest.param("int32", marks=pytest.mark.slow), pytest.param("int16", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
 def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
-    pytest.importorskip("cuda.core")
-    pytest.importorskip("numba.cuda")
     from compiled_off_gpu import compiled
 
-    from fwtui_kernels.plan import Target
     from fwtui_kernels.programs.cuda_program import signature
 
     shape = Shape(8192, 4096, dtype, options=(("form", 0),))

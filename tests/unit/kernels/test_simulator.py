@@ -44,15 +44,6 @@ def test_every_cuda_kernel_is_right_in_the_simulator(kernel: Any) -> None:
     assert_right(cases)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)
-def test_more_tiles_and_larger_ones(kernel: Any) -> None:
-    asked = [(n, tile) for tile in kernel.tiles_for(True) or (1,) for n in (9, 13)]
-    assert_right(
-        [{"kernel": kernel.id, "n": n, "tile": tile, "dtype": t, "kind": "zeros"} for n, tile in asked for t in kernel.dtypes]
-    )
-
-
 KERNELS = Path(__file__).resolve().parents[3] / "kernels" / "fwtui_kernels"
 RUNG, PART = (str(KERNELS / file) for file in ("k45_katz_kider.py", "parts/blocked_tiles.py"))
 RELAXED = "                own[r, x] = via\n"
@@ -87,11 +78,6 @@ def test_broken_kernels_are_caught(tmp_path: Path) -> None:
         )
     told = dict(zip((*unchanged, *MUTANTS), all_right(cases), strict=True))
     assert [name for name, right in told.items() if right] == [*unchanged]
-
-
-def test_the_tiles_of_the_simulator_are_small() -> None:
-    for kernel in CUDA:
-        assert all(tile * tile <= 64 for tile in kernel.tiles_for(True))
 
 
 def test_the_readmes_example_works(tmp_path: Path) -> None:

@@ -28,22 +28,22 @@ SIMULATED = "from case_by_case import tell; from sparse_graphs import right; tel
 
 
 MORE: list[dict[str, Any]] = [
-    {},
-    {"dtype": "int16"},
     {"dtype": "float32", "real": True},
-    {"negative": 0.3},
     {"dtype": "float32", "real": True, "negative": 0.3},
-    {"connected": True, "low": 0, "high": 2},
+    {"dtype": "float32", "connected": True, "low": 0, "high": 2},
+    {"dtype": "int16"},
+    {"dtype": "int32"},
+    {"dtype": "int32", "negative": 0.3},
 ]
 
 
-# every kind of graph once, and all numbers on one kind; the others wait for -m slow
+# every kind of graph once, and on one kind other numbers in the type for which there is code already; the others wait for -m slow
 @pytest.mark.parametrize(
     ("kind", "more"),
     [
-        pytest.param(kind, more, id=f"{kind}-{more}", marks=() if not more or kind == "road" else pytest.mark.slow)
+        pytest.param(kind, more, id=f"{kind}-{more}", marks=() if not at or (kind == "road" and at < 3) else pytest.mark.slow)
         for kind in KINDS
-        for more in MORE
+        for at, more in enumerate(MORE)
     ],
 )
 def test_distances_equal_dijkstras(kind: str, more: dict[str, Any]) -> None:
@@ -51,29 +51,15 @@ def test_distances_equal_dijkstras(kind: str, more: dict[str, Any]) -> None:
         assert right("sparse-cpu", 16, {"kind": kind, "n": n, "seed": n, **SPARSE, **more}), n
 
 
-@pytest.mark.parametrize(
-    "cases",
-    [
-        [{"kind": "grid", "n": 60, "negative": 0.3}, {"kind": "road", "n": 50, "dtype": "int16"}],
-        pytest.param(
-            [
-                {"kind": "small-world", "n": 60, "dtype": "float32", "negative": 0.3},
-                {"kind": "power-law", "n": 45, "dtype": "float32", "real": True},
-                {"kind": "random", "n": 64, "density": 0.03},
-            ],
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=len,
-)
-def test_a_kernel_for_gpus_is_right_in_the_simulator(cases: list[dict[str, Any]]) -> None:
+def test_a_kernel_for_gpus_is_right_in_the_simulator() -> None:
+    cases = [{"kind": "grid", "n": 36, "negative": 0.3}, {"kind": "road", "n": 30, "dtype": "int16"}]
     assert answers(SIMULATED, cases) == [True] * len(cases)
 
 
 def test_a_negative_cycle_shows_on_the_diagonal() -> None:
-    g = graph(kind="grid", n=200)
+    g = graph(kind="grid", n=200, dtype="float32")
     g.matrix[0, 1], g.matrix[1, 0] = -3, 2
-    shape = ordered(Shape(g.n, 16, "int32", nonnegative=False), g.matrix, launch=0)
+    shape = ordered(Shape(g.n, 16, "float32", nonnegative=False), g.matrix, launch=0)
     program: Any = CPU.build(shape, Target("cpu"))
     buffers = program.allocate()
     program.load(g.matrix, buffers, None)

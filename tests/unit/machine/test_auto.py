@@ -79,14 +79,7 @@ def test_a_gpu_that_is_too_old_gets_what_it_can_run(pretend: Pretend) -> None:
         pretend.gpus(events.Device(t=0, name="made up", compute_capability=cc, multiprocessors=80))
         for dtype in ("float32", "int16"):
             picks[cc, dtype] = settle_here(Experiment(kernel="auto", n=4096, dtype=dtype)).kernel
-    assert picks == {
-        ((7, 5), "float32"): "staged-load",
-        ((7, 5), "int16"): "blocked-vector",
-        ((8, 0), "float32"): "look-ahead",
-        ((8, 0), "int16"): "blocked-vector",
-        ((9, 0), "float32"): "look-ahead",
-        ((9, 0), "int16"): "look-ahead",
-    }
+    assert [*picks.values()] == ["staged-load", "blocked-vector", "look-ahead", "blocked-vector", "look-ahead", "look-ahead"]
 
 
 def test_the_fastest_of_the_nearest_size_that_can_run_here() -> None:
@@ -226,6 +219,10 @@ def test_only_what_is_verified_and_can_be_kept_is_known(monkeypatch: pytest.Monk
     assert wrong.best(problem) is None and {t.note for t in tuned.load(CPU)} == {"compared"}
     assert settle_here(ASKED).auto == KNOWN
     made = tuner()
+
+    def refused(path: Path) -> None:
+        raise Refused(f"{path.name} cannot be written")
+
     monkeypatch.setattr(device_cache, "whole_file", refused)
     assert made.kept and made.tune([Problem(64, "float32", True)], 60.0) and not made.kept
 
@@ -233,7 +230,6 @@ def test_only_what_is_verified_and_can_be_kept_is_known(monkeypatch: pytest.Monk
 def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long() -> None:
     late = tuner()
     assert not late.tune([Problem(256, "float32", True)], 0.0) and late.trials == {}
-    slow = tuner(lambda request: (e for e in told(request)))
     tuned.save([trial(256, 5.0), trial(256, 0.001, 1, "serial", options={})], CPU)
     slow = tuner()
     assert not slow.tune([Problem(1024, "float32", True)], 60.0)
@@ -291,7 +287,3 @@ def test_a_run_says_that_auto_picked_it(tmp_path: Path, own_cache: str, monkeypa
     told = json.loads(done.stdout)
     assert (told["kernel"], told["auto"], told["verified"]) == (in_order("cpu", "float32")[0].id, KNOWN, True)
     assert f"{TILED.id} (auto)" in fwtui(tmp_path, "replay", "--table", "auto.fwt.jsonl").stdout
-
-
-def refused(path: Path) -> None:
-    raise Refused(f"{path.name} cannot be written")

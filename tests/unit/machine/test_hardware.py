@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 from pretending import Pretend
-from sampler_process import probe
+from test_sampler import probe
 
 from fwtui.machine import hardware
+
+SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [
-        *((9, "not loaded"), (18, "updated")),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((4, "--gpus all"), (999, "does not start"))),
-    ],
+    [(9, "not loaded"), *(pytest.param(*of, marks=SLOW) for of in ((18, "updated"), (4, "--gpus all"), (999, "does not start")))],
 )
 def test_a_driver_that_does_not_start_says_why(fake_nvml: Mapping[str, str], code: int, words: str) -> None:
     found = probe({**fake_nvml, "FAKE_NVML_INIT": str(code)})
@@ -28,8 +27,8 @@ def test_a_driver_that_does_not_start_says_why(fake_nvml: Mapping[str, str], cod
 @pytest.mark.parametrize(
     ("visible", "numbers"),
     [
-        *(("2,0", [2, 0]), ("GPU-1", [1]), ("1,-1,0", [1]), ("", [])),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("1,GPU-9,0", [1]), (" 1 , 2 ", [1, 2]), ("5", []))),
+        *(("2,0", [2, 0]), ("1,-1,0", [1]), ("", [])),
+        *(pytest.param(*of, marks=SLOW) for of in (("GPU-1", [1]), ("1,GPU-9,0", [1]), (" 1 , 2 ", [1, 2]), ("5", []))),
     ],
 )
 def test_gpus_are_numbered_as_cuda_numbers_them(fake_nvml: Mapping[str, str], visible: str, numbers: list[int]) -> None:

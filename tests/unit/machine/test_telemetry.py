@@ -34,13 +34,9 @@ def test_throttle_reasons_in_words(mask: int | None, words: tuple[str, ...]) -> 
     assert throttled(mask) == words
 
 
-@pytest.mark.parametrize(("percent", "expected"), [(42, 0.42), (0, 0.0), (110, 1.1), (151, None), (-1, None), (None, None)])
-def test_shares_are_believable_or_none(percent: float | None, expected: float | None) -> None:
-    assert bounds.share(percent) == expected
-
-
-def test_numbers_that_mean_unknown_are_none_and_rounding_keeps_four_digits() -> None:
-    assert bounds.share(math.nan) is None
+def test_numbers_are_believable_or_none_and_rounding_keeps_four_digits() -> None:
+    percent = (42, 0, 110, 151, -1, None, math.nan)
+    assert [bounds.share(one) for one in percent] == [0.42, 0.0, 1.1, None, None, None, None]
     assert bounds.scaled(2**32 - 1, 1e-3) is None
     assert bounds.scaled(math.inf, 1.0) is None
     assert bounds.scaled(0, 1.0) == 0

@@ -33,77 +33,27 @@ def test_a_function_that_the_kernel_calls_needs_no_gpu_either(tmp_path: Path) ->
     assert used.registers > 0 and (used.op, used.phase, used.tile, used.itemsize) == ("relax", "all", 0, 4)
 
 
-HEAVY = """
-    float kept[150];
-    for (int at = 0; at < 150; at++) kept[at] = distance[at * n + k];
-    __syncthreads();
-    for (int at = 0; at < 150; at++) distance[(149 - at) * n + k] += kept[at];
-"""
-LARGE = """
-    __shared__ T row[16384];
-    row[k] = distance[n];
-    __syncthreads();
-    distance[k] = row[n];
-"""
-
-
-N, BODY = "int n, int k)", "int n, int k)\n{"
+HEAVY = "float kept[150]; for (int at = 0; at < 150; at++) kept[at] = distance[at * n + k]; __syncthreads(); "
+HEAVY += "for (int at = 0; at < 150; at++) distance[(149 - at) * n + k] += kept[at];"
+LARGE = "__shared__ T row[16384]; row[k] = distance[n]; __syncthreads(); distance[k] = row[n];"
+N, BODY, TO_K = "int n, int k)", "int n, int k)\n{", "to_k = distance[i, k]"
 LAUNCHED, MAY_TAKE = "relax is launched with", "bytes of shared memory a block, and may take 49,152:"
 COMPILES_NOT = "relax does not compile:"
+SHARED = "closed = cuda.shared.array(({0}, {0})"
+WRONG = [
+    (BY_VERTEX, TO_K, "to_k = sorted([distance[i, k]])[0]", rf"mine\.py:31: {COMPILES_NOT} TypingError: .* sorted\(list.*"),
+    (EXAMPLE, BODY, "int k)\n{\n    int n = 9;", r"mine\.cu:\d+: relax takes 2 parameters, and gets 3: 1 pointer, n and 1 int.*"),
+    (EXAMPLE, N, N.replace("int n", "long n"), r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, and gets 3: .*"),
+    (EXAMPLE, BODY, BODY + HEAVY, rf"mine\.cu:\d+: {LAUNCHED} 1024 threads of \d+ registers .*"),
+    (EXAMPLE, BODY, BODY + LARGE, rf"mine\.cu:\d+: relax takes 65,536 {MAY_TAKE} .*row\[16384\];.*"),
+    (BY_VERTEX, "else 16", "else 64", rf"mine\.py:27: {LAUNCHED} blocks of 64 x 64 threads; a block has 1 to 1024: .*"),
+    (BLOCKED, SHARED.format("tile"), SHARED.format(128), rf"mine\.py:\d+: panels takes 69,632 {MAY_TAKE} own = .*"),
+    (BY_VERTEX, TO_K, "return distance[i, k]", rf"mine\.py:27: {COMPILES_NOT} TypeError: CUDA kernel must have void return .*"),
+]
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "sentence"),
-    [
-        pytest.param(
-            BY_VERTEX,
-            "else 16",
-            "else 64",
-            rf"mine\.py:27: {LAUNCHED} blocks of 64 x 64 threads; a block has 1 to 1024: .*",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            BLOCKED,
-            "closed = cuda.shared.array((tile, tile)",
-            "closed = cuda.shared.array((128, 128)",
-            rf"mine\.py:\d+: panels takes 69,632 {MAY_TAKE} own = .*",
-            marks=pytest.mark.slow,
-        ),
-        (
-            BY_VERTEX,
-            "to_k = distance[i, k]",
-            "to_k = sorted([distance[i, k]])[0]",
-            rf"mine\.py:31: {COMPILES_NOT} TypingError: .* sorted\(list\(int32\).*: to_k = sorted.*",
-        ),
-        pytest.param(
-            BY_VERTEX,
-            "to_k = distance[i, k]",
-            "return distance[i, k]",
-            rf"mine\.py:27: {COMPILES_NOT} TypeError: CUDA kernel must have void return type.*: def relax.*",
-            marks=pytest.mark.slow,
-        ),
-        (
-            EXAMPLE,
-            BODY,
-            "int k)\n{\n    int n = 9;",
-            r"mine\.cu:\d+: relax takes 2 parameters, and gets 3: 1 pointer, n and 1 integer of its step: __global__ void .*",
-        ),
-        pytest.param(
-            EXAMPLE,
-            N,
-            N.replace("int n", "long n"),
-            r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, and gets 3: .*",
-            marks=pytest.mark.slow,
-        ),
-        (EXAMPLE, BODY, BODY + HEAVY, rf"mine\.cu:\d+: {LAUNCHED} 1024 threads of \d+ registers .*"),
-        pytest.param(
-            EXAMPLE,
-            BODY,
-            BODY + LARGE,
-            rf"mine\.cu:\d+: relax takes 65,536 {MAY_TAKE} __shared__ T row\[16384\];",
-            marks=pytest.mark.slow,
-        ),
-    ],
+    ("file", "old", "new", "sentence"), [pytest.param(*of, marks=[pytest.mark.slow] * (at > 1)) for at, of in enumerate(WRONG)]
 )
 def test_what_no_gpu_can_launch_is_told_at_its_line(file: Path, old: str, new: str, sentence: str, tmp_path: Path) -> None:
     pytest.importorskip("cuda.core")

@@ -19,7 +19,6 @@ from fwtui.measure import own_kernel
 from fwtui.measure.own_kernel import KernelRequest, admit_here, plan_told, told
 from fwtui.measure.runner import Runner
 from fwtui.stream import codec, events
-from fwtui.stream.model import Model
 from fwtui_kernels.own import fingerprint
 from fwtui_kernels.plan import Shape, Target
 
@@ -42,10 +41,8 @@ def ran(path: Path, **more: Any) -> list[events.Event]:
 
 
 def test_a_run_is_verified_and_tells_no_path(tmp_path: Path) -> None:
-    model = Model()
     said = ran(written(tmp_path))
-    for event in said:
-        model.apply(event)
+    model = model_of(said)
     assert model.runs[1].verified and model.runs[1].experiment.code == fingerprint(tmp_path / "mine.py")
     assert str(tmp_path) not in repr(said) and not any(isinstance(event, events.Source) for event in said)
 
@@ -58,9 +55,8 @@ def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path, pretend: Pretend
     assert film is not None and film.develop() and of_plan.develop()
     assert [film.at(done) for done in range(0, 343, 49)] == [of_plan.at(done) for done in range(0, 343, 49)]
     assert film.relaxations == 343 and film.rounds == 7
-    torn = Model()
-    for event in ran(written(tmp_path)):
-        torn.apply(events.Plan(t=0.0, run=1, of=8, steps=event.steps) if isinstance(event, events.Plan) else event)
+    told = ran(written(tmp_path))
+    torn = model_of(events.Plan(t=0.0, run=1, of=8, steps=one.steps) if isinstance(one, events.Plan) else one for one in told)
     assert film_of(torn.runs[1]) is None, "a part of a plan is no plan"
 
 

@@ -115,21 +115,13 @@ def scipys(matrix: np.ndarray, no_edge: float) -> str:
 ARCS = [(1, 2, 3), (2, 3, 4), (3, 1, 2), (4, 1, 9), (2, 5, 1), (5, 4, 2), (1, 4, 30)]
 
 
-@pytest.fixture(params=["gr", "mtx"])
-def graph_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    path = tmp_path / f"private-{request.param}.{request.param}"
-    if request.param == "gr":
-        lines = ["c a comment", f"p sp 6 {len(ARCS)}", *(f"a {a} {b} {w}" for a, b, w in ARCS)]
-    else:
-        lines = ["%%MatrixMarket matrix coordinate integer general", f"6 6 {len(ARCS)}", *(f"{a} {b} {w}" for a, b, w in ARCS)]
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
 @pytest.mark.parametrize("kernel", ["serial", "tiled-cpu", "scipy"])
-def test_a_graph_file_gives_scipys_distances(bench: Bench, graph_file: Path, kernel: str) -> None:
+def test_a_graph_file_gives_scipys_distances(bench: Bench, tmp_path: Path, kernel: str) -> None:
+    graph_file = tmp_path / "private.gr"
+    graph_file.write_text(f"p sp 6 {len(ARCS)}\n" + "".join(f"a {a} {b} {w}\n" for a, b, w in ARCS))
     run = bench.run(kernel=kernel, file=str(graph_file), dtype="int32")
     assert run.verified is True and run.n == 6 and run.graph.edges == len(ARCS)
+    assert (run.stages[0].name, run.stages[0].bytes) == ("read", graph_file.stat().st_size), "a stage of its own"
     matrix = np.full((6, 6), np.inf)
     for a, b, weight in ARCS:
         matrix[a - 1, b - 1] = weight
@@ -155,8 +147,7 @@ def test_a_changed_file_is_read_again(bench: Bench, tmp_path: Path) -> None:
     [
         ("missing.gr", None, "cannot be read"),
         ("broken.gr", "p sp 2 1\na 1 x 5\n", "broken.gr"),
-        ("short.mtx", "%%MatrixMarket matrix coordinate integer general\n3 3 5\n1 2 3\n", "declares 5"),
-        ("huge.gr", "p sp 70000 1\na 1 2 5\n", "70,000"),
+        ("huge.gr", "p sp 70000 1\n", "70,000"),
     ],
 )
 def test_a_bad_file_is_refused_within_the_run(bench: Bench, tmp_path: Path, name: str, content: str | None, words: str) -> None:
@@ -203,7 +194,7 @@ def register(monkeypatch: pytest.MonkeyPatch, *more: Kernel) -> None:
     monkeypatch.setattr(own_kernels, "registry", lambda: ladder)
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 30])
+@pytest.mark.parametrize("count", [1, 30])
 def test_cancelling_ends_the_run_between_steps(bench: Bench, count: int) -> None:
     run = bench.run(check=after(count), kernel="serial", n=20)
     assert run.state == "cancelled" and run.done.message == "cancelled"
@@ -274,8 +265,9 @@ def test_the_same_graph_is_not_made_twice(bench: Bench, monkeypatch: pytest.Monk
         return generate(asked, *rest)
 
     monkeypatch.setattr(inputs, "generate", counted)
-    for kernel, repeats in (("serial", 2), ("tiled-cpu", 2), ("serial", 3)):
-        assert bench.run(n=20, kernel=kernel, repeats=repeats).verified is True
+    for kernel, repeats, first in (("serial", 2, "graph"), ("tiled-cpu", 2, "allocate"), ("serial", 3, "allocate")):
+        run = bench.run(n=20, kernel=kernel, repeats=repeats)
+        assert run.verified is True and run.stages[0].name == first, "what was not generated takes no time"
     assert len(made) == 1
     bench.run(n=20, kernel="serial", seed=9)
     bench.run(n=20, kernel="serial", seed=9, dtype="int32")
@@ -365,20 +357,14 @@ def test_many_graphs_are_one_run(bench: Bench) -> None:
     assert run.graph.name == "50 of G(20, 0.3)" and run.graph.note.startswith("seeds 7 to 56")
     assert {s.name: s.bytes for s in run.stages if s.bytes} == {"load": 80_000, "unload": 80_000}
     alone = bench.run(kernel="stacked-cpu", n=20, dtype="int32")
-    assert (run.answers.counts, run.answers.farthest) == (
-        alone.answers.counts,
-        alone.answers.farthest,
-    )  # those of its first graph
+    assert (run.answers.counts, run.answers.farthest) == (alone.answers.counts, alone.answers.farthest)  # its first graph's
     assert run.answers.checksum == run.verdict.checksum != alone.verdict.checksum
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (
-            {"kernel": "serial", "graphs": 2},
-            "serial takes one graph, not 2; choose stacked-cpu or stacked, or leave out the graphs",
-        ),
+        ({"kernel": "serial", "graphs": 2}, "serial takes one graph, not 2; choose stacked-cpu or stacked, or leave out the"),
         ({"kernel": "stacked-cpu", "graphs": 2, "file": "a.gr"}, "a graph file is one graph, not 2"),
         ({"kernel": "stacked-cpu", "graphs": 2, "seed": 2**63 - 1}, "leaves no room for the seeds of 2 graphs"),
         ({"kernel": "stacked-cpu", "graphs": 100_001}, "graphs 100001 is outside 1 to 100000"),

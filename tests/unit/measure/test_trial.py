@@ -200,14 +200,15 @@ def test_a_process_that_waited_serves_one_trial_and_ends_with_its_stdin() -> Non
     assert waiting.finish(60).code == 0
 
 
+CONFUSING = "for f in range(3, 9):\n    with contextlib.suppress(OSError):\n        os.write(f, b'x\\n')"
+
+
 @pytest.mark.parametrize("barrier", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path, barrier: bool) -> None:
     edit = EDITS["infinite loop"]
     path = edit.write(tmp_path)
     if barrier:  # where it often is between two threads
-        path.write_text(
-            path.read_text().replace("                distance[i, j] = min(", "                cuda.syncthreads()  # (")
-        )
+        path.write_text(path.read_text().replace("            distance[i, j] = min(", "            cuda.syncthreads()  # ("))
     told = list(trial("mine", SIMULATOR, path=path, seconds=0.7))
     assert re.fullmatch(edit.simulated, told[-1].sentence), told[-1].sentence
     assert [finding.outcome for finding in told] == ["right", "hung"]
@@ -216,39 +217,30 @@ def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path, barrier
 @pytest.mark.parametrize(
     ("text", "outcome", "sentence"),
     [
-        (
-            "import os, signal\nprint('hello')\nos.kill(os.getpid(), signal.SIGSEGV)",
-            "died",
-            "the process that ran it died (signal 11, segmentation fault)",
-        ),
-        pytest.param("import os\nos._exit(0)", "died", "the process that ran it died (exit code 0)", marks=pytest.mark.slow),
-        (
-            "import os\nfor f in range(3, 9):\n    try:\n        os.write(f, b'x\\n')\n    except OSError:\n        pass",
-            "died",
-            "the process that ran it said what is no finding",
-        ),
-        ("raise SystemExit(3)", "broken", "mine.py:1: SystemExit: 3: raise SystemExit(3)"),
+        ("print('hello')\nos.kill(os.getpid(), 11)", "died", "the process that ran it died (signal 11, segmentation fault)"),
+        pytest.param("os._exit(0)", "died", "the process that ran it died (exit code 0)", marks=pytest.mark.slow),
+        (CONFUSING, "died", "the process that ran it said what is no finding"),
+        ("raise SystemExit(3)", "broken", "mine.py:2: SystemExit: 3: raise SystemExit(3)"),
     ],
 )
 def test_a_file_that_ends_or_confuses_its_process_is_a_finding(text: str, outcome: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    path.write_text(text + "\n")
+    path.write_text(f"import contextlib, os\n{text}\n")
     (told,) = trial("mine", SIMULATOR, path=path)
     assert (told.case, told.outcome, told.sentence) == ("loading", outcome, sentence)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if at % 3 else []) for at, name in enumerate(PLANTED)]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (at % 4 > 0)) for at, name in enumerate(PLANTED)])
 def test_a_planted_mistake_is_told_with_its_reason(name: str, tmp_path: Path) -> None:
     edit = PLANTED[name]
     found = findings(edit.write(tmp_path))
     assert re.fullmatch(edit.simulated, verdict(found)) and found[-1].outcome == edit.outcome, verdict(found)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if at % 7 else []) for at, name in enumerate(RIGHT_KERNELS)]
-)
+QUICK = ("1 x 1 threads", "4 x 4 threads, atomic", "two lanes, tile 4")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in RIGHT_KERNELS])
 def test_a_right_kernel_is_called_right(name: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(RIGHT_KERNELS[name])
@@ -260,55 +252,25 @@ ALL_RIGHT, RELAXED = "right in all 13 cases, up to n = ", "        distance[i * 
 NO_BARRIER = r"reads what mine\.cu:5[56] of thread \(\d, \d\) writes in shared memory; no barrier between; wrong at .*"
 
 
+SYNC, ATOMIC = "    __syncthreads();\n", "        atomicMin(distance + i * n + j,"
+APART = r"n = 1, .*: mine\.cu: of the 64 threads of block \(0, 0\) \d+ wait at line \d+, \d+ wait at .*, and all .*"
+ELSEWHERE = r"n = 3, .*: it races; mine\.cu:10 reads what mine\.cu:10 of .* writes in .*; wrong at .*"
+CUDA = [
+    ("one_thread", "", "", "right", f"{ALL_RIGHT}11"),
+    ("tile_32", f"{SYNC}    T own =", "    T own =", "racy", rf"n = 9, .*: it races: mine\.cu:5[89] {NO_BARRIER}.*"),
+    ("one_thread", "if (i < n && j < n)", "if (i >= 0)", "broken", r".*mine\.cu:5: relax<float> writes outside its buffers: .*"),
+    ("one_thread", "int i =", "int m = __popc(n), i =", "left out", r".*the stand-in for CUDA here does not compile it: .*"),
+    ("tile_32", f"*cell;\n{SYNC}    for", f"*cell;\n    if (x > y)\n    {SYNC}    for", "wrong", APART),
+    ("tile_32", "", "", "right", f"{ALL_RIGHT}21"),
+    ("one_thread", RELAXED, RELAXED.replace("i * n + j", "j * n + i", 1), "racy", ELSEWHERE),
+    ("one_thread", RELAXED, ATOMIC, "right", f"{ALL_RIGHT}11"),
+    ("one_thread", "int n, int k)\n{", "int k)\n{\n    int n = 4;", "broken", r".*mine\.cu:5: relax takes 2 parameters.*"),
+]
+
+
 @pytest.mark.parametrize(
     ("example", "old", "new", "outcome", "sentence"),
-    [
-        ("one_thread", "", "", "right", f"{ALL_RIGHT}11"),
-        pytest.param("tile_32", "", "", "right", f"{ALL_RIGHT}21", marks=pytest.mark.slow),
-        (
-            "tile_32",
-            "    __syncthreads();\n    T own =",
-            "    T own =",
-            "racy",
-            rf"n = 9, .*: it races: mine\.cu:5[89] {NO_BARRIER}; it began in rest of round 1 .*",
-        ),
-        (
-            "one_thread",
-            RELAXED,
-            RELAXED.replace("i * n + j", "j * n + i", 1),
-            "racy",
-            r"n = 3, .*: it races; mine\.cu:10 reads what mine\.cu:10 of .* writes in .*; wrong at .*",
-        ),
-        ("one_thread", RELAXED, "        atomicMin(distance + i * n + j,", "right", f"{ALL_RIGHT}11"),
-        (
-            "tile_32",
-            "*cell;\n    __syncthreads();\n    for",
-            "*cell;\n    if (x > y)\n        __syncthreads();\n    for",
-            "wrong",
-            r"n = 1, .*: mine\.cu: of the 64 threads of block \(0, 0\) \d+ wait at line \d+, \d+ wait at .*, and all .*",
-        ),
-        (
-            "one_thread",
-            "if (i < n && j < n)",
-            "if (i >= 0)",
-            "broken",
-            r".*mine\.cu:5: relax<float> writes outside its buffers: .*",
-        ),
-        (
-            "one_thread",
-            "int n, int k)\n{",
-            "int k)\n{\n    int n = 4;",
-            "broken",
-            r".*mine\.cu:5: relax takes 2 parameters, and gets 3: .*",
-        ),
-        (
-            "one_thread",
-            "int i =",
-            "int m = __popc(n), i =",
-            "left out",
-            r".*the stand-in for CUDA here does not compile it: mine\.cu:8.*",
-        ),
-    ],
+    [pytest.param(*of, marks=[pytest.mark.slow] * (at > 4)) for at, of in enumerate(CUDA)],
 )
 def test_cuda_source_is_tried_without_a_gpu(
     example: str, old: str, new: str, outcome: str, sentence: str, tmp_path: Path

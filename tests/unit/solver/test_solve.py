@@ -1,4 +1,4 @@
-"""`solve` against SciPy: 500 random graphs, its conventions, its types, its refusals."""
+"""`solve` against SciPy: 500 random graphs, its conventions, its types, its refusals (others: tests/attack/test_arrays.py)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networkx
 import numpy as np
 import pytest
 import scipy.sparse
+from path_checks import by_scipy, check_paths, sparse
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 
 import fwtui
@@ -47,28 +49,6 @@ def least(n: int, arcs: Arcs) -> np.ndarray:
     return matrix
 
 
-def by_scipy(matrix: np.ndarray) -> np.ndarray:
-    present = np.isfinite(matrix)
-    rows, columns = np.nonzero(present)
-    return shortest_path(scipy.sparse.csr_array((matrix[present], (rows, columns)), shape=matrix.shape), method="FW")
-
-
-def check_paths(matrix: np.ndarray, distances: np.ndarray, before: np.ndarray, tolerance: float | np.ndarray) -> None:
-    """Every pair's path, walked back all at once, ends at its source and is as long as its distance."""
-    n = len(matrix)
-    reached = np.isfinite(distances) & ~np.eye(n, dtype=bool)
-    assert ((before >= 0) == reached).all() and (before[~reached] == -9999).all()
-    source, at = np.nonzero(reached)
-    goal = distances[source, at].astype(float)
-    length = np.zeros(len(source))
-    for _ in range(n - 1):
-        previous = np.where(source == at, at, before[source, at])
-        length += np.where(source == at, 0, matrix[previous, at])
-        at = previous
-    assert (at == source).all()
-    assert (np.abs(length - goal) <= np.broadcast_to(tolerance, distances.shape)[reached]).all()
-
-
 class TestAgainstSciPy:
     @pytest.mark.parametrize("kind", KINDS)
     def test_random_graphs(self, kind: str) -> None:
@@ -84,7 +64,7 @@ class TestAgainstSciPy:
             assert result.distances.dtype == np.float32
             assert result.stats.kernel == "numpy" or "numba" in sys.modules, "what is there already may compute"
             if result.predecessors is not None:
-                check_paths(matrix, result.distances, result.predecessors, 1e-4 if kind == "real" else 0)
+                check_paths(matrix, result.distances, result.predecessors, apart=1e-4 * (kind == "real"))
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_dense_and_sparse_input_and_the_tiled_kernel(self, kind: str) -> None:
@@ -100,14 +80,12 @@ class TestAgainstSciPy:
             assert got.stats.kernel == "tiled-cpu" and got.stats.tile
             assert np.allclose(got.distances, expected, rtol=1e-5 if kind == "real" else 0)
             assert got.predecessors is not None
-            check_paths(matrix, got.distances, got.predecessors, 1e-4 if kind == "real" else 0)
+            check_paths(matrix, got.distances, got.predecessors, apart=1e-4 * (kind == "real"))
 
     def test_negative_cycles(self) -> None:
         matrix = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
         for kernel in ("numpy", "tiled-cpu"):
-            with pytest.raises(
-                NegativeCycleError, match=r"negative cycle: (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)$"
-            ):
+            with pytest.raises(NegativeCycleError, match=r"negative cycle: (\d) -> \d -> \d -> \1$"):
                 solve(matrix, kernel=kernel)
         with pytest.raises(NegativeCycleError, match=r"1 -> 1$"):
             solve(np.array([[0, 5.0], [np.inf, -1]]))
@@ -136,7 +114,6 @@ class TestAgainstSciPy:
             solve(np.where(third == -0.3, -0.3001, third))
 
     def test_networkx(self) -> None:
-        networkx = pytest.importorskip("networkx")
         graph = networkx.MultiDiGraph()
         graph.add_weighted_edges_from([("a", "b", 4), ("a", "b", 2), ("b", "c", 0), ("c", "c", 9)])
         graph.add_edge("c", "d")
@@ -144,14 +121,6 @@ class TestAgainstSciPy:
         expected = networkx.floyd_warshall_numpy(graph)
         assert (result.distances == expected).all() and result.vertices.labels == ["a", "b", "c", "d"]
         assert result.path(0, 3) == [0, 1, 2, 3] and result.path(3, 0) == []
-        for seed in range(20):
-            random = networkx.gnp_random_graph(12, 0.2, seed=seed)
-            assert (solve(random).distances == networkx.floyd_warshall_numpy(random)).all()
-
-
-def sparse(matrix: np.ndarray) -> scipy.sparse.coo_array:
-    rows, columns = np.nonzero(np.isfinite(matrix))
-    return scipy.sparse.coo_array((matrix[rows, columns], (rows, columns)), shape=matrix.shape)
 
 
 class TestTypes:
@@ -191,17 +160,10 @@ class TestTypes:
         on_the_grid = solve(np.array([[0, 0.25, np.inf], [np.inf, 0, 0.5], [7.75, np.inf, 0]])).stats
         assert on_the_grid.exact and on_the_grid.dtype == "float32"
 
-    @pytest.mark.parametrize(
-        ("dtype", "change", "words"),
-        [
-            ("int16", lambda m: m - 2, "int16 takes no negative weights"),
-            (None, lambda m: m * 2e38, "leave no room for sums"),
-        ],
-    )
-    def test_types_that_do_not_fit(self, dtype: str | None, change: object, words: str) -> None:
-        matrix = np.array([[0, 1.0], [1, 0]])
-        with pytest.raises(Refused, match=words):
-            solve(change(matrix), dtype=dtype)  # type: ignore[operator]
+    def test_types_that_do_not_fit(self) -> None:
+        for weight, dtype, words in ((-1.0, "int16", "int16 takes no negative weights"), (2e38, None, "leave no room for sums")):
+            with pytest.raises(Refused, match=words):
+                solve(np.array([[0, weight], [3, 0]]), dtype=dtype)
 
 
 class TestInput:
@@ -267,26 +229,18 @@ class TestInput:
 
     @pytest.mark.parametrize("given", ["float16", "float32", "float64", ">f4"])
     @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
-    @pytest.mark.parametrize("kind", ["directed", "negative"])
-    def test_a_matrix_of_any_width(self, given: str, dtype: str, kind: str) -> None:
+    def test_a_matrix_of_any_width_which_is_left_alone(self, given: str, dtype: str) -> None:
         """The sentinel of a kernel's type may have no exact place in the matrix's."""
         for seed in range(9):
-            matrix = least(*random_arcs(kind, seed)).astype(given)
+            matrix = least(*random_arcs("negative" if seed % 2 and dtype != "int16" else "directed", seed)).astype(given)
             np.fill_diagonal(matrix, 0)
-            if dtype == "int16" and (matrix < 0).any():
-                continue
+            before = matrix.copy()
             found = solve(matrix, dtype=dtype)
             assert found.stats.dtype == dtype and (found.distances == by_scipy(matrix.astype(float))).all()
-
-    def test_the_input_is_left_alone(self) -> None:
-        matrix = least(*random_arcs("directed", 9)).astype(np.float32)
-        before = matrix.copy()
-        solve(matrix, predecessors=True)
-        assert (matrix == before).all()
+            assert (matrix == before).all()
 
 
 def test_a_users_script_runs() -> None:
-    pytest.importorskip("pyarrow")
     runpy.run_path(str(Path(__file__).parents[2] / "data" / "users_script.py"))
 
 

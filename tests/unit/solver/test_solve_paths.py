@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from path_checks import check_paths
 from pretending import Pretend
-from test_solve import KINDS, check_paths, least, random_arcs
+from test_solve import KINDS, least, random_arcs
 
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
@@ -30,7 +31,7 @@ class TestPaths:
             matrix = ring + shift[:, None] - shift[None, :]
             result = solve(matrix, predecessors=True)
             assert result.predecessors is not None
-            check_paths(matrix, result.distances, result.predecessors, 0)
+            check_paths(matrix, result.distances, result.predecessors)
 
     def test_single_paths_from_distances_alone(self) -> None:
         for kind in KINDS:
@@ -38,7 +39,7 @@ class TestPaths:
             result = solve(matrix)
             assert result.paths is not None
             before = np.array([result.paths.row(i) for i in range(len(matrix))])
-            check_paths(matrix, result.distances, before, 1e-4)
+            check_paths(matrix, result.distances, before, apart=1e-4)
             for i, j in np.argwhere(np.isfinite(result.distances)).tolist():
                 assert len(result.path(i, j)) == (1 if i == j else len(result.path(i, before[i, j])) + 1)
 
@@ -91,7 +92,7 @@ class TestPaths:
             rows = np.array([result.paths.row(i) for i in range(n)])
             again = result.paths.by_dijkstra(np.arange(n))
             for before in (result.predecessors, rows, again):
-                check_paths(weights, result.distances, before, 1e-5 * result.distances + 1e-43)
+                check_paths(weights, result.distances, before, near=1e-5, apart=1e-43)
 
 
 class TestRoom:

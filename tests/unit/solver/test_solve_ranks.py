@@ -18,21 +18,16 @@ import psutil
 import pytest
 import scipy.sparse
 from builders import gone
+from path_checks import by_scipy, check_paths
 from pretending import Pretend
-from scipy.sparse.csgraph import NegativeCycleError
-from test_solve import by_scipy, check_paths
 
-from fwtui.__main__ import main
-from fwtui.common.child_process import python
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
-from fwtui.live import rank_job
 from fwtui.live.rank_job import RankJob, mpiexec
 from fwtui.solver.job import JobEngine
 from fwtui.solver.solve import solve
 
 HERE = Path(__file__).parent
-FAULTS = HERE.parents[1] / "faults"
 TILE = 64
 MAPS = "/proc/self/maps" if sys.platform == "linux" else os.devnull
 HANGS = 150.0  # seconds
@@ -151,7 +146,7 @@ def test_each_rank_has_its_rows_of_distances_and_predecessors(told: dict[str, An
         distances, expected = put_together(ranks, "distances"), by_scipy(graph)
         tolerance = 1e-5 if "real" in name else 0
         assert np.allclose(distances, expected, rtol=0, atol=tolerance), name
-        check_paths(graph, distances, put_together(ranks, "predecessors"), 4 * tolerance)
+        check_paths(graph, distances, put_together(ranks, "predecessors"), apart=4 * tolerance)
         assert all(len(np.unique(rank["rows"] // TILE % 2)) <= 1 for rank in ranks)  # rows of tiles in turn
         for rank in ranks:
             path = rank["path"]
@@ -165,7 +160,7 @@ def test_each_rank_has_its_rows_of_distances_and_predecessors(told: dict[str, An
 
     first, second = told["gathered"]
     assert first["rows"] is None and (first["distances"] == put_together(told["negative"], "distances")).all()
-    check_paths(GRAPHS["negative"], first["distances"], first["predecessors"], 0)
+    check_paths(GRAPHS["negative"], first["distances"], first["predecessors"])
     assert len(second["rows"]) == len(second["distances"]) == len(second["predecessors"]) == 0
 
 
@@ -189,21 +184,10 @@ class TestJob:
         found = solve(graph, devices="cpu,cpu", predecessors=True)
         assert (found.distances == by_scipy(graph)).all() and found.rows is None
         assert found.predecessors is not None
-        check_paths(graph, found.distances, found.predecessors, 0)
+        check_paths(graph, found.distances, found.predecessors)
         assert found.stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and found.stats.kernel == "distributed-cpu"
         assert {"set-up", "prepare", "allocate", "compile", "kernels", "copy out", "paths"} == set(found.stats.seconds)
         assert psutil.Process().children() == before
-
-    @pytest.mark.slow
-    def test_the_command(self, towns: str, capfd: pytest.CaptureFixture[str]) -> None:
-        assert main(["solve", towns, "--devices", "cpu,cpu", "--from", "Berlin", "--to", "Cologne"]) == 0
-        said = capfd.readouterr()
-        assert "719 over 2 edges" in said.out and "distributed-cpu (tile 64)" in said.err and "2 ranks" in said.err
-
-    @pytest.mark.slow
-    def test_a_negative_cycle(self) -> None:
-        with pytest.raises(NegativeCycleError, match="the graph has a negative cycle: "):
-            solve(np.array([[0.0, -3.0], [1.0, 0.0]]), devices="cpu,cpu")
 
     def test_a_rank_that_dies_is_named_and_nothing_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pids = at_the_build(monkeypatch, lambda job: os.kill(job.pids[1], signal.SIGKILL))
@@ -217,14 +201,6 @@ class TestJob:
             solve(GRAPHS["whole"], devices="cpu,cpu")
         assert_gone(pids)
 
-    @pytest.mark.slow
-    def test_an_error_in_a_rank_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("SICK_RANK", "1 memory")
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(FAULTS), os.environ.get("PYTHONPATH", ""))))
-        monkeypatch.setattr(rank_job, "python", lambda module, *given: python("sick_rank", *given))
-        with pytest.raises(Refused, match=r"^rank 1 \(CPU\): the host's memory is exhausted"):
-            solve(GRAPHS["whole"], devices="cpu,cpu")
-
     @pytest.mark.parametrize(
         ("given", "words"),
         [
@@ -236,10 +212,7 @@ class TestJob:
             ({"gather": True}, "gather is for the ranks of an MPI program"),
             ({"devices": "all"}, "there is no GPU here for devices all"),
             ({"devices": "0,1"}, "there is no GPU 0 of devices 0,1 here"),
-            (
-                {"devices": "cpu,cpu", "graph": scipy.sparse.csr_array((2_000_000, 2_000_000))},
-                "distances of 2,000,000 vertices in",
-            ),
+            ({"devices": "cpu,cpu", "graph": scipy.sparse.csr_array((2_000_000,) * 2)}, "distances of 2,000,000 vertices in"),
         ],
     )
     def test_what_is_refused_before_a_job_begins(

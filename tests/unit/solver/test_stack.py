@@ -1,19 +1,20 @@
-"""`solve` of stacks of small graphs against SciPy, graph by graph."""
+"""`solve` of stacks of small graphs against SciPy, graph by graph; also with CUDA kernels, simulated and compiled."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from typing import Any, cast
 
 import networkx
 import numba  # noqa: F401 where it is loaded, no stack is too small for compiled code
 import numpy as np
 import pytest
+from in_simulator import in_simulator
+from path_checks import by_scipy, check_paths
 from pretending import Pretend
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError
-from test_solve import by_scipy, check_paths
 
 from fwtui import Refused, solve
 from fwtui.solver import stack
@@ -30,9 +31,9 @@ def random_graph(rng: np.random.Generator, n: int, scale: float = 1, low: int = 
 
 
 def check(given: Any, matrices: list[np.ndarray], dtype: str, **asked: Any) -> None:
-    result: Any = solve(given, predecessors=True, **asked)
-    alone: Any = solve(given, **asked)
-    assert (result.stats.dtype, result.stats.kernel, result.stats.graphs) == (dtype, stack.HOST.id, len(matrices))
+    result, alone = (cast("Any", stack.solve_stack(given, predecessors=paths, **asked)) for paths in (True, False))
+    assert (result.stats.dtype, result.stats.graphs) == (dtype, len(matrices))
+    assert result.stats.kernel == ("stacked" if "engine" in asked else stack.HOST.id)
     assert result.stats.relaxations == sum(len(m) ** 3 for m in matrices)
     assert result.stats.edges == sum(np.isfinite(m).sum() - len(m) for m in matrices)
     for number, matrix in enumerate(matrices):
@@ -42,39 +43,36 @@ def check(given: Any, matrices: list[np.ndarray], dtype: str, **asked: Any) -> N
             assert (distances == expected).all()
         else:
             assert np.allclose(distances, expected, rtol=1e-6)
-        check_paths(matrix, distances, result.predecessors[number], 0 if result.stats.exact else 1e-4)
+        check_paths(matrix, distances, result.predecessors[number], apart=1e-4 * (not result.stats.exact))
         far = int(np.where(np.isfinite(expected[0]), expected[0], -1).argmax())
         for some in (result, alone):
             path = some.path(number, 0, far)
             assert path[0] == 0 and path[-1] == far
 
 
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
     ("scale", "low", "even", "dtype"),
     [
-        pytest.param(1, 0, True, "int16", marks=pytest.mark.slow),
-        (1, 1, False, "int32"),
-        pytest.param(0.25, 1, False, "float32", marks=pytest.mark.slow),
-        (0.1, 1, True, "float32"),
+        *((1, 1, False, "int32"), (0.1, 1, True, "float32")),
+        *(pytest.param(*more, marks=SLOW) for more in ((1, 0, True, "int16"), (0.25, 1, False, "float32"))),
     ],
-    ids=["whole", "negative", "quarters", "real"],
 )
 def test_all_sizes_and_types(scale: float, low: int, even: bool, dtype: str) -> None:
     rng = np.random.default_rng(7)
     sizes = [20] * 30 if even else [1, 2, 7, 8, 64, 3, 130, 33, *range(1, 20)]
     matrices = [random_graph(rng, n, scale, low) for n in sizes]
-    if even:
-        check(np.array(matrices), matrices, dtype)
-    else:
-        check(matrices, matrices, dtype)
+    check(np.array(matrices) if even else matrices, matrices, dtype)
 
 
 def test_a_list_may_mix_kinds_of_graphs() -> None:
     rng = np.random.default_rng(3)
-    matrices = [random_graph(rng, n) for n in (6, 8, 4, 4)]
+    matrices = [random_graph(rng, n) for n in (6, 9, 4, 4)]
     sparse, masked = (csr_array(np.where(np.isfinite(m), m, 0)) for m in matrices[:1]), np.ma.masked_invalid(matrices[1])
     graph = networkx.from_numpy_array(np.where(np.isfinite(matrices[2]), matrices[2], 0), create_using=networkx.DiGraph)
-    check([*sparse, masked, graph, matrices[3].tolist()], matrices, "int16")
+    check([*sparse, masked, graph, matrices[3].tolist()], matrices, "int32")
 
 
 def test_long_distances_are_float64_and_no_room_is_refused(pretend: Pretend) -> None:
@@ -96,7 +94,7 @@ def test_what_cannot_be_proved_or_is_large_is_solved_alone(pretend: Pretend) -> 
     assert result.stats.kernel == f"{stack.HOST.id}, numpy" and result.stats.graphs == 4
     for matrix, distances, before in zip(matrices, result.distances, result.predecessors, strict=True):
         assert (distances == by_scipy(matrix)).all()
-        check_paths(matrix, distances, before, 0)
+        check_paths(matrix, distances, before)
     named: Any = solve(np.array([matrices[0]] * 2), kernel="serial")
     assert named.stats.kernel == "serial" and (named.distances[1] == by_scipy(matrices[0])).all()
     assert named.predecessors is None
@@ -162,7 +160,7 @@ def test_rounding_that_hides_a_path_is_mended(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(cpu_stacks, "close_all_with_predecessors", spoilt)
     matrices = [random_graph(np.random.default_rng(1), 4, 0.1), np.array([[0, 0.1, np.inf], [np.inf, 0, 0.3], [np.inf, 0.7, 0]])]
     result: Any = solve(matrices, predecessors=True)
-    check_paths(matrices[1], result.distances[1], result.predecessors[1], 1e-6)
+    check_paths(matrices[1], result.distances[1], result.predecessors[1], apart=1e-6)
 
 
 def test_small_stacks_do_without_compiled_code() -> None:
@@ -175,3 +173,57 @@ assert result.distances[2, 0, 3] == 7 and result.path(2, 0, 3) == [0, 3] and res
 assert "numba" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+SIMULATED = """
+from simulated_solver import *
+from test_stack import check, random_graph
+from fwtui.solver.stack import solve_stack
+
+for scale, low, sizes, dtype in (
+    (1, 0, [20, 20], "int16"), (1, 1, [1, 7, 20, 8], "int32"), (0.25, 1, [7, 8], "float32"), (0.1, 1, [8, 8], "float32")
+):
+    matrices = [random_graph(rng, n, scale, low) for n in sizes]
+    check(np.array(matrices) if len(set(sizes)) == 1 else matrices, matrices, dtype, engine=engine)
+cycle = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
+try:
+    solve_stack([np.abs(cycle), cycle], engine=engine)
+except NegativeCycleError as error:
+    print(error)
+engine.free_bytes = lambda: 1 << 20
+try:
+    solve_stack([cycle], engine=engine)
+except Refused as refusal:
+    print(refusal)
+"""
+
+
+def test_a_block_for_each_graph_finds_what_scipy_finds() -> None:
+    cycle, room = in_simulator(SIMULATED).splitlines()
+    assert cycle.startswith("graph 1 has a negative cycle: ")
+    assert room == "the stack needs 36 B and 1.00 MiB of device memory are free; give fewer graphs at a time, or device cpu"
+
+
+# the largest block has the fewest registers; the others are made of the same lines
+@pytest.mark.parametrize("predecessors", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("tile", [pytest.param(32, marks=pytest.mark.slow), pytest.param(64, marks=pytest.mark.slow), 128])
+@pytest.mark.parametrize(
+    "dtype", ["int32", pytest.param("float32", marks=pytest.mark.slow), pytest.param("int16", marks=pytest.mark.slow)]
+)
+@pytest.mark.slow
+@pytest.mark.parametrize("cc", [(8, 0), (9, 0)], ids=str)
+def test_it_compiles_without_spills(dtype: str, tile: int, predecessors: bool, cc: tuple[int, int]) -> None:
+    from compiled_off_gpu import compiled
+    from numba import from_dtype
+    from numba.core import types
+
+    from fwtui_kernels.parts import stacks
+
+    index, place = types.int32[::1], types.int64[::1]
+    kind: Any = from_dtype(np.dtype(dtype))
+    function = (stacks.closing_with_predecessors if predecessors else stacks.closing)(dtype, tile)
+    signature = (kind[::1], *[index] * predecessors, place, index, index)
+    got = compiled(function.py_func, signature, cc, function.targetoptions["launch_bounds"])
+    most = 8 if (dtype, tile) == ("float32", 128) else 0  # one register in four k, where 1024 threads have 64 each
+    assert max(got.stack, got.spills) <= most
+    assert got.registers * (tile // 4) ** 2 <= 65536

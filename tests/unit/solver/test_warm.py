@@ -10,14 +10,14 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from pretending import Pretend
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
+from scipy.sparse.csgraph import floyd_warshall
 
-from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.solver import choose, launching, warm
@@ -52,12 +52,7 @@ def graph(n: int, kind: str = "whole") -> np.ndarray:
     weights = rng.integers(1, 100, (n, n)).astype(np.float64)
     if kind == "real":
         weights = rng.random((n, n)) * 10
-    if kind == "quarters":
-        weights /= 4
-    if kind == "long":
-        weights *= 2**20
-    if kind == "wide":
-        weights *= 2**22
+    weights *= {"quarters": 1 / 4, "long": 2**20, "wide": 2**22}.get(kind, 1)
     if kind == "negative":
         weights += np.subtract.outer(np.arange(n) % 7, np.arange(n) % 7) * 20
     weights[rng.random((n, n)) < (0.995 if kind == "apart" else 0.5)] = np.nan if n % 2 else np.inf
@@ -82,11 +77,7 @@ class TestTheCode:
             for fact in ("n", "edges", "dtype", "exact", "device", "devices"):
                 assert getattr(got.stats, fact) == getattr(expected.stats, fact), (n, fact)
             assert np.signbit(got.distances).sum() == (got.distances < 0).sum(), "0 is never -0"
-
-    @pytest.mark.parametrize("dtype", [None, "float32"])
-    def test_a_path_of_negative_zeros_is_0(self, loaded: None, dtype: str | None) -> None:
-        got = solve(np.array([[0, -0.0, np.inf], [np.inf, 0, 0.1], [1.3, np.inf, 0]]), dtype=dtype)
-        assert got.stats.kernel == "one-core" and not np.signbit(got.distances).any()
+        assert not np.signbit(solve(np.array([[0, -0.0, np.inf], [np.inf, 0, 0.1], [1.3, np.inf, 0]])).distances).any()
 
     @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
     def test_every_number_type_and_paths(self, loaded: None, dtype: str) -> None:
@@ -117,18 +108,6 @@ class TestTheCode:
             assert got.stats.kernel == "one-core" and (got.distances == expected).all()
             assert form is forms[-1] or np.array_equal(form, before, equal_nan=True) or isinstance(form, np.ma.MaskedArray)
 
-    def test_what_is_no_graph_is_refused_as_ever(self, loaded: None) -> None:
-        zeros = np.ones((3, 3)) - np.eye(3)
-        zeros[0, 1] = 0
-        for given, sentence in (([[0, -np.inf], [1, 0]], "-inf is not a weight"), (zeros, "zeros off the diagonal may mean")):
-            with pytest.raises(Refused, match=sentence):
-                solve(np.array(given))
-        assert (solve(np.ma.array(zeros)).distances <= 1).all(), "a mask says that a zero is an edge"
-        with pytest.raises(NegativeCycleError, match=r"negative cycle: "):
-            solve(np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]]))
-        with pytest.raises(NegativeCycleError, match=r"1 -> 1$"):
-            solve(np.array([[0, 5.0], [np.inf, -1]]))
-
     def test_weights_that_a_search_has_to_prove(self, loaded: None) -> None:
         given = np.full((300, 300), 200.0)
         np.fill_diagonal(given, 0)
@@ -141,9 +120,6 @@ class TestTheCode:
 
 
 class TestTheChoice:
-    def test_numpy_comes_first_and_then_what_is_compiled(self, fresh: warm.SmallGraphCode) -> None:
-        assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy", "one-core", "one-core"]
-
     def test_a_call_that_takes_longer_than_loading_is_not_left_to_numpy(self) -> None:
         assert solve(graph(900)).stats.kernel == "one-core"
 
@@ -227,10 +203,9 @@ class TestTheFile:
     def test_without_a_sound_compiler_there_is_no_code(
         self, folder: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fail() -> str:
-            raise error("libllvmlite.so cannot be loaded")
-
-        monkeypatch.setattr("fwtui_kernels.compiled.object_code.suits", fail)
+        monkeypatch.setattr(
+            "fwtui_kernels.compiled.object_code.suits", Mock(side_effect=error("libllvmlite.so cannot be loaded"))
+        )
         assert warm.load() is None
 
     def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path) -> None:

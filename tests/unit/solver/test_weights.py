@@ -64,11 +64,6 @@ def test_no_weight_becomes_0_unnoticed(graph: Any) -> None:
         solve(graph)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16])
-def test_small_integers_are_weights_like_any(dtype: type) -> None:
-    assert solve(np.array([[0, 9, 2], [1, 0, 9], [9, 3, 0]], dtype=dtype)).distances.tolist() == [[0, 5, 2], [1, 0, 3], [4, 3, 0]]
-
-
 @pytest.mark.parametrize("looked_at", [0, 40, 1 << 24])
 def test_the_search_from_vertex_0_is_dijkstras(pretend: Pretend, looked_at: int) -> None:
     pretend.limits(host_graph, _LOOKED_AT=looked_at)

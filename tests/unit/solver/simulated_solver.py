@@ -1,0 +1,25 @@
+"""What programs in the simulator use of the solver, all at once: its modules, an engine, chance; and what is right."""
+# ruff: noqa: F401
+
+import json
+import sys
+
+import numpy as np
+from path_checks import by_scipy, check_paths, random_matrix
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import NegativeCycleError
+
+from fwtui.common.errors import Refused
+from fwtui.engine.engine import HostEngine
+from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.library_objects import graph_of, lazy_of_object, of_object
+from fwtui.graphs.vertices import Vertices
+from fwtui.solver import choose, device_graph, device_predecessors, driver, host_graph, launching, paths
+from fwtui.solver.driver import answer
+from fwtui.solver.launching import Clock
+from fwtui_kernels import registry
+from fwtui_kernels.compiled.device import cuda
+from fwtui_kernels.plan import Target
+
+engine = HostEngine(Target("simulator"), cuda.stream())
+rng = np.random.default_rng(4)
