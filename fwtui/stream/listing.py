@@ -119,7 +119,7 @@ class CodeSamples(OfRun, frozen=True, kw_only=True):
 
     op: str
     code: str  # the name of its CodeText, told before
-    total: Count = 0  # these three as in a Listing
+    total: Count = 0  # as in a Listing, and so is the loop
     loop: tuple[Count, Count] = (0, 0)
     reasons: Annotated[tuple[str, ...], Meta(max_length=MOST_REASONS)] = ()
     lines: Annotated[Rows, Meta(max_length=MOST_LINES)] = ()

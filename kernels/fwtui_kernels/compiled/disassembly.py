@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line
 
@@ -42,26 +42,26 @@ class Disassembler:
             raise FileNotFoundError(ABSENT)
         self._tool = tool
         self._known: dict[bytes, dict[str, tuple[MachineInstruction, ...]]] = {}
-        self._begun: dict[bytes, tuple[subprocess.Popen[str], IO[bytes]]] = {}
+        self._begun: dict[bytes, subprocess.Popen[str]] = {}
         self._package = package_files()
 
     def begin(self, cubin: bytes) -> None:
         """Start what functions() waits for: the tool takes half a second. Raises OSError."""
         if cubin not in self._known and cubin not in self._begun:
-            file = tempfile.NamedTemporaryFile(suffix=".cubin")  # noqa: SIM115  # functions() closes it
-            file.write(cubin)
-            file.flush()
-            command = [self._tool, "-c", "-g", file.name]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-            self._begun[cubin] = process, file
+            command = [self._tool, "-c", "-g", "/dev/stdin"]
+            with tempfile.TemporaryFile() as file:  # a pipe would not do: the tool asks for the size
+                file.write(cubin)
+                file.seek(0)
+                self._begun[cubin] = subprocess.Popen(
+                    command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+                )
 
     def functions(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
         """The instructions of each function, by its name. Raises OSError, or RuntimeError with the tool's words."""
         self.begin(cubin)
         if cubin in self._begun:
-            process, file = self._begun.pop(cubin)
-            with file:
-                said, _ = process.communicate(timeout=SECONDS)
+            process = self._begun.pop(cubin)
+            said, _ = process.communicate(timeout=SECONDS)
             if process.returncode:
                 raise RuntimeError(f"nvdisasm failed: {said.strip()[:200]}")
             self._known[cubin] = {name: _read(lines, self._package) for name, lines in _sections(said)}

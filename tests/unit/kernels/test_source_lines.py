@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -68,6 +69,15 @@ def test_the_inner_loop_of_the_champion_is_minimums() -> None:
     assert told.total == len(code) and told.relaxations == done and sum(told.mix.values()) <= sum(names.values())
     assert len(told.instructions) == MOST_INSTRUCTIONS and len(told.lines) <= MOST_LINES
     assert all(one.text.strip() for one in told.lines if one.reasons) and told.loop[0] < told.loop[1]
+
+
+def test_a_disassembly_that_nobody_waits_for_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    disassembler = Disassembler()
+    disassembler.begin(b"no cubin")
+    assert not [*tmp_path.iterdir()]
+    with pytest.raises(RuntimeError, match="nvdisasm failed: nvdisasm fatal"):
+        disassembler.functions(b"no cubin")
 
 
 def test_samples_choose_lines_loop_and_instructions() -> None:
