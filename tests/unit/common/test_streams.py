@@ -1,16 +1,20 @@
-"""Standard streams in a limited encoding, and outputs that are no files."""
+"""Standard streams in a limited encoding, outputs that are no files, and JSON that every reader takes."""
 
 from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import re
 import sys
+from math import inf, nan
 from pathlib import Path
 
 import pytest
 
+from fwtui.analysis import export
+from fwtui.common.as_json import as_json
 from fwtui.common.atomic_file import sync, whole_file
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.streams import flushed, ready_streams, reported
@@ -95,3 +99,13 @@ def test_macos_is_asked_to_empty_the_disks_cache(
     monkeypatch.setattr(os, "fsync", lambda descriptor: done.append("fsync"))
     sync(3, platform, control)
     assert done == asked
+
+
+def test_what_is_not_finite_is_null_and_in_tables_empty() -> None:
+    told = {"a": [inf, {"b": -inf}, 1.5], "ü": nan}
+    assert json.loads(as_json(told)) == {"a": [None, {"b": None}, 1.5], "ü": None}
+    assert as_json({"ü": 1.5}) == '{"\\u00fc": 1.5}' and as_json({"ü": inf}, ensure_ascii=False) == '{"ü": null}'
+    for write, text in ((export.write_csv, "a,b\n,1\n"), (export.write_markdown, "|  | 1 |\n")):
+        out = io.StringIO()
+        write([{"a": inf, "b": 1}], out)
+        assert out.getvalue().endswith(text)

@@ -1,18 +1,29 @@
-"""The course that is shipped: every step stands on its recording, and its words hold there."""
+"""What is shipped to learn from: steps stand on their recordings in plain words, lectures on their texts."""
 
 from __future__ import annotations
 
+import gzip
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import mean
 
 import pytest
 from course_files import FIRST
 
 from fwtui.__main__ import main
-from fwtui.learn.course import load_course, step_named
+from fwtui.analysis.disturbances import disturbances
+from fwtui.learn.course import TERM, load_course, step_named
+from fwtui.learn.cue import PANELS, cue_of
 from fwtui.learn.lessons import Lessons, lessons, session_path
-from fwtui.learn.placeholders import FILLED
+from fwtui.learn.placeholders import FILLED, NAMED
 from fwtui.sessions.folders import shipped_folder
+from fwtui.sessions.library import load_model
+from fwtui.sessions.reader import load
+from fwtui.stream.events import Marker
+from fwtui.tui.frame import places
+from fwtui.tui.frame.glossary import GLOSSARY, names, used
 from fwtui_kernels import registry
 
 SHIPPED = shipped_folder()
@@ -113,3 +124,121 @@ class TestShipped:
         assert load_course(tmp_path)[1].against == 0
         (line,) = re.findall(r"\nNames: (.*?);\n", (SHIPPED / "README.md").read_text(encoding="utf-8"), re.DOTALL)
         assert set(re.findall(r"`([a-z.]+)`", line.partition("; each")[0])) == set(FILLED)
+
+
+MOST_WORDS, USUAL_WORDS = 28, 24  # of a sentence, and of the sentences of a lesson on average
+WANTED = ("relaxation", "tile", "pivot", "panel", "occupancy", "GPM", "bandwidth by model", "limit", "indicative", "checksum")
+COURSE = lessons()
+
+
+def sentences(text: str) -> list[str]:
+    return [sentence for sentence in re.split(r"(?<=[.?!])\s+", " ".join(text.split())) if sentence]
+
+
+def told() -> Iterator[tuple[str, str]]:
+    """What a student reads, by where it stands."""
+    for step in COURSE.course:
+        for part in ("text", "afterwards"):
+            yield f"{step.name} {part}", "\n".join(COURSE.lines(step, getattr(step.written, part)))
+        yield f"{step.name} question", COURSE.ask(step)
+    for kernel in registry().values():
+        yield f"{kernel.id} summary", kernel.summary
+        yield f"{kernel.id} lesson", kernel.lesson
+    yield from GLOSSARY
+
+
+def test_sentences_are_short_and_the_glossary_explains_each_term_once() -> None:
+    lengths = {where: [len(sentence.split()) for sentence in sentences(text)] for where, text in told() if text}
+    assert {where: max(words) for where, words in lengths.items() if max(words) > MOST_WORDS} == {}
+    assert {where: mean(words) for where, words in lengths.items() if mean(words) > USUAL_WORDS} == {}
+    terms = [name for term, _ in GLOSSARY for name in names(term)]
+    assert len(terms) == len(set(terms)) and set(WANTED) <= set(terms)
+    for place in places.PLACES:
+        for where in filter(None, (place.live, place.recorded)):
+            assert not {name for word, _ in places.load(where).WORDS for name in names(word)} & set(terms), where
+
+
+def _words(course: Lessons) -> Iterator[tuple[str, str]]:
+    """What each step says, in the order in which it is read; titles come later, as they need not explain."""
+    for step in course.course:
+        yield step.name, NAMED.sub("", f"{step.written.text}\n{step.ask}\n{step.written.afterwards}")
+
+
+def test_the_course_explains_each_term_and_takes_less_than_three_quarters_of_an_hour() -> None:
+    everyday = {"graph", "rate", "model"}  # words that the course uses as anybody does
+    known: set[str] = set()
+    for name, words in _words(COURSE):
+        explained = {term.removesuffix("s").lower() for term in TERM.findall(" ".join(words.split()))}
+        here = {term.removesuffix("s").lower() for term in used(TERM.sub(r"\1", words))} - everyday
+        assert here - known <= explained, f"{name} uses a term that no step has explained"
+        assert not explained & known, f"{name} explains again"
+        for term in explained:
+            assert used(term), f"{term} is not in the glossary"
+            first = re.search(rf"\*?\b{re.escape(term)}", " ".join(words.split()), re.IGNORECASE)
+            assert first is not None and first[0].startswith("*"), f"{name} uses {term} before it explains it"
+        known |= explained
+    assert {"relaxation", "tile", "pivot", "panel", "occupancy", "gpm", "bandwidth by model", "limit"} <= known
+    assert COURSE.minutes == -(-sum(map(COURSE.seconds, COURSE.course)) // 60) < 45
+    assert all(COURSE.seconds(step) > 30 for step in COURSE.course), "a question alone takes that long"
+
+
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
+
+
+def test_the_shipped_lecture_is_made_as_the_readme_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    readme = (shipped_folder() / "README.md").read_text()
+    block = next(b for b in readme.split("```") if "--from" in b)
+    commands = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
+    assert [words[:2] for words in commands] == [["fwtui", "mark"], ["fwtui", "mark"], ["fwtui", "replay"]]
+    for words in commands[:2]:
+        assert main(words[1:]) == 0
+    assert "point: matrix" in Path("tiles.md").read_text()
+    assert commands[2][2:] == ["talk.fwt.jsonl", "--present"] and load("talk.fwt.jsonl").complete
+    made = tmp_path / "made.fwt.jsonl"
+    notes_of_it = shipped_folder() / "lectures" / "tiles.md"
+    assert main(["mark", "h200-n4096-naive-blocked", "--from", str(notes_of_it), "-o", str(made)]) == 0
+    assert made.read_bytes() == Path("talk.fwt.jsonl").read_bytes() == gzip.decompress(LECTURE.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("lecture-tiles", {"peak", "speedup", "phase", "limiter"}),
+        ("lecture-own-kernel", {"speedup", "phase"}),
+        ("h200-sparse-grid", {"speedup", "phase"}),
+    ],
+)
+def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
+    lecture = load(shipped_folder() / f"{name}.fwt.jsonl.gz")
+    cues = [cue_of(line.event) for line in lecture.lines if isinstance(line.event, Marker)]
+    assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.words and c.title for c in cues)
+    assert {c.kind.name for c in cues if c.kind} == kinds
+    assert any(c.asks and c.kind is None for c in cues)
+    # what a marker says of its run is counted by the program, not by hand
+    assert not any(character.isdigit() for c in cues for character in c.words)
+
+
+@pytest.mark.parametrize(("text", "name"), [("own-kernel", "lecture-own-kernel"), ("sparse", "h200-sparse-grid")])
+def test_a_shipped_lecture_is_what_its_text_makes_of_it(tmp_path: Path, text: str, name: str) -> None:
+    notes_of_it = shipped_folder() / "lectures" / f"{text}.md"
+    assert main(["mark", name, "--from", str(notes_of_it), "-o", str(tmp_path / "made.fwt.jsonl")]) == 0
+    shipped = (shipped_folder() / f"{name}.fwt.jsonl.gz").read_bytes()
+    assert (tmp_path / "made.fwt.jsonl").read_bytes() == gzip.decompress(shipped)
+
+
+def test_the_lecture_about_a_kernel_of_ones_own_shows_six_versions_of_one_file() -> None:
+    lecture = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
+    model = load_model(lecture)[0]
+    runs = list(model.runs.values())
+    assert len({run.experiment.code for run in runs}) == 6 and {run.experiment.kernel for run in runs} == {"mine"}
+    assert [run.verified for run in runs] == [True, True, False, True, True, True]
+    first, rows, tiles, fours, last = (run.seconds or 0.0 for run in runs if run.verified)
+    assert first > tiles > rows > fours > last, "tiles alone are no faster than row by row, as a card says"
+    assert not any(disturbances(run, model.evidence(run)) for run in runs), "its cards say that nothing else was at work"
+    sources = ["\n".join(part.lines) for run in runs for part in run.source]
+    assert len(set(sources)) == 6 and all("KERNEL = own(" in text for text in sources)
+    longest = [max(run.phases, key=lambda phase: phase.seconds).key for run in runs[3:5]]
+    assert longest == ["rest", "panels"], "which the next version works on"

@@ -1,26 +1,31 @@
-"""Counters: what is asked of ncu, how its words are read, and how they reach a session."""
+"""Counters: what is asked of ncu, also while a session goes on, how its words are read, and how they reach a session."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
+import psutil
 import pytest
 from fake_ncu import Fake
 from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.analysis.report import result
+from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, as_it_ran, settle
 from fwtui.live import counters, ncu
 from fwtui.live.counters import METRICS, measure, read, shown
+from fwtui.live.session import Live, Profile
 from fwtui.measure.passes import representatives
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -341,3 +346,73 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(monkeypat
     assert done == [(plan[index].op, plan[index].args) for index in sorted(chosen)]
     assert [launch.op for launch in told] == [op for op, _ in done]
     assert [launch.relaxations for launch in told] == [plan[index].cost.relaxations for index in sorted(chosen)]
+
+
+def after_a_run(telemetry_hz: float = 0, profile: Profile | None = None) -> Live:
+    session = Live(telemetry_hz=telemetry_hz, profile=profile)
+    session.tell(events.RunStarted(t=0, run=1, experiment=KATZ, title="", backend="cuda", phases=()))
+    session.tell(events.RunDone(t=1, run=1, outcome="done"))
+    session.asked[1] = KATZ
+    return session
+
+
+def drained(live: Live) -> list[str]:
+    deadline = time.monotonic() + 20
+    while live.busy:
+        assert time.monotonic() < deadline
+        live.drain()
+        time.sleep(0.01)
+    return [n.text for n in live.model.log]
+
+
+def test_they_are_told_when_they_are_in() -> None:
+    live = after_a_run(profile=lambda experiment, stop: {"rest": {"occupancy": 0.5}})
+    live.count(1)
+    assert live.busy
+    with pytest.raises(Refused, match="run 1 are being profiled"):
+        live.start(live.settled(Experiment(kernel="serial", n=4)))
+    assert drained(live) == ["the counters of run 1 are ready"]
+    assert live.model.runs[1].counters == {"rest": {"occupancy": 0.5}}
+
+
+@pytest.mark.parametrize("outcome", ["the reason", ValueError("the reason")])
+def test_why_there_are_none_is_told(outcome: str | Exception) -> None:
+    def measured(experiment: Experiment, stop: Event) -> str:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    live = after_a_run(profile=measured)
+    live.count(1)
+    told = drained(live)
+    assert len(told) == 1 and told[0].startswith("no counters of run 1: ") and told[0].endswith("the reason")
+    assert live.model.runs[1].counters == {}
+
+
+def test_cancel_ends_the_profiler_and_what_it_profiles(tool: Fake) -> None:
+    live = after_a_run()
+    tool.answers({"log": "", "sleep": True})
+    live.count(1)
+    while not (tool.folder / "call-0").exists():
+        time.sleep(0.01)
+    profiler = next(p for p in psutil.Process().children() if str(tool.path) in p.cmdline())
+    live.cancel()
+    assert drained(live) == ["no counters of run 1: the profiler was stopped"]
+    assert not profiler.is_running() or profiler.status() == psutil.STATUS_ZOMBIE
+
+
+def test_telemetry_pauses_meanwhile() -> None:
+    go_on = Event()
+    live = after_a_run(telemetry_hz=20, profile=lambda experiment, stop: "waited" if go_on.wait(20) else "never")
+    try:
+        live.drain()
+        assert live.sampling.child is not None
+        live.count(1)
+        live.drain()
+        assert live.sampling.child is None
+        go_on.set()
+        assert drained(live) == ["no counters of run 1: waited"]
+        live.drain()
+        assert live.sampling.child is not None
+    finally:
+        live.close()

@@ -1,4 +1,4 @@
-"""`fwtui serve TALK --present` in headless Chromium: the lecturer's page leads, a follower's page follows and may wander."""
+"""The pages of `fwtui serve` in headless Chromium: a dashboard takes keys, a lecturer leads, a follower may wander."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.cookiejar import CookieJar
 from typing import Any
 
+import psutil
 import pytest
 from conftest import PATIENCE, Browser, serving
 
@@ -110,3 +111,35 @@ def test_the_lecturers_notes_stand_at_the_card_of_the_room(browser: Browser, tal
     browser.wait(f"{now} === document.querySelector('#stops').children[1]")
     assert browser.run(f"{now}.getBoundingClientRect().bottom <= innerHeight")
     assert browser.said() == []
+
+
+pytest.importorskip("textual_serve")
+
+BLANK = 10_000  # bytes of a picture of an empty page, at most
+# what comes down the page's web socket, which it draws on a canvas, as text
+HEAR = r"""
+window.heard = "";
+let last = Promise.resolve();
+const hear = told => { last = last.then(() => new Response(told.data).text()).then(text => { heard += text; }); };
+window.WebSocket = class extends WebSocket {
+    constructor(...given) { super(...given); this.addEventListener("message", hear); }
+};
+window.shown = words => heard.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").includes(words);
+"""
+
+
+def test_a_browser_shows_the_dashboard_takes_keys_and_asks_no_other_machine(browser: Browser) -> None:
+    browser.before(HEAR)
+    with serving("lecture-tiles") as ((address, *_), server):
+        browser.visit(address)
+        browser.wait("shown('1 Replay') && shown('lecture-tiles')")
+        browser.press("y")
+        browser.wait("shown('read-only here')")
+        browser.press("P")
+        browser.wait("shown(' leaves')")
+        assert len(browser.picture()) > BLANK
+        psutil.Process(server).children()[0].kill()
+        browser.wait("document.body.innerText.includes('The program has ended')")
+        asked = browser.run("performance.getEntriesByType('resource').map(entry => entry.name)")
+        assert asked and all(url.startswith((address, "data:", "blob:")) for url in asked)
+        browser.said()  # that its socket is closed
