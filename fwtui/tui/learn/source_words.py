@@ -11,6 +11,7 @@ from pygments.token import Token
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
 
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.learn.kernel_source import SourcePart, source
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
@@ -54,6 +55,18 @@ class SourceWords(Drawn[Running]):
         if self.relaxes < self.begins + height:
             return self.begins
         return self.relaxes - height // 2
+
+
+def excerpt(kernel: str, most: int, width: int) -> list[Content]:
+    """The first function of a kernel that relaxes, of a long one the lines around that; nothing of an unknown kernel."""
+    known = source(kernel) if kernel in known_kernels() else ()
+    part = next((part for part in known if part.relaxing), None)
+    if part is None:
+        return []
+    first = max(0, min(part.relaxing) - part.first - most + 3)
+    lines = [*enumerate(_coloured(part), part.first)][first:]
+    rows = [row for number, code in lines for row in _numbered(number, code, False, number in part.relaxing, width)]
+    return [line((part.file, MUTED)), *rows[:most]]
 
 
 @lru_cache(maxsize=64)  # each step of a plan draws the same lines

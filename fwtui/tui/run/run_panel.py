@@ -18,6 +18,7 @@ from fwtui.analysis.ledger import ledger
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.ranks import counted, gain, how_to_compare
 from fwtui.analysis.verdict import Assessment, verdict
+from fwtui.analysis.warps import main_samples
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -35,6 +36,7 @@ from fwtui.tui.widgets.verdict_text import headline
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
 LARGE = (110, 34)
+MOST_CODE = 12  # lines
 ROOMY = (160, 50)  # columns and rows of the terminal from which on the figure is a filled one
 NO_ASKS: Mapping[str, str] = {}
 
@@ -115,6 +117,15 @@ def in_lines(subject: RunSubject, width: int) -> list[Content]:
     first, took, speed = beside(subject, figured=False)
     rates = (line(took, "   ", rate) for rate in (speed, speed.split(" · ")[0]))
     return [*([first] if first.plain else []), longest((*rates, took), width)]
+
+
+def code(s: RunSubject, width: int) -> list[Content]:
+    """What relaxes in the kernel of a run that has ended, and whose warps were not sampled."""
+    if s.run.state != "done" or s.run.ranks or main_samples(s.run) is not None:
+        return []
+    from fwtui.tui.learn.source_words import excerpt  # it brings the highlighter, which the first frame does without
+
+    return excerpt(s.run.experiment.kernel, MOST_CODE, width)
 
 
 class Figures(Horizontal):
@@ -200,6 +211,7 @@ class RunPanel(VerticalScroll, can_focus=False):
                 yield RunSection(run_text.ranks, classes="ranks")
                 yield RunSection(lambda subject, width: hot_lines(subject.run, run_text.LABEL, width), classes="reason hot")
                 yield RunSection(run_text.meters, classes="meters")
+                yield RunSection(code, classes="reason code")
             with Container(id="picture"):
                 yield MatrixPicture()
         yield RunSection(run_text.outside, classes="outside")
@@ -265,7 +277,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)
-        # once it has ended the picture is of one colour; what is known of its lines of source takes the room
-        told = bool(self.query_one(".hot", RunSection).lines) and not self.screen.has_class("-presenting")
-        self.query_one("#picture").set_class(told and not motion, "-done")
+        # once it has ended the picture is of one colour, and lines of source take its room
+        told = any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
+        self.query_one("#picture").set_class(told and not (motion or self.screen.has_class("-presenting")), "-done")
         self.query_one(MatrixPicture).show(run, model.t, motion)

@@ -49,7 +49,7 @@ def kept(text: str, width: int) -> str:
     """As many whole clauses of a text as have room; cut within one only where that leaves hardly anything."""
     if len(text) <= width:
         return text
-    ends = [found.start() for found in re.finditer(r" · |[,;] ", text) if width // 2 <= found.start() <= width]
+    ends = [found.start() for found in re.finditer(r" · |[,;:] ", text) if width // 2 <= found.start() <= width]
     return text[: ends[-1]] if ends else shortened(text, width)
 
 
