@@ -110,12 +110,12 @@ class Recorder(SessionWriter):
         if isinstance(line.event, Telemetry) and self.thinned.is_surplus(line.event):
             return
         if isinstance(code := line.event, CodeText):
-            known = self._codes.get(code.code, CodeText(t=0.0, code=code.code))
-            news = code.but(known)
-            if not (news.lines or news.instructions):
+            known = self._codes.get(code.code)
+            news = code if known is None else code.but(known)
+            if known is not None and not news.instructions:
                 return
-            self._codes[code.code] = known.and_also(news)
-            line = line if news == code else as_line(news)
+            self._codes[code.code] = code if known is None else known.and_also(news)
+            line = line if news is code else as_line(news)
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
         begin = self.bytes

@@ -101,10 +101,10 @@ class CodeText(Event, frozen=True, kw_only=True):
         return {offset: (line, text) for offset, (_, line, text) in zip(offsets, self.instructions, strict=True)}
 
     def but(self, known: CodeText) -> CodeText:
-        """What it says of the same code beyond what is known."""
+        """Its instructions beyond what is known of the same code."""
         there = known.by_offset
         new = {offset: told for offset, told in self.by_offset.items() if offset not in there}
-        return replace(self, lines=() if known.lines else self.lines, instructions=_stepwise(new))
+        return replace(self, lines=(), instructions=_stepwise(new))
 
     def and_also(self, news: CodeText) -> CodeText:
         """All that both say of the same code."""

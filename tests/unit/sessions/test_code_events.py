@@ -66,6 +66,8 @@ def test_a_code_is_told_once_and_only_what_is_new_of_it_later(tmp_path: Path) ->
     assert live.runs == replayed.runs, "who reads it sees what was shown"
     listing = replayed.runs[3].listing("rest")
     assert listing is not None and listing.instructions[-1].text == "EXIT" and listing.instructions[-1].samples > 8000
+    nothing = sampled(1, Listing())  # of a function that is not of this program
+    assert model(load(record(tmp_path / "nothing", *nothing)).lines).runs == model(nothing).runs
     later = Recorder.at(tmp_path / "later", HEADER)
     for line in lines[-5:]:
         later.write(line)
