@@ -34,10 +34,6 @@ from fwtui_kernels import registry
 
 MOST_JOBS = 64
 LONGEST_PAGE_NAME = 60  # characters of up to four bytes, of 255 that a file's name may have
-HOLDS = (
-    "Points are for distances that are compared, and seconds that are taken, in another process than the submission's; what is "
-    "said of its plan, races, backend and rungs comes from its own, and tells mistakes but no forgery"
-)
 NO_SANDBOX = "a process is not a sandbox: what is graded can do to this computer and its files whatever you can"
 CONTAINED = (
     "each submission runs in containers of its own without a network, where it can read its own files and write nowhere but in "
@@ -65,8 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = add_forms(parser, "one JSON object per submission")
     form.add_argument("--csv", action="store_true", help="a header, and one line per submission, on stdout")
     parser.description = (
-        f"{parser.description}. {HOLDS}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs in a container: "
-        f"with --container IMAGE {CONTAINED}."
+        f"{parser.description}. Points are for distances that are compared, and seconds that are taken, in another process than "
+        "the submission's; its plan, races, backend and rungs are told by its own: that finds mistakes, no forgery. "
+        f"{NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs in a container: with --container IMAGE "
+        f"{CONTAINED}."
     )
 
 

@@ -56,7 +56,7 @@ RUNG_LIMITS = SubmissionLimits(seconds=600, memory=1024, output=65536)
 PASSES, WARM = 4, 2  # of a turn, each with another graph; before the first turn
 NOISE, NOISE_SECONDS = 1.25, 0.002  # what copying in and out may take more than the rung's: a factor, and besides
 NO_RESULT = "its process told what is no result"
-LONGEST_HEAD = 64 * 1024  # bytes of an answer before its arrays
+LONGEST_HEAD = 64 * 1024  # bytes of an answer before its distances
 LOOKS_EVERY = 0.1  # seconds between two looks at the memory
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 

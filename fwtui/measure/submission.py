@@ -26,7 +26,7 @@ from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, NotHere, NotTaken, loaded
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.trial_cases import failure, misuse, tile_of, watching
+from fwtui.measure.trial_cases import failure, misuse_in, tile_of, watching
 from fwtui.stream.grades import Ask, SubmissionReply, SubmissionRequest
 from fwtui_kernels.own import NoTrial, check, load
 from fwtui_kernels.plan import Kernel, Shape
@@ -42,7 +42,11 @@ def _confine(others: Iterable[str]) -> None:
     def audit(event: str, given: Any) -> None:
         if event in ("os.fork", "os.forkpty"):
             raise RuntimeError("it forks, and a submission is one process")
-        if event == "open" and not isinstance(given[0], int) and os.path.realpath(os.fsdecode(given[0])) in paths:
+        if (
+            event == "open"
+            and isinstance(given[0], str | bytes | os.PathLike)
+            and os.path.realpath(os.fsdecode(given[0])) in paths
+        ):
             raise RuntimeError(f"it opens {os.path.basename(os.fsdecode(given[0]))}, which is another submission's")
 
     sys.addaudithook(audit)
@@ -122,7 +126,7 @@ class SubmittedKernel:
         raw = self._it.result()
         if raw.shape != (ask.n, ask.n):
             raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(ask.n, ask.n)}")
-        said = SubmissionReply(computed=True, seconds=seconds, misuse=misuse(log, False), rungs=self._rungs())
+        said = SubmissionReply(computed=True, seconds=seconds, misuse=misuse_in(log, False), rungs=self._rungs())
         return said, np.ascontiguousarray(raw, dtype=ask.dtype)
 
     def _launch_half(self, first: bool) -> bool:

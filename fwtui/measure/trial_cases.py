@@ -99,7 +99,7 @@ def watching(wanted: bool, looked_at: Counter[Any]) -> AbstractContextManager[An
     return simulator_races.watching(looked_at)
 
 
-def misuse(log: Any, wrong: bool) -> tuple[str, str]:
+def misuse_in(log: Any, wrong: bool) -> tuple[str, str]:
     """What threads must not do, by that log: the outcome, and in words; empty if they do nothing of the kind."""
     if log is None:
         return "", ""

@@ -44,11 +44,11 @@ from fwtui.measure.trial_cases import (
     failure,
     graph_and_shape,
     ladder,
+    misuse_in,
     relaxations,
     tile_of,
     watching,
 )
-from fwtui.measure.trial_cases import misuse as misused
 from fwtui.stream.trials import (
     BROKEN,
     DOUBTFUL,
@@ -199,7 +199,7 @@ class TrialRun:
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
         different = 1 if cyclic else len(set(passes.checksums))
-        outcome, misuse = misused(passes.log, passes.failed is not None)
+        outcome, misuse = misuse_in(passes.log, passes.failed is not None)
         again = "it races again" if outcome == RACY else "the same mistake again"
         told = [(again if self._explained else misuse)] if misuse else []
         if different > 1 and not misuse and not (passes.failed is not None and passes.failed.odd):
