@@ -51,6 +51,7 @@ from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import ITEMSIZE
 
 RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
+SMALL_RUNS = 5  # of those of `fwtui watch`, where no GPU is simulated
 LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
 RUNG_LIMITS = SubmissionLimits(seconds=600, memory=1024, output=65536)
 PASSES, WARM = 4, 2  # of a turn, each with another graph; before the first turn
@@ -287,7 +288,7 @@ class Judge:
             cases = affordable(cases, tile)
         for case in cases:
             slow = not compiled and relaxations(case.graph.n, tile) > LARGE_SIMULATED
-            runs = RUNS if not self._simulated else 1 if slow else SIMULATED_RUNS
+            runs = SMALL_RUNS if not self._simulated else 1 if slow else SIMULATED_RUNS
             try:
                 contestant = contestant or self._begun(self._request.path, "", self._request.limits)
                 found = self._result(contestant, case, runs, watched=True)
