@@ -100,16 +100,6 @@ def test_splices_never_make_a_line_that_was_not_there(
         assert loaded.closed == (content == WHOLE)
 
 
-@given(st.binary(max_size=2000))
-@settings(max_examples=200, deadline=None)
-def test_any_bytes_after_a_header_are_read_or_counted(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
-    loaded = load_bytes(tmp_path_factory.mktemp("noise"), LINES[0] + noise)
-    assert loaded is not None
-    assert len(loaded.lines) == 1
-    assert loaded.damaged == noise.count(b"\n")
-    assert loaded.torn == (noise != b"" and not noise.endswith(b"\n"))
-
-
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "a").symlink_to(tmp_path / "b")

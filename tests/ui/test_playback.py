@@ -24,7 +24,7 @@ from fwtui.sessions.library import resolve
 from fwtui.sessions.pipes import Inlet, Listener
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
-from fwtui.tui import check_gap, render
+from fwtui.tui import render
 from fwtui.tui.app import session_opener
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
@@ -327,14 +327,6 @@ class TestOpening:
         assert done.wait(20) and isinstance(given.outcome, session_opener.GivenUp)
 
 
-def test_the_length_of_a_gap() -> None:
-    check_gap(None)
-    check_gap(1.0)
-    for wrong in (0.0, -1.0, float("nan"), float("inf"), 1e9):
-        with pytest.raises(Refused, match=r"a gap of .* s is outside 0.01 to 3600 s; give something like --max-gap 1"):
-            check_gap(wrong)
-
-
 async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with opened(app) as pilot:
@@ -404,9 +396,3 @@ def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
     out = tmp_path / "damaged.txt"
     render(path, None, SIZE, out)
     assert "! damaged: 1 line" in out.read_text()
-
-
-@pytest.mark.parametrize("size", [(0, 10), (1000, 10), (10, 0)])
-def test_a_picture_has_a_reasonable_size(tmp_path: Path, size: tuple[int, int]) -> None:
-    with pytest.raises(Refused, match="outside 1x1"):
-        render(tmp_path / "any", None, size, tmp_path / "out.svg")

@@ -46,19 +46,6 @@ async def test_it_survives_every_size_and_grows_back(dashboard: FwtuiApp) -> Non
         assert dashboard.return_code in (0, None)
 
 
-async def test_nothing_essential_is_lost(replay_of: Callable[..., FwtuiApp]) -> None:
-    async with opened(replay_of(scenes.gpu_session())) as pilot:
-        for size in ((120, 40), (80, 24), (60, 16)):
-            await pilot.resize_terminal(*size)
-            shown = await settled(pilot)
-            words = ["RUN 3", "✓ verified", "61.2 ms", "AS FAST AS NAIVE", "SM clock", "Help", "katz-kider"]
-            if size != (60, 16):
-                words += ["relaxations/s", "reads each number", "remaining tiles", "naive", "throttle"]
-            if size[1] >= 40:
-                words += ["asked of memory", "warps possible", "warps resident"]
-            assert [word for word in words if word not in shown] == [], size
-
-
 @pytest.mark.slow
 async def test_every_theme_can_be_chosen(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())

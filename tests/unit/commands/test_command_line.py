@@ -77,18 +77,6 @@ def test_a_pipe_gets_one_json_line_for_each_run_and_nothing_else(tmp_path: Path)
     assert told[0]["checksum"] == told[2]["checksum"] != told[1]["checksum"] == told[3]["checksum"]
 
 
-def test_a_table_and_a_recording_in_the_users_folder(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = fwtui(tmp_path, "run", "--table", "-k", "serial,scipy", "-n", "20", "--record", *QUICK)
-    assert table.returncode == 0 and "fwtui: run 1 done: serial" in table.stderr
-    head, first, second, *_ = table.stdout.splitlines()
-    assert head.split()[:5] == ["run", "kernel", "n", "tile", "dtype"]
-    assert first.split()[:5] == ["1", "serial", "20", "-", "float32"] and "relax/s" in first and "verified" in first
-    assert "B/s" in first and "B/s" in second
-    (path,) = tmp_path.rglob("*.fwt.jsonl")
-    monkeypatch.setenv("XDG_DATA_HOME", environment(tmp_path)["XDG_DATA_HOME"])
-    assert here("check", str(path)).returncode == 0 and path.name.partition(".")[0] in here("list").stdout
-
-
 @pytest.mark.skipif(not NO_GPU_HERE, reason="there is a GPU here")
 def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(here: Here) -> None:
     for words in (("-n", "100"), ("--file", "graph.gr"), ("-n", "9", "--device", "0")):
@@ -128,15 +116,6 @@ def test_what_is_recorded_is_whole_and_replays_to_the_same_results(tmp_path: Pat
     assert cut.returncode == 1 and "Incomplete" in cut.stdout
     replayed = here("replay", "--json", str(path))
     assert replayed.returncode == 1 and results(replayed) == results(ran) and "incomplete" in replayed.stderr
-
-
-def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path: Path) -> None:
-    process = begun(tmp_path, "run", "--json", "-k", "serial", "-n", ",".join(map(str, range(8, 40))), *QUICK)
-    assert process.stdout is not None
-    assert json.loads(process.stdout.readline())["n"] == 8
-    process.stdout.close()
-    assert process.wait(30) == 141
-    assert process.stderr is not None and process.stderr.read() == ""
 
 
 def test_help_lists_the_commands_which_have_places_and_say_what_they_do(here: Here) -> None:

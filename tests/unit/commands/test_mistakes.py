@@ -31,6 +31,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["run", "--json", "-n", "\n99999999\n"], "is outside 1 to 262144"),
     (["solve", "a.gr", "b.gr"], "unrecognized arguments: b.gr; see `fwtui solve --help`\n"),
     (["replay", "nothing-of-this-name"], "there is no session 'nothing-of-this-name'; "),
+    (["render", GOLDEN, "-o", "x.svg", "--size", "1001x10"], "size '1001x10' is not columns x rows up to 500x200"),
+    (["replay", GOLDEN, "--max-gap", "1e9"], "is outside 0.01 to 3600 s; give something like --max-gap 1"),
     (["render", "x"], "the following arguments are required: -o/--out; see `fwtui render --help`"),
     (["replay", "--speed", "fast", "x"], "argument --speed: invalid float value: 'fast'; see `fwtui replay --help`"),
     (["rnu"], "there is no command 'rnu'; did you mean run?"),

@@ -19,7 +19,6 @@ from fwtui.experiment import own_kernels
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import (
     MAX_SEED,
-    SIMULATOR_MAX_N,
     Experiment,
     as_it_ran,
     changed,
@@ -92,21 +91,6 @@ def test_fields_read_what_they_show(name: str) -> None:
         assert field.show(changed(Experiment(), **field.read(shown))) == shown
 
 
-@settings(deadline=None)
-@given(
-    st.floats(0, 1, allow_nan=False),
-    st.integers(-(2**24), 2**24).map(lambda q: q / 256),
-    st.integers(0, 2**20).map(lambda q: q / 256),
-    st.floats(0.1, 3600),
-)
-def test_numbers_survive_being_shown(density: float, low: float, width: float, budget: float) -> None:
-    high = min(low + width, 65536.0)
-    asked = Experiment(density=density, low=low, high=high, budget=budget)
-    for name in ("density", "weights", "budget"):
-        changes = FIELD[name].read(FIELD[name].show(asked))
-        assert changes == {key: getattr(asked, key) for key in changes}
-
-
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 @pytest.mark.parametrize("simulated", [False, True])
 def test_every_choice_of_a_field_is_accepted(kernel: Kernel, simulated: bool) -> None:
@@ -139,13 +123,6 @@ def test_settling_fills_in_the_kernels_own_defaults(kernel: Kernel) -> None:
     )
     assert settled.shape(100, nonnegative=False).nonnegative is False
     assert requests.decode(requests.encode(requests.RunRequest(3, settled))) == requests.RunRequest(3, settled)
-
-
-@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)
-def test_settling_for_the_simulator(kernel: Kernel) -> None:
-    settled = settle(Experiment(kernel=kernel.id, n=SIMULATOR_MAX_N, dtype=kernel.dtypes[0]), simulated=True)
-    assert settled.launch == "eager" and settled.memory == "device"
-    assert not kernel.tiles or settled.tile in kernel.simulator_tiles
 
 
 def test_what_is_settled_has_a_device_and_a_newcomer_can_run_first() -> None:

@@ -167,24 +167,6 @@ class TestRecorded:
 
 
 class TestAttending:
-    def test_a_guess_stands_beside_the_answer(self, made: Path) -> None:
-        here = CourseProgress(lessons(made))
-        page = here.page(Model())
-        assert (page.number, page.of, page.answer) == (1, 2, None) and page.text
-        with pytest.raises(Refused):
-            here.guess("much")
-        assert not here.told
-        here.guess("50 %")
-        page = here.page(Model())
-        assert page.guess == 0.5 and page.answer is not None and page.verdict.endswith("too low.")
-        assert here.go(1) and not here.go(2) and not here.go(-1)
-        here.guess("")
-        page = here.page(Model())
-        assert page.guess is None and page.answer is not None and not page.verdict and page.afterwards
-        assert [rung.run.title for rung in page.climbed] == ["Naive", "Katz-Kider"]
-        assert page.climbed[1].times == pytest.approx(page.answer.number, rel=1e-3)
-        assert here.go(0) and here.page(Model()).guess == 0.5, "guesses are kept"
-
     def test_a_page_says_what_is_missing(self, made: Path) -> None:
         (made.parent / BOTH.name).unlink()
         page = CourseProgress(lessons(made)).page(Model())

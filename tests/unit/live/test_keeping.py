@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,6 @@ from fwtui.sessions.folders import kept_folder, own_folder
 from fwtui.sessions.library import find, resolve
 from fwtui.sessions.reader import load
 from fwtui.stream import events
-from fwtui.stream.codec import Line
 from fwtui.stream.model import Model, ModelLimits
 
 
@@ -225,28 +223,6 @@ def test_a_name_keeps_it_from_its_beginning_and_again_renames_it(begin: Callable
     loaded = load(second)
     assert loaded.complete and loaded.header.title == "other"
     assert [line.event.run for line in loaded.lines if isinstance(line.event, events.RunDone)] == [1, 2, 3]
-
-
-def test_a_session_is_copied_line_by_line(begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch) -> None:
-    live, held = begin(), list[int]()
-    for number in range(1, 101):
-        run(live, number)
-    write = autosave.Keeper.write
-
-    def watched(keeper: autosave.Keeper, line: Line) -> None:
-        if len(held) % 200 == 0:
-            gc.collect()
-        held.append(sum(type(thing) is Line for thing in gc.get_objects()) if len(held) % 200 == 0 else 0)
-        write(keeper, line)
-
-    monkeypatch.setattr(autosave.Keeper, "write", watched)
-    live.name("long")
-    path = killed(live)
-    found = autosave.Earlier(path, "2025-01-01T08:00:00+00:00", 100)
-    again = taken(found)
-    again.keeper.discard()
-    assert len(held) == 600 and max(held) < 30, "in memory, a long session is several times its file"
-    assert again.model.runs.keys() == live.model.runs.keys()
 
 
 def test_a_name_without_anything_kept_records_from_then_on(begin: Callable[[], Live]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from session_lines import GOLDEN, HEADER, notice, telemetry
+from session_lines import GOLDEN, HEADER, notice
 
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, held, on_signals, stop
@@ -158,16 +158,6 @@ def test_a_file_that_the_stream_is_appended_to_is_never_cut_back(tmp_path: Path)
     assert path.read_bytes() == b"before\n" + codec.encode(HEADER)
 
 
-def test_telemetry_is_thinned_on_a_stream_too(pipe: tuple[int, int]) -> None:
-    outlet = Outlet(pipe[1], HEADER, telemetry_hz=1.0)
-    for tick in range(30):
-        outlet.write(telemetry(tick / 10))
-    outlet.close()
-    os.close(pipe[1])
-    kinds = [type(line.event) for line in Inlet(pipe[0]).lines()]
-    assert kinds.count(events.Telemetry) == 3
-
-
 def test_a_cut_stream_reads_like_the_file_that_is_cut_there(tmp_path: Path) -> None:
     whole_header = WHOLE.index(b"\n") + 1
     ends = {place + near for place, byte in enumerate(WHOLE) if byte == 10 for near in (0, 1, 2)}
@@ -181,17 +171,6 @@ def test_a_cut_stream_reads_like_the_file_that_is_cut_there(tmp_path: Path) -> N
         loaded, expected = inlet.loaded(lines), load(tmp_path / "bytes")
         assert loaded == expected
         assert bool(inlet.condition.missing) == (not expected.closed)
-
-
-def test_a_changed_byte_is_no_other_number(tmp_path: Path) -> None:
-    for place in range(0, len(WHOLE), 41):
-        inlet = inlet_of(WHOLE[:place] + bytes([WHOLE[place] ^ 1]) + WHOLE[place + 1 :], tmp_path)
-        try:
-            lines = all_of(inlet)
-        except Refused:
-            assert place <= WHOLE.index(b"\n")
-            continue
-        assert {line.raw for line in lines} <= set(WHOLE.splitlines()) and inlet.condition.missing
 
 
 class Endless:

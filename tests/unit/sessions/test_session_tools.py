@@ -162,13 +162,6 @@ class TestLongSessions:
         tracemalloc.stop()
         assert code == 0 and peak < len(whole) / 3
 
-    def test_a_copy_and_its_name_are_synced_once_not_for_each_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        two_runs(tmp_path / "whole")
-        synced: list[int] = []
-        monkeypatch.setattr(os, "fsync", synced.append)
-        merge([tmp_path / "whole"] * 3, tmp_path / "copy")
-        assert len(synced) == 2 and load(tmp_path / "copy").complete
-
     def test_a_disk_that_fills_up_leaves_no_copy(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(_: int) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")

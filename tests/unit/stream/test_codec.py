@@ -131,13 +131,6 @@ def test_round_trip_of_any_event(event: events.Event) -> None:
 
 
 @pytest.mark.parametrize("kind", events.ALL, ids=lambda kind: kind.__name__)
-def test_every_kind_can_be_filled_and_comes_back(kind: type[events.Event]) -> None:
-    decoded = codec.decode(seal(SOME["filled"](inspect.type_info(kind))))
-    assert type(decoded) is kind and isinstance(decoded, events.Event)
-    assert codec.decode(codec.encode(decoded)[:-1]) == decoded
-
-
-@pytest.mark.parametrize("kind", events.ALL, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("escaped", [True, False])
 def test_hostile_strings_come_out_harmless(kind: type[events.Event], escaped: bool) -> None:
     for value, path, _ in fields_of(kind, inspect.StrType):
@@ -225,15 +218,6 @@ def test_no_event_is_corrupt(body: bytes) -> None:
         codec.decode(codec.seal(body)[:-1])
     with pytest.raises(Corrupt):
         codec.decode(body)
-
-
-@pytest.mark.parametrize("raw", LINES, ids=lambda raw: json.loads(raw)["kind"])
-def test_every_single_byte_change_of_a_line_is_noticed(raw: bytes) -> None:
-    for place in range(len(raw)):
-        for flip in (0x01, 0x20, 0xFF):
-            changed = raw[:place] + bytes([raw[place] ^ flip]) + raw[place + 1 :]
-            with pytest.raises(Corrupt):
-                codec.decode(changed)
 
 
 def test_a_line_that_begins_with_its_kind_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

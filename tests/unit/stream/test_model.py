@@ -64,27 +64,6 @@ def everything(state: Model) -> None:
 
 
 @settings(deadline=None, max_examples=100)
-@given(SEQUENCES)
-def test_live_equals_replay(sequence: list[Any]) -> None:
-    live = Model()
-    lines = b""
-    for event in sequence:
-        if isinstance(event, Unknown):
-            line = codec.seal(json.dumps({"kind": event.kind, "t": event.t}).encode())
-        else:
-            line = codec.encode(event)
-        lines += line
-        live.apply(codec.decode(line[:-1]))
-    replayed = Model()
-    for line in codec.decode_lines([lines]):
-        assert isinstance(line, codec.Line)
-        replayed.apply(line.event)
-    assert replayed == live
-    assert replayed.index == len(sequence)
-    assert [replayed.evidence(r) for r in replayed.runs.values()] == [live.evidence(r) for r in live.runs.values()]
-
-
-@settings(deadline=None, max_examples=100)
 @given(SEQUENCES.filter(bool), st.integers(1, 7), st.data())
 def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_moment(
     sequence: list[Any], every: int, data: st.DataObject
@@ -155,25 +134,6 @@ def test_a_frozen_model_does_not_hear_how_the_other_goes_on() -> None:
     frozen = live.frozen()
     live.apply_all([DONE, reading(2.0), events.Notice(t=2, text="c"), events.Marker(t=2, text="d"), replace(begun(), run=2)])
     assert frozen == folded(told) != live
-
-
-class CountedRuns(dict[int, Run]):
-    """Runs that count how often somebody looks at all of them."""
-
-    walks = 0
-
-    def values(self) -> Any:
-        self.walks += 1
-        return super().values()
-
-
-def test_the_first_runs_are_sought_once_for_all_results() -> None:
-    many = folded([event for number in range(1, 100) for event in (replace(begun(), run=number), replace(DONE, run=number))])
-    one, *others = many.runs.values()
-    many.runs = runs = CountedRuns(many.runs)
-    assert report.result(many, one) and runs.walks
-    first = runs.walks
-    assert len([report.result(many, run) for run in others]) == 98 and runs.walks == first
 
 
 def begun(**experiment: Any) -> events.RunStarted:
