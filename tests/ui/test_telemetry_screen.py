@@ -220,6 +220,11 @@ def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since
     assert shown["run 1"] == ("mean", "↑ peak") and shown["SM clock"] == ("1633 MHz", "↑ 1800 MHz")
     assert shown["SM occ"] == ("60 %", "↑ 70 %"), "the first is an average over what was before the passes, too"
     assert {place.label: place.text for place in telemetry_strip.places(model)}["SM clock"] == "210 MHz"
+    on_cpu = scenes.run(2, 20.0, scenes.experiment("tiled-cpu"), title="Tiled CPU", backend="cpu")
+    for event in sorted([*on_cpu, events.Telemetry(t=21.0, gpu_clock_mhz=345, cpu_utilisation=0.9)], key=lambda event: event.t):
+        model.apply(event)
+    labels = [place.label for place in telemetry_strip.places(model, model.run)]
+    assert labels[:2] == ["run 2", "CPU"] and "SM clock" not in labels, "a GPU's clock says nothing of a run on the CPU"
     width = 118
     rows = telemetry_strip.arranged(telemetry_strip.places(model, model.run), width, 2)
     assert all(sum(place.cells(past) + 2 for place, past in row) - 2 <= width for row in rows) and any(

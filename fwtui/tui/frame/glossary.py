@@ -71,6 +71,7 @@ GLOSSARY = (
     ("relaxation", "one question: is it shorter through k? d[i,j] = min(d[i,j], d[i,k] + d[k,j]). A run asks n^3 of them"),
     ("rest", "all tiles of a round that are neither pivot nor panels; they come last and are most of the work"),
     ("= SAME, ? UNCLEAR", "within 1 % with 95 % confidence; or the measurement cannot tell, and Compare says why"),
+    ("samples", "looks at what each warp does, at even distances: 74 % of them is about 74 % of its time"),
     (
         "separator, supernode",
         "vertices that cut a sparse graph in two; some that leave it together, in an order that fills few",

@@ -105,19 +105,20 @@ def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.
 def places(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
     """What the strip shows: the GPU's telemetry, that of several GPUs side by side, or the host's without a GPU.
 
-    Of an ended run its mean and peak, if they are known, and not what is idle since.
+    Of an ended run its mean and peak, if they are known, on its device, and not what is idle since.
     """
     if len(model.followed) > 1:
         return _of_several(model, run)
     found = during(model, run) if run is not None else None
     now, peak = found or (model.reading or events.Telemetry(t=0.0), None)
+    host = model.gpu is None or bool(found and run is not None and run.backend == "cpu")
     # of a run that was too short for a quantity nothing is said, and a mean temperature says little
     left_out = {key for key, one in QUANTITIES.items() if found and (one.unit is CELSIUS or getattr(now, key) is None)}
-    quantities = [(key, quantity) for key, quantity in usual(model).items() if key not in left_out]
+    quantities = [(key, quantity) for key, quantity in usual(model, host).items() if key not in left_out]
     shown = [place for key, quantity in quantities for place in _places(model, now, key, quantity, peak)]
     if run is not None and found is not None:
         shown.insert(0, StripColumn(f"run {run.id}", "mean", (), words=True, width=4, peak="↑ peak"))
-    if model.gpu is not None:
+    if not host:
         words = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
         shown.append(StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
     return tuple(shown)

@@ -17,9 +17,9 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
-def usual(model: Model) -> dict[str, Quantity]:
-    """What is shown before the user has chosen: the GPU's quantities, or the machine's without a GPU."""
-    host = model.gpu is None
+def usual(model: Model, host: bool = False) -> dict[str, Quantity]:
+    """What is shown before the user has chosen: the GPU's quantities, or the machine's without a GPU or if `host`."""
+    host = host or model.gpu is None
     return {key: quantity for key, quantity in QUANTITIES.items() if not quantity.later and quantity.host == host}
 
 
