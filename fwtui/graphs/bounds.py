@@ -33,7 +33,7 @@ def facts_of(n: int, edges: int, low: float, high: float, fineness: float) -> Ed
 def fineness(weights: np.ndarray, least: int = 0) -> int:
     """0 for whole weights, 1 for multiples of 1/256, 2 for others, 3 where one becomes 0 in float32; at least `least`.
 
-    NaN is no weight.
+    NaN means no edge.
     """
     present = int(np.count_nonzero(weights == weights)) if least < 2 else 0
     if least == 0 and np.count_nonzero(weights == np.rint(weights)) == present:

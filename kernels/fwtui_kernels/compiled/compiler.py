@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -23,6 +22,8 @@ from fwtui_kernels.needs import Need, lacking
 ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on a cubin is for sm_90a and the like, as numba itself asks for
 _DEVICE_OPTIONS = frozenset({"inline", "lineinfo"})
 _GRID_BARRIER = "cudaCG"  # how the names begin that only the library of a cooperative launch defines
+# with line information NVVM 13.0 fails so on correct functions that copy integers from shared memory into a local array
+_LINES_FAIL = "Symbol name with unsupported characters"
 _ARRAY = re.compile(r"array\((\w+), (\d+)d, (\w)\)")
 _toolkit: Any = core
 # without the types of numba's own numba.cuda, which numba-cuda replaces
@@ -48,24 +49,29 @@ def compiled(
 ) -> CompiledKernel:
     """A kernel for arguments of these types: numba's own, or as fwtui_kernels.compiled.gpu names them."""
     chosen = {name: value for name, value in (options or {}).items() if name in COMPILED}
-    modules = [_toolkit.ObjectCode.from_ltoir(unlinked(function, arguments, cc, chosen))]
     arch = f"sm_{cc[0]}{cc[1]}{'a' if cc >= ARCHITECTURE_SPECIFIC else ''}"
-    # what comes from the linker's cache has no log, which is where registers and spills are
-    linker = partial(
-        _toolkit.LinkerOptions, arch=arch, link_time_optimization=True, lineinfo=chosen.get("lineinfo"), no_cache=True
-    )
+
+    def unlinked_module() -> Any:
+        return _toolkit.ObjectCode.from_ltoir(unlinked(function, arguments, cc, chosen))
 
     def linked(kind: str, **more: Any) -> tuple[bytes, str]:
-        linking = _toolkit.Linker(*modules, options=linker(**more))
+        # what comes from the linker's cache has no log, which is where registers and spills are
+        given = {"link_time_optimization": True, "lineinfo": chosen.get("lineinfo"), "no_cache": True, **more}
+        linking = _toolkit.Linker(*modules, options=_toolkit.LinkerOptions(arch=arch, **given))
         return bytes(linking.link(kind).code), linking.get_info_log()
 
-    try:
-        cubin, log = linked("cubin", ptxas_options=["-v"])
-    except Exception as error:
-        if _GRID_BARRIER not in str(error):
-            raise
-        modules.append(_toolkit.ObjectCode.from_library(pathfinder.find_static_lib("cudadevrt")))
-        cubin, log = linked("cubin", ptxas_options=["-v"])
+    modules = [unlinked_module()]
+    while True:
+        try:
+            cubin, log = linked("cubin", ptxas_options=["-v"])
+            break
+        except Exception as error:
+            if _GRID_BARRIER in str(error) and len(modules) == 1:
+                modules.append(_toolkit.ObjectCode.from_library(pathfinder.find_static_lib("cudadevrt")))
+            elif _LINES_FAIL in str(error) and chosen.pop("lineinfo", False):
+                modules = [unlinked_module(), *modules[1:]]
+            else:
+                raise
     entry = re.search(r"Compiling entry function '([^']+)'", log)
     if entry is None:
         raise RuntimeError(f"the linker tells no function's name: {log.strip()[:200]}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,23 @@ def test_every_op_compiles_and_fits(kernel: Kernel, tile: int, dtype: str, cc: t
         if tiles is not None:
             assert got.shared == tiles * tile * tile * ITEMSIZE[dtype], name
         assert got.shared <= STATIC_SHARED
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dtypes"),
+    [
+        pytest.param(registry()["kleene-base"], ("int32",), id="an int32 base case in shared memory"),
+        *(pytest.param(k, k.dtypes, id=k.id, marks=pytest.mark.slow) for k in CUDA if k.options),
+    ],
+)
+def test_all_options_compile(kernel: Kernel, dtypes: tuple[str, ...]) -> None:
+    """Also those with which the compiler fails unless it leaves the line information out."""
+    for dtype, *values in product(dtypes, *(o.values for o in kernel.options)):
+        options = dict(zip((o.name for o in kernel.options), values, strict=True))
+        shape = shape_of(kernel, min(kernel.tiles, default=1), dtype, **options)
+        program, args = program_of(kernel, shape, CAPABILITIES[1])
+        for name, op in program.ops.items():
+            assert compiled_op(op, shape, args[name], CAPABILITIES[1]).cubin, (name, shape)
 
 
 @pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)
