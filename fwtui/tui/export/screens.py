@@ -82,7 +82,7 @@ class Screens(msgspec.Struct, frozen=True):
 def drawn_screens(
     loaded: Loaded, parts: Sequence[ScreensWanted], tell: Callable[[float], None], least: int = LEAST_SHARED
 ) -> list[Screens]:
-    """The screens of these parts; another process draws half of them where there are at least so many, and cores for it.
+    """The screens of these parts; with `least` of them or more, and two cores, another process draws half.
 
     `tell` is given the share (0..1) that is there. Raises Refused.
     """

@@ -109,7 +109,7 @@ def test_every_op_compiles_and_fits(kernel: Kernel, tile: int, dtype: str, cc: t
 )
 def test_all_options_compile(kernel: Kernel, dtypes: tuple[str, ...]) -> None:
     """Also those with which the compiler fails unless it leaves the line information out."""
-    for dtype, *values in product(dtypes, *(o.values for o in kernel.options)):
+    for dtype, values in product(dtypes, product(*(o.values for o in kernel.options))):
         options = dict(zip((o.name for o in kernel.options), values, strict=True))
         shape = shape_of(kernel, min(kernel.tiles, default=1), dtype, **options)
         program, args = program_of(kernel, shape, CAPABILITIES[1])
