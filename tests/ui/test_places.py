@@ -147,7 +147,7 @@ async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str
         for theme in ("textual-light", "ansi-dark"):
             app.theme = theme
             assert await settled(pilot) == plain
-    if place == "run":  # its matrix has signs in place of colours (test_matrix)
+    if place == "run":  # its matrix has signs in place of colours (test_ranks_screen)
         return
     monkeypatch.setenv("NO_COLOR", "1")
     app = replay_of(scenes.gpu_session())

@@ -18,7 +18,7 @@ from apps import replay_at_end
 from fake_live import FakeLive
 from packed_picture import PackedPicture, bare, pack, pictures
 from pressing import proceed
-from test_matrix import slow_run
+from test_ranks_screen import slow_run
 from textual.pilot import Pilot
 
 from fwtui.commands.docs import redraw

@@ -1,22 +1,31 @@
-"""A user's own kernel on the command line: asked about, run, recorded, and never run again by what only looks."""
+"""A user's own kernel on the command line: begun from a rung, asked about, run, judged at a save, and not run by what looks."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders import fwtui
 from own_files import TELLS, written
 from pretending import Pretend
 
 from fwtui.__main__ import main
+from fwtui.commands.new import python
 from fwtui.commands.support.asking import add_fields, of_every_kernel
+from fwtui.commands.watch import ending, listed
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import settle
 from fwtui.machine import trust
+from fwtui.sessions.versions import Version, Versions
 from fwtui_kernels import registry
+from fwtui_kernels.own import check, load
+from fwtui_kernels.plan import Kernel, Shape
+from fwtui_kernels.reference import relax, relaxations
 
 QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
 
@@ -167,3 +176,101 @@ def test_a_sweep_goes_on_with_what_was_measured_of_this_file_and_of_no_other(
     path.write_text(path.read_text() + "# changed\n")
     assert main([*words, "--resume", str(session)]) == 0
     assert capsys.readouterr().err.count(" of 2: ") == 2
+
+
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])  # the trial of a right one takes long
+def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
+    whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(python(None, "mine"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
+    (tmp_path / "config.toml").touch()
+    assert main(["watch", "mine.py", "--once"]) == 2 and "say --trust to run it" in capsys.readouterr().err
+    if whole:
+        right = fwtui(tmp_path, "watch", "mine.py", "--once", "--trust", "--device", "simulator", "--course")
+        assert right.returncode == 0, right.stdout + right.stderr
+        lines = right.stdout.splitlines()
+        ended = lines.index("RIGHT: right in all 13 cases, up to n = 11")
+        assert lines[0] == "mine.py, save 1" and lines[ended + 1 : ended + 4] == ["version 1", "", "+ prompt 1 is done"]
+        assert lines[ended + 4].startswith("prompt 2 of 5: Let one block of threads do one tile")
+        plan = lines.index("+ the plan does every relaxation once, and its steps do not race")
+        assert plan in (1, 2) and lines[plan + 1] == "+ n = 1, one vertex: right"
+    else:
+        Versions(path).keep_unjudged()
+    path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))
+    wrong = fwtui(tmp_path, "watch", "mine.py", "--once", "--trust", "--device", "simulator")
+    assert wrong.returncode == 1
+    assert "NOT RIGHT: n = 3, one less than a block: wrong at row " in wrong.stdout and "it began in " in wrong.stdout
+    assert main(["watch", "mine.py", "--back", "1"]) == 0
+    assert capsys.readouterr().out.startswith("mine.py is version 1 again, of ")
+    assert path.read_text() == python(None, "mine")
+    assert main(["watch", "mine.py", "--versions"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["version", "1", "2"]
+
+
+def test_a_curve_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved, verdict = "2026-11-22T13:00:00+00:00", "\x1b[31mright"
+    known = [
+        Version(number=place, saved=saved, texts={}, verdict=verdict, right=True, seconds=1 / place, n=512) for place in (1, 2, 4)
+    ]
+    assert ending(known[-1], known) == ["version 4"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert ending(known[-1], known) == ["version 4; times of versions 1 to 4: █▄▂ 250 ms"]
+    assert [line.split() for line in listed(known)][1] == ["1", "2026-11-22", "13:00:00", "yes", "1.00", "s", "512", "[31mright"]
+
+
+def copied(folder: Path, *words: str) -> Kernel:
+    assert main(["new", str(folder / "mine.py"), *words]) == 0
+    kernel = load(folder / "mine.py", "mine")
+    check(kernel, folder / "mine.py")
+    return kernel
+
+
+@pytest.mark.parametrize("rung", registry().values(), ids=lambda kernel: kernel.id)
+def test_the_copy_of_a_rung_has_its_plan_and_its_choices_and_another_name(tmp_path: Path, rung: Kernel) -> None:
+    mine = copied(tmp_path, "--from", rung.id)
+    assert (mine.id, mine.title, mine.preference) == ("mine", "mine", 0)
+    for name in ("backend", "phases", "dtypes", "tiles", "default_tile", "options", "launch_modes", "memories", "summary"):
+        assert getattr(mine, name) == getattr(rung, name), name
+    shape = Shape(19, 8 if rung.tiles else 1, rung.dtypes[0], options=rung.defaults)
+    for stepwise in (False, True):
+        assert list(mine.plan(shape, stepwise)) == list(rung.plan(shape, stepwise))
+    assert f'id="{rung.id}"' not in (tmp_path / "mine.py").read_text()
+
+
+@pytest.mark.parametrize("words", [(), ("--cuda",), ("--cuda", "--from", "tile-32"), ("--cuda", "--from", "tile-64")])
+def test_what_is_written_has_a_plan_that_computes_all_distances(tmp_path: Path, words: tuple[str, ...]) -> None:
+    from distances import floyd_warshall, random_matrix
+
+    mine = copied(tmp_path, *words)
+    shape = Shape(19, 8 if mine.tiles else 1)
+    plan = list(mine.plan(shape, True))
+    matrix = random_matrix(shape.padded, 1)
+    expected = floyd_warshall(matrix)
+    for index, k in relaxations(mine, plan, shape.padded):
+        relax(matrix, mine.places(plan[index].writes), k)
+    assert (matrix == expected).all()
+    assert mine.simulates and (tmp_path / "mine.cu").exists() == bool(words)
+
+
+def test_folders_and_macros_are_written_into_the_file(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "it's").mkdir()
+    words = ("--cuda", "--include", "common", "--include", "it's", "-D", "UNROLL=4", "-D", "FAST")
+    build = copied(tmp_path, *words).build
+    assert build.__globals__["INCLUDE"] == ("common", "it's")  # type: ignore[attr-defined]
+    assert build.__globals__["DEFINE"] == {"UNROLL": "4", "FAST": "1"}  # type: ignore[attr-defined]
+
+
+def test_a_full_disk_leaves_no_file_and_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"ulimit -f 0; exec '{sys.executable}' -B -P -m fwtui new mine.py --cuda"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and "cannot be written: file too large; choose another place" in done.stderr
+    assert [*tmp_path.glob("*mine*")] == []
+    (tmp_path / "mine.py").write_text("mine")
+    assert main(["new", str(tmp_path / "mine.py"), "--cuda"]) == 2
+    assert "mine.py exists already and is not overwritten; choose another name" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.glob("*mine*")] == ["mine.py"] and (tmp_path / "mine.py").read_text() == "mine"

@@ -1,15 +1,25 @@
-"""The sampler of a live session: when there is one, which GPUs it follows, and how often it begins again."""
+"""The samplers of a live session: of telemetry, which begins again, and of warps, when a run has ended."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from stub_child import HeardChild
 
-from fwtui.experiment.device import FIRST_GPU, DeviceId
+from fwtui.engine.engine import HostEngine
+from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
+from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
+from fwtui.live import ncu
 from fwtui.live.sampling import RESTARTS, Sampling
+from fwtui.live.warp_sampling import MOST_SECONDS, WarpSampling
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.stream.requests import RunRequest, SampleRequest
+from fwtui_kernels.plan import Target
 
 
 @pytest.fixture
@@ -91,3 +101,147 @@ def test_one_that_dies_begins_again_later_and_later_and_then_no_more(begun: list
     clock.append(clock[-1] + 1e6)
     kept.keep()
     assert kept.child is None and len(begun) == RESTARTS + 1
+
+
+ASKED = as_it_ran(Experiment(kernel="katz-kider", n=256, tile=32, launch="eager"), FIRST_GPU)
+DONE = RunRequest(7, ASKED)
+
+
+def model(state: str = "done", seconds: float | None = 0.001) -> Model:
+    """Of a session with that run."""
+    made = Model()
+    made.apply(events.RunStarted(t=0.0, run=7, experiment=ASKED, title="T", backend="cuda", phases=()))
+    made.apply(events.RunDone(t=1.0, run=7, outcome=state, median=seconds, count=1))
+    return made
+
+
+@pytest.fixture
+def made() -> Callable[..., tuple[WarpSampling, list[Any]]]:
+    def make(wanted: str = "auto", permitted: bool = True) -> tuple[WarpSampling, list[Any]]:
+        begun: list[Any] = []
+
+        def begin(*given: Any) -> Any:
+            begun.append(HeardChild(*given))
+            return begun[-1]
+
+        sampling = WarpSampling(5.0, begin, lambda: permitted)
+        sampling.wanted = wanted
+        return sampling, begun
+
+    return make
+
+
+@pytest.mark.parametrize(("devices", "gpu"), [("", 0), ("1,0", 1)])
+def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, devices: str, gpu: int) -> None:
+    sampling, begun = made()
+    asked = as_it_ran(changed(ASKED, devices=devices), DeviceId("cuda", gpu))
+    request = RunRequest(7, asked)
+    sampling.prepare(request)
+    assert len(begun) == 1 and begun[0].heard == []
+    sampling.open(model(), request)
+    sampling.begin(model(), request, False)
+    assert sampling.run == 7 and sampling.over() is None
+    ahead = SampleRequest(7, asked, "", 256, ahead=True)
+    assert begun[0].heard == [ahead, SampleRequest(7, asked, "", 256, 0.001, MOST_SECONDS, True)]
+    sampling.finished()
+    assert sampling.run is None and begun[0].exit_code == 0, "it holds the GPU no longer than it samples"
+    sampling.wanted = "on"
+    sampling.prepare(DONE)
+    sampling.begin(model(), DONE, False)
+    assert sampling.run == 7 and len(begun) == 2
+    assert begun[1].heard[-1].most_seconds == 0.0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "asked", "brief"),
+    [
+        ("off", model(), ASKED, False),
+        ("on", model("cancelled"), ASKED, False),
+        ("on", model("failed"), ASKED, False),
+        ("on", model(seconds=None), ASKED, False),
+        ("on", model(), as_it_ran(Experiment(kernel="tiled-cpu"), CPU), False),
+        ("on", model(), ASKED, True),
+    ],
+)
+def test_all_others_are_not_and_a_gpu_that_was_opened_is_closed(
+    made: Any, wanted: str, given: Model, asked: Any, brief: bool
+) -> None:
+    sampling, begun = made(wanted)
+    request = RunRequest(7, asked, brief)
+    sampling.prepare(request)
+    sampling.open(model(), request)
+    assert sampling.begin(given, request, False) is None
+    assert sampling.run is None and sampling.child is None and all(one.exit_code == 0 for one in begun)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) -> None:
+    pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
+    from fwtui.measure import pc_sampling, sample_target
+
+    place = pc_sampling.InstructionPlace(1, "f", 16)
+
+    def samples(period: int, launch: Callable[[], None]) -> Any:
+        launch()
+        return pc_sampling.PcSamples({place: {"wait": 3, "selected": 1}}, 0)
+
+    sampler = cast(pc_sampling.PcSampler, SimpleNamespace(samples=samples))
+    context = sample_target.SampledContext(HostEngine(Target("cpu")), sampler)
+    asked = as_it_ran(settle(Experiment(kernel="distributed-cpu", n=100, tile=32, devices=",".join(["cpu"] * ranks))), CPU)
+    told: list[Any] = []
+    assert sample_target.sample(SampleRequest(7, asked, vertices=100, seconds=0.001), context, told.append) == ""
+    found = [one for one in told if isinstance(one, events.WarpSamples)]
+    assert {one.op for one in found} == {"pivot", "row", "column", "rest"}
+    assert {one.rank for one in found} == ({0} if ranks > 1 else {None})
+    assert all(one.reasons == {"wait": 3, "selected": 1} for one in found)
+
+
+def test_what_is_on_the_disk_is_disassembled_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
+    from fwtui.measure import sample_target
+    from fwtui_kernels.compiled import cubin_cache
+
+    begun: list[bytes] = []
+    asked = as_it_ran(settle(Experiment(kernel="katz-kider", n=256)), FIRST_GPU)
+    monkeypatch.setattr(sample_target, "disassembler", lambda: SimpleNamespace(begin=begun.append))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    engine, ahead = HostEngine(Target("cuda", (9, 0), multiprocessors=132)), SampleRequest(7, asked, vertices=256, ahead=True)
+    sample_target.get_ready(ahead, engine)
+    assert begun == []
+    kernel, shape, _ = sample_target.planned(ahead, engine)
+    function = cast(Any, engine.build(kernel, shape)).ops["rest"].function
+    types = ("array(float32, 2d, C)", "int32")
+    name = cubin_cache.key(function.py_func, function.targetoptions, types, (9, 0))
+    cubin_cache.keep(cubin_cache.folder(str(tmp_path)), name, cubin_cache.CompiledCode("rest", b"\x7fELF"))
+    sample_target.get_ready(ahead, engine)
+    assert begun == [b"\x7fELF"]
+
+
+def test_where_it_is_not_permitted_the_way_is_said_and_nothing_begins(made: Any) -> None:
+    sampling, begun = made(permitted=False)
+    sampling.prepare(DONE)
+    assert sampling.begin(model(), DONE, False) == events.Sampled(t=0.0, run=7, note=ncu.FORBIDDEN)
+    assert begun == [] and sampling.run is None
+
+
+def test_a_session_that_goes_on_from_an_earlier_one_has_another_clock(made: Any) -> None:
+    sampling, begun = made()
+    sampling.prepare(DONE)
+    sampling.begin_again(-900.0)
+    sampling.prepare(DONE)
+    assert [one.origin for one in begun] == [5.0, -900.0]
+
+
+def test_its_death_and_its_end_by_the_user_are_said_once(made: Any) -> None:
+    sampling, begun = made()
+    sampling.begin(model(), DONE, False)
+    assert sampling.over() is None
+    begun[0].exit_code = -11
+    told = sampling.over()
+    assert told is not None and told.note.startswith("the sampling process died (signal 11, segmentation fault)")
+    assert sampling.over() is None and sampling.run is None and sampling.child is None
+    sampling.begin(model(), DONE, False)
+    sampling.cancel()
+    assert begun[1].exit_code == -9
+    told = sampling.over()
+    assert told is not None and told.note == "cancelled"
