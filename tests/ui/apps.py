@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,8 @@ from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.view import View
 
 S = TypeVar("S", bound=Screen[Any])
+Replay = Callable[..., FwtuiApp]  # of these events
+Compare = Callable[..., bool]  # a picture with the one that is kept
 
 
 def own_classes() -> Iterator[type]:

@@ -6,7 +6,12 @@ from pathlib import Path
 from statistics import median
 
 from fwtui.sessions import reader
+from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
+
+FOLDER = Path(__file__).parents[1] / "recorded"
+SESSION, OTHER = (FOLDER / f"h200-n{n}-naive-blocked.fwt.jsonl.gz" for n in (4096, 1024))
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 
 def medians(path: Path) -> dict[int, float]:

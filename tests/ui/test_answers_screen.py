@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 import scenes
-from apps import view_of
+from apps import Replay, view_of
 from fake_live import FakeLive
 from pressing import go, keyed, opened, press, proceed, until
 from textual.app import App
@@ -118,7 +117,7 @@ async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
         assert dashboard.screen.check_action("view", ()) is False and live.answered == [1, 1], "of a run without right distances"
 
 
-async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Replay) -> None:
     first = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     again = scenes.run(2, 20.0, scenes.experiment("katz-kider"), title="Katz-Kider")
     other = scenes.run(3, 40.0, scenes.experiment("naive", seed=8), title="Naive")
@@ -133,7 +132,7 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Ca
 
 
 @pytest.fixture
-def answered(replay_of: Callable[..., FwtuiApp]) -> FwtuiApp:
+def answered(replay_of: Replay) -> FwtuiApp:
     """A replay of a run whose answers are known."""
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     return replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import scenes
-from apps import dashboard_of, playback_of, view_of
+from apps import Compare, Replay, dashboard_of, playback_of, view_of
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import NARROW, WIDE, go, keyed, opened, press, proceed, until
@@ -140,7 +138,7 @@ async def test_the_first_frame_does_not_wait_for_the_recording_that_a_key_plays(
         assert playback_of(app).recording.name == "h200-n4096-naive-blocked"
 
 
-async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(replay_of: Replay) -> None:
     async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
         shown = await keyed(pilot, "3", "C")
         assert "5.92x as fast · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown
@@ -151,11 +149,11 @@ async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(rep
         assert "a climb needs two verified kernels" in await keyed(pilot, "3", "C")
 
 
-def test_picture(dashboard: FwtuiApp, snap_compare: Callable[..., bool]) -> None:
+def test_picture(dashboard: FwtuiApp, snap_compare: Compare) -> None:
     assert snap_compare(dashboard, terminal_size=WIDE)
 
 
-def test_plain_picture(live: FakeLive, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_picture(live: FakeLive, snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app = dashboard_of(live, Experiment(), look=Appearance(ascii=True))
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import pytest
 import scenes
-from apps import replay_at_end, screen_of
+from apps import Compare, Replay, replay_at_end, screen_of
 from builders import model_of
 from fake_live import FakeLive
 from msgspec import structs
 from msgspec.structs import replace
 from pressing import NARROW, SIZES, WIDE, go, keyed, opened, press, proceed
-from recorded import medians, milliseconds
+from recorded import OTHER, SESSION, medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits, Input, OptionList
 
@@ -36,16 +35,12 @@ from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareRow, CompareTable, cells, columns
 from fwtui.tui.frame.dialogs import PickFile
 
-RECORDINGS = Path(__file__).resolve().parents[1] / "recorded"
-RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl.gz"
-OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl.gz"
-TIMES = medians(RECORDED)
-Replay = Callable[..., FwtuiApp]
+TIMES = medians(SESSION)
 
 
 @pytest.fixture
 def app() -> FwtuiApp:
-    return replay_at_end(RECORDED, "compare")
+    return replay_at_end(SESSION, "compare")
 
 
 async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> None:
@@ -173,11 +168,11 @@ def paired(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
 
 @pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])
 def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, kernels: list[str]) -> None:
-    assert [series.kernel for series in passes(pair_of(load_model(RECORDED)[0], run, 3)).series] == kernels
+    assert [series.kernel for series in passes(pair_of(load_model(SESSION)[0], run, 3)).series] == kernels
 
 
 def test_bars_and_passes_of_runs_far_apart_still_differ() -> None:
-    pair = pair_of(load_model(RECORDED)[0], 8, 3)
+    pair = pair_of(load_model(SESSION)[0], 8, 3)
     drawn = {row.plain.split()[0]: row.plain[LABEL : LABEL + 30] for row in Deltas(pair).draw(pair, 78)[1:]}
     assert drawn["pivot"].strip() == SLIVER and drawn["rest"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
     assert all(-0.05 < change < 0.05 for series in passes(pair).series for change in filter(None, series.ys)), "no two flat lines"
@@ -255,7 +250,7 @@ def ended(one: Run, other: Run, model: Model) -> Ending:
 
 
 def test_the_end_says_who_won_only_where_that_is_known() -> None:
-    model, _ = load_model(RECORDED)
+    model, _ = load_model(SESSION)
     naive, blocked = model.runs[3], model.runs[8]
     for won, place in ((ended(blocked, naive, model), 1), (ended(naive, blocked, model), 0)):
         assert won.words.startswith(f"{WINS} Why: ") and won[1:] == (place, RATIO, True)
@@ -285,7 +280,7 @@ def test_the_time_so_far_has_the_unit_and_the_decimals_of_the_whole(total: float
 
 
 async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float]) -> None:
-    app = replay_at_end(RECORDED, "compare")
+    app = replay_at_end(SESSION, "compare")
     async with opened(app) as pilot:
         shown = await keyed(pilot, "g")
         assert "by time: both at the same moment" in shown and SLOWED in shown and "run 8 against run 3" in shown
@@ -313,9 +308,7 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         assert not isinstance(app.screen, RaceScreen)
 
 
-async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(
-    now: list[float], replay_of: Callable[..., FwtuiApp]
-) -> None:
+async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(now: list[float], replay_of: Replay) -> None:
     told = [event for event in scenes.gpu_session() if getattr(event, "run", None) != 3]
     odd = [replace(e, experiment=replace(e.experiment, kernel="gone")) if isinstance(e, events.RunStarted) else e for e in told]
     async with opened(replay_of(odd), "3", "g", size=(80, 24)) as pilot:
@@ -324,9 +317,9 @@ async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_picture(now: list[float], snap_compare: Callable[..., bool], size: tuple[int, int]) -> None:
+def test_picture(now: list[float], snap_compare: Compare, size: tuple[int, int]) -> None:
     async def story(pilot: Pilot[None]) -> None:
         await press(pilot, "g")
         await after(pilot, now, 0.5)
 
-    assert snap_compare(replay_at_end(RECORDED, "compare"), terminal_size=size, run_before=story)
+    assert snap_compare(replay_at_end(SESSION, "compare"), terminal_size=size, run_before=story)

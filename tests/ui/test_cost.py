@@ -9,7 +9,7 @@ import selectors
 import time
 import tty
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import pytest
 import scenes
+from apps import Replay
 from builders import model_of
 from fake_live import FakeLive
 from pressing import opened, press, proceed, until
@@ -66,7 +67,7 @@ def test_what_a_reading_costs_is_what_the_sampler_said() -> None:
     assert sampling(model_of([events.Telemetry(t=1.0)])) == (None, 0.0)
 
 
-async def test_a_key_shows_and_hides_it(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_key_shows_and_hides_it(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     now, busy = [10.0], [0.0]
     app.meter = Meter(lambda: now[0], lambda: busy[0])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import scenes
-from apps import screen_of
+from apps import Replay, screen_of
 from builders import model_of
 from fake_live import FakeLive
 from pressing import NARROW, WIDE, go, opened, press, proceed, until
@@ -108,7 +107,7 @@ def test_of_a_long_log_the_end_is_shown() -> None:
     assert "5 earlier entries" in rows[0][0].plain and (rows[1][1], rows[-1][1]) == ("notice 5", f"notice {MOST_ENTRIES + 4}")
 
 
-async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot, "G")
@@ -226,9 +225,7 @@ def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path, monkeypatch
         saving.write("a", ".txt", "x")
 
 
-async def test_each_form_is_a_file_and_text_is_copied(
-    replay_of: Callable[..., FwtuiApp], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_form_is_a_file_and_text_is_copied(replay_of: Replay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         kept: dict[str, str] = {}
@@ -253,7 +250,7 @@ async def test_each_form_is_a_file_and_text_is_copied(
     assert len(list(csv.reader(io.StringIO(kept["results-csv"])))) == 4 and len(json.loads(kept["results-json"])) == 3
 
 
-async def test_the_key_asks_in_which_form(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
+async def test_the_key_asks_in_which_form(replay_of: Replay, tmp_path: Path) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         before = screen_text(app)
@@ -272,7 +269,7 @@ async def test_the_key_asks_in_which_form(replay_of: Callable[..., FwtuiApp], tm
         assert "RUN 3  Katz-Kider" in path.read_text() and "Save the screen" not in path.read_text()
 
 
-async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_the_whole_path_is_on_the_screen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()

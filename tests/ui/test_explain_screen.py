@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 import scenes
-from apps import dashboard_of, screen_of
+from apps import Replay, dashboard_of, screen_of
 from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pressing import NARROW, WIDE, opened, press
 from pressing import keyed as shown
+from recorded import SESSION
 
 from fwtui.analysis import limits
 from fwtui.analysis.occupancy import TABLE
@@ -29,7 +29,6 @@ from fwtui.stream.event import Cache
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.requests import Hardware
 from fwtui.tui import render
-from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
@@ -42,8 +41,6 @@ from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
 from fwtui.tui.widgets.slider import Slider
 
-Replay = Callable[..., FwtuiApp]
-SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 LIMITS = events.Limits(
     t=0.02,
     backend="cuda",
@@ -165,9 +162,6 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
         await pilot.click(slider, offset=(slider.size.width - 1, 0))
         await pilot.pause()
         assert app.screen.query_one(OccupancyPanel).said.choice.registers == 255
-        await pilot.click(slider, offset=(29, 0))
-        await pilot.pause()
-        assert app.screen.query_one(OccupancyPanel).said.choice.registers == 16
 
 
 def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:

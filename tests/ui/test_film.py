@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 import scenes
+from recorded import LECTURE
 
 from fwtui.__main__ import main
 from fwtui.analysis.columns import PRINTED_HEAD
@@ -34,7 +35,6 @@ from fwtui.tui.export.page import BEFORE, page, seen_stretch
 from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
 from fwtui.tui.frame.look import Appearance
 
-LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 SHIPPED = sorted({*shipped_folder().glob("*.gz")} - {LECTURE})
 EVIL = (
     "</script><script>alert(1)</script>",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import scenes
-from apps import screen_of
+from apps import Replay, screen_of
 from fake_live import FakeLive
 from pressing import keyed, opened, press, until
 from pretending import Pretend
@@ -316,7 +315,7 @@ async def test_a_kernel_of_ones_own_is_chosen_in_the_form_once_its_folder_is_tru
         await until(pilot, lambda: kernels.value == "mine,yours" and "sweeping" in screen_text(dashboard))
 
 
-async def test_a_recorded_source_is_shown_as_text(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_recorded_source_is_shown_as_text(replay_of: Replay) -> None:
     told = scenes.run(1, 1.0, Experiment(kernel="mine", code="0123456789abcdef", n=512), title="mine", backend="cpu")
     lines = ("def plan(shape, stepwise):", "    [bold red]yield[/] \x1b[31m")
     source = events.Source(t=1.1, run=1, file="mine.py", first=1, lines=lines)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 import scenes
-from apps import own_classes, screen_of, view_of
+from apps import Replay, own_classes, screen_of, view_of
 from fake_live import FakeLive
 from pressing import NARROW, WIDE, keyed, opened, press, proceed, until
 from textual.actions import parse
@@ -149,9 +149,7 @@ def unsaid(screen: Frame) -> list[str]:
 
 
 @pytest.mark.parametrize("ran", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_every_key_says_why_it_can_do_nothing(
-    dashboard: FwtuiApp, live: FakeLive, replay_of: Callable[..., FwtuiApp], ran: bool
-) -> None:
+async def test_every_key_says_why_it_can_do_nothing(dashboard: FwtuiApp, live: FakeLive, replay_of: Replay, ran: bool) -> None:
     if ran:
         live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
         live.drain()
@@ -187,7 +185,7 @@ async def test_a_key_that_has_moved_says_where_and_one_that_can_do_nothing_why(d
         assert "the matrix has no room beside the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
 
 
-async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of: Replay) -> None:
     async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
         assert "no run begins after this" in await keyed(pilot, "right_square_bracket")
         assert "this is the end" in await keyed(pilot, "full_stop")

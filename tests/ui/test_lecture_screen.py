@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 import scenes
-from apps import playback_of, view_of
+from apps import Replay, playback_of, view_of
 from pressing import NARROW, WIDE, keyed, opened, proceed, until
-from recorded import medians, milliseconds
+from recorded import LECTURE, medians, milliseconds
 from textual.pilot import Pilot
 
 from fwtui.experiment.experiment import Experiment
@@ -27,7 +26,6 @@ from fwtui.tui.frame.recording import Recording
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 PANELS = [panel for panel in cue.PANELS if panel != cue.SOURCE]  # beside the card
-LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 
 @pytest.fixture
@@ -158,14 +156,14 @@ async def test_a_card_shows_the_source_and_what_changed_in_it() -> None:
             assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
 
 
-async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Replay) -> None:
     app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
     async with opened(app) as pilot:
         number = playback_of(app).player.count(events.Marker)[1]
         assert "was not recorded up to here; `fwtui run --record-source` keeps it" in await at(pilot, number)
 
 
-async def test_a_question_before_anything_ran_says_so(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_question_before_anything_ran_says_so(replay_of: Replay) -> None:
     told = [scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="@phases ?phase"), events.Marker(t=0.2, text="?speedup")]
     app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64), title="Tiled CPU", backend="cpu")])
     async with opened(app) as pilot:
@@ -182,7 +180,7 @@ def test_it_waits_at_a_marker_that_it_begins_with(tmp_path: Path) -> None:
         assert playback.player.playing is not waits
 
 
-async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Replay) -> None:
     words = "@phases ?limiter [bold]red[/] " + "x" * 1900
     told = scenes.run(1, 0.3, Experiment(kernel="naive", n=64), title="Naive")
     broken = [msgspec.structs.replace(e, threads=0) if isinstance(e, events.Occupancy) else e for e in told]
@@ -193,7 +191,7 @@ async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Cal
         assert app.screen.query_one(CueCard).region.height <= 12
 
 
-async def test_other_recordings_play_over_their_markers(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_other_recordings_play_over_their_markers(replay_of: Replay) -> None:
     app = replay_of([scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="just words")])
     async with opened(app, "P", size=NARROW):
         assert not playback_of(app).player.stops
@@ -259,7 +257,7 @@ async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture
         assert next(row.strip() for row in screen_text(lecture).splitlines() if row.strip()) == "End of the lecture"
 
 
-async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_every_panel_can_be_pointed_at(replay_of: Replay) -> None:
     session = [event for event in scenes.gpu_session() if not isinstance(event, events.Marker)]
     app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in PANELS)], start=0.0)
     async with opened(app, size=NARROW) as pilot:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
 import scenes
 from builders import model_of, occupancy
+from recorded import SESSION
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs, tiles_per_launch
@@ -19,7 +18,6 @@ from fwtui.tui.explain.roofline import figure
 from fwtui.tui.widgets import run_text
 from fwtui.tui.widgets.run_text import RunSubject
 
-SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 PEAK = 4.8e12
 GPU = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=PEAK)
 
@@ -67,39 +65,27 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
     assert formula(known, rest) == "max(24.0 GB / 4.80 TB/s, 10.0 Grelax / 10.0 Trelax/s) = max(5.00 ms, 1.00 ms)"
 
 
+def unknown(memory: int, arithmetic: int) -> str:
+    return f"unknown: device memory {memory} % of its bandwidth (model), arithmetic {arithmetic} % of its limit"
+
+
+BEYOND = (
+    "unknown: its requests are 2.00x what device memory could serve (model): caches serve the rest, arithmetic 1 % of its limit"
+)
+
+
 @pytest.mark.parametrize(
     ("one", "rate", "shared", "words"),
     [
-        (
-            part("rest", 0.01, 100, 10**9, 45 * 10**9),
-            1e13,
-            0,
-            "unknown: device memory 94 % of its bandwidth (model), arithmetic 1 % of its limit",
-        ),
+        (part("rest", 0.01, 100, 10**9, 45 * 10**9), 1e13, 0, unknown(94, 1)),
         (part("rest", 0.01, 100, 8 * 10**10, 10**9), 1e13, 0, "instructions: 80 % of the measured limit"),
-        (
-            part("rest", 0.01, 100, 10**9, 96 * 10**9),
-            1e13,
-            0,
-            "unknown: its requests are 2.00x what device memory could serve (model): caches serve the rest, "
-            "arithmetic 1 % of its limit",
-        ),
+        (part("rest", 0.01, 100, 10**9, 96 * 10**9), 1e13, 0, BEYOND),
         (part("rest", 0.01, 128, 2 * 10**10, 10**9), 1e14, 12288, "shared memory: 81 % of its bandwidth (model, data sheet)"),
-        (
-            part("rest", 0.01, 128, 5 * 10**10, 10**9),
-            1e14,
-            12288,
-            "unknown: device memory 2 % of its bandwidth (model), arithmetic 5 % of its limit",
-        ),
+        (part("rest", 0.01, 128, 5 * 10**10, 10**9), 1e14, 12288, unknown(2, 5)),
         (part("rest", 0.01, 3000, 10**9, 10**9), 1e13, 0, "launches: 3,000 of 3.33 us"),
         (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "parallelism: 1 tile for 132 SM"),
         (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "parallelism: 60 tiles for 132 SM"),
-        (
-            part("rest", 0.01, 128, 10**10, 10**9),
-            1e14,
-            0,
-            "unknown: device memory 2 % of its bandwidth (model), arithmetic 1 % of its limit",
-        ),
+        (part("rest", 0.01, 128, 10**10, 10**9), 1e14, 0, unknown(2, 1)),
         (part("rest", 0.01, 128, 10**10, 10**9), None, 0, "unknown: device memory 2 % of its bandwidth (model)"),
         (part("rest", 0.0, 128, 10**10, 10**9), 1e13, 0, "too short to say"),
     ],

@@ -7,13 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import scenes
 import textual
-from apps import dashboard_of, own_classes, view_of
+from apps import Replay, dashboard_of, own_classes, view_of
 from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
@@ -27,7 +26,6 @@ from fwtui.analysis.verdict import verdict
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.machine.settings import KEYMAP, Settings, Value
-from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ascii_only import plain
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.figure import MARKERS
@@ -49,7 +47,7 @@ def keymapped(keymap: dict[str, str]) -> Appearance:
     return look_of(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
 
 
-async def test_ascii_draws_nothing_else(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_ascii_draws_nothing_else(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     app.plain = True
     async with opened(app, size=(60, 16)) as pilot:
@@ -267,7 +265,7 @@ def test_before_there_is_a_time_the_progress() -> None:
     )
 
 
-async def test_a_replay_enlarges_what_matters(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_replay_enlarges_what_matters(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         for size in ((120, 40), (60, 16)):
@@ -307,7 +305,7 @@ async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:
         assert "Enter or ctrl+r runs it" in screen_text(app)
 
 
-async def test_doubt_is_seen_from_the_last_row(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_doubt_is_seen_from_the_last_row(replay_of: Replay) -> None:
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=scenes.verdict("wrong", "3 cells differ"))
     app = replay_of([scenes.header(), scenes.GPU, *run])
     app.look = Appearance(presenter=True)

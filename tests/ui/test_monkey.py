@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import scenes
+from apps import Replay
 from attacking import SEED, sized
 from fake_live import FakeLive
 from textual.binding import Binding
@@ -98,7 +98,7 @@ async def test_no_key_and_no_click_breaks_a_screen(tmp_path: Path, kind: str, st
     await go_wild(session(kind, tmp_path), SEED + storm, sized(steps))
 
 
-async def test_a_click_on_what_is_no_longer_in_a_table_does_nothing(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_click_on_what_is_no_longer_in_a_table_does_nothing(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("3")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import scenes
-from apps import playback_of, screen_of, view_of
+from apps import Replay, playback_of, screen_of, view_of
 from builders import model_of
 from pressing import keyed, opened, press, until
 from textual.geometry import Offset
@@ -34,7 +34,6 @@ from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import MOST_BANDS, Marks
 from fwtui.tui.frame.transport import Band, Timeline, aim
 
-Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)
 
 

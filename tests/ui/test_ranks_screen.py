@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import scenes
-from apps import view_of
+from apps import Compare, Replay, view_of
 from builders import model_of
 from msgspec.structs import replace
 from pressing import keyed, opened, press, proceed, until
@@ -21,7 +19,6 @@ from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets import run_text
@@ -30,8 +27,6 @@ from fwtui.tui.widgets.run_text import RunSubject
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect, Shape
 from fwtui_kernels.probes.probe_forms import right_for
-
-Compare = Callable[..., bool]
 
 
 def subject(model: Model) -> RunSubject:
@@ -211,9 +206,7 @@ class TestMatrix:
         assert owners(shown, 4) == [1, 1, 0, 1]
 
     @pytest.mark.parametrize("plain", [False, True])
-    async def test_a_legend_says_who_sends(
-        self, plain: bool, replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_a_legend_says_who_sends(self, plain: bool, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
         if plain:
             monkeypatch.setenv("NO_COLOR", "1")
         app = replay_of(scenes.ranked_session(2))
@@ -228,11 +221,11 @@ class TestMatrix:
             assert "0▒▒▒▒" in shown and "1====" in shown
 
 
-def test_two_ranks_on_a_run_page(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+def test_two_ranks_on_a_run_page(replay_of: Replay, snap_compare: Compare) -> None:
     assert snap_compare(replay_of(scenes.ranked_session(2)), terminal_size=(120, 50))
 
 
-def test_eight_ranks_explained(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+def test_eight_ranks_explained(replay_of: Replay, snap_compare: Compare) -> None:
     app = replay_of(scenes.ranked_session(8))
     assert snap_compare(app, terminal_size=(120, 50), press=["4"])
 
@@ -264,7 +257,7 @@ def slow_run() -> list[events.Event]:
     return [scenes.header(), scenes.GPU, *told[: begin + 1], *steps]
 
 
-async def test_a_replay_shows_the_round_of_each_moment(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_a_replay_shows_the_round_of_each_moment(replay_of: Replay) -> None:
     app = replay_of(slow_run(), start=0.0)
     async with opened(app) as pilot:
         picture = app.screen.query_one(MatrixPicture)
@@ -284,7 +277,7 @@ async def test_a_replay_shows_the_round_of_each_moment(replay_of: Callable[..., 
         assert seen[0][1] == (Rect(96, 96, 128, 128),)
 
 
-async def test_it_goes_first_where_there_is_little_room(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_it_goes_first_where_there_is_little_room(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         for size, seen in (((120, 40), True), ((80, 24), False), ((200, 60), True), ((60, 16), False), ((120, 40), True)):
@@ -324,7 +317,7 @@ async def test_it_goes_first_where_there_is_little_room(replay_of: Callable[...,
         assert picture.scene is not None and picture.scene.words[1] == "finished: round 101 of 101"
 
 
-async def test_it_is_told_apart_without_colours(no_colours: None, replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_it_is_told_apart_without_colours(no_colours: None, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app, "o", size=(120, 44)) as pilot:
         await until(pilot, lambda: "█ read" in screen_text(app))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import scenes
-from apps import playback_of, screen_of
+from apps import Compare, Replay, playback_of, screen_of
 from pressing import SIZES, keyed, opened, until
 from pretending import Pretend
 from textual.pilot import Pilot
@@ -26,8 +25,6 @@ from fwtui.tui.compare.screen import CompareScreen
 from fwtui.tui.sessions import screen
 from fwtui.tui.sessions.screen import SessionsScreen
 from fwtui.tui.sessions.table import SessionsTable, columns
-
-Replay = Callable[..., FwtuiApp]
 
 
 @pytest.fixture
@@ -229,7 +226,7 @@ async def test_hostile_names_and_titles_are_only_text(own: Path, replay_of: Repl
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_picture(size: tuple[int, int], own: Path, replay_of: Replay, snap_compare: Callable[..., bool]) -> None:
+def test_picture(size: tuple[int, int], own: Path, replay_of: Replay, snap_compare: Compare) -> None:
     async def story(pilot: Pilot[None]) -> None:
         await settle(pilot, "7")
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import groupby
 
 import pytest
 import scenes
-from apps import dashboard_of, replay_at_end
+from apps import Replay, dashboard_of, replay_at_end
 from fake_live import FakeLive
 from pressing import go, keyed, opened, press, proceed, settled, until
 from textual.theme import BUILTIN_THEMES
@@ -47,7 +46,7 @@ async def test_it_survives_every_size_and_grows_back(dashboard: FwtuiApp) -> Non
 
 
 @pytest.mark.slow
-async def test_every_theme_can_be_chosen(replay_of: Callable[..., FwtuiApp]) -> None:
+async def test_every_theme_can_be_chosen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24)) as pilot:
         for theme in BUILTIN_THEMES:

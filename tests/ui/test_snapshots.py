@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import scenes
-from apps import replay_at_end
+from apps import Compare, Replay, replay_at_end
 from fake_live import FakeLive
 from packed_picture import PackedPicture, bare, pack, pictures
 from pressing import proceed
+from recorded import SESSION
 from test_ranks_screen import slow_run
 from textual.pilot import Pilot
 
@@ -29,19 +29,17 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.places import place_names
 
-Compare = Callable[..., bool]
 
-
-def test_a_replay_at_its_end(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+def test_a_replay_at_its_end(replay_of: Replay, snap_compare: Compare) -> None:
     assert snap_compare(replay_of(scenes.gpu_session()), terminal_size=(120, 40))
 
 
-def test_a_replay_in_the_middle_of_a_run_on_a_small_screen(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+def test_a_replay_in_the_middle_of_a_run_on_a_small_screen(replay_of: Replay, snap_compare: Compare) -> None:
     assert snap_compare(replay_of(scenes.gpu_session(), start=6.5), terminal_size=(80, 24))
 
 
 @pytest.mark.parametrize("gpus", [pytest.param(2, marks=pytest.mark.slow), 8])
-def test_telemetry_of_several_gpus(replay_of: Callable[..., FwtuiApp], snap_compare: Compare, gpus: int) -> None:
+def test_telemetry_of_several_gpus(replay_of: Replay, snap_compare: Compare, gpus: int) -> None:
     app = replay_of(scenes.several_gpus(gpus, idler=3))
     assert snap_compare(app, terminal_size=(80, 24), press=["5"])
 
@@ -54,9 +52,6 @@ def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, sna
         await proceed(pilot)
 
     assert snap_compare(dashboard, terminal_size=(60, 16), run_before=story)
-
-
-SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 
 
 @pytest.mark.parametrize(
@@ -73,19 +68,19 @@ def test_a_place_of_a_shipped_session(place: str, size: tuple[int, int], snap_co
     [(120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))],
     ids=lambda size: f"{size[0]}x{size[1]}",
 )
-def test_the_presenter(replay_of: Callable[..., FwtuiApp], snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_the_presenter(replay_of: Replay, snap_compare: Compare, size: tuple[int, int]) -> None:
     app = replay_of(scenes.gpu_session())
     app.look = Appearance(presenter=True)
     assert snap_compare(app, terminal_size=size)
 
 
-def test_plain_characters(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+def test_plain_characters(replay_of: Replay, snap_compare: Compare) -> None:
     app = replay_of(scenes.gpu_session(), start=6.5)
     app.plain = True
     assert snap_compare(app, terminal_size=(120, 40))
 
 
-def test_a_round_of_a_slow_run(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+def test_a_round_of_a_slow_run(replay_of: Replay, snap_compare: Compare) -> None:
     assert snap_compare(replay_of(slow_run(), start=5.5), terminal_size=(120, 40))
 
 

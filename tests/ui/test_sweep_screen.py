@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 import scenes
-from apps import dashboard_of, screen_of
+from apps import Compare, Replay, dashboard_of, screen_of
 from builders import model_of
 from fake_live import FakeLive
 from pressing import SIZES, WIDE, keyed, opened, press
@@ -38,9 +37,6 @@ from fwtui.tui.sweep.live_screen import LiveSweepScreen
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Option
-
-Compare = Callable[..., bool]
-Replay = Callable[..., FwtuiApp]
 
 
 class ScriptedLive(FakeLive):

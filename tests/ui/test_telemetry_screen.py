@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 import scenes
-from apps import dashboard_of, view_of
+from apps import Replay, dashboard_of, view_of
 from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
@@ -23,14 +22,11 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
-from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame import telemetry_strip
 from fwtui.tui.telemetry.lane_chart import LaneChart, changes
 from fwtui.tui.telemetry.lane_rows import GUTTER, Lanes, Row, Window, stepped
 from fwtui.tui.telemetry.screen import LanesScreen
 from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, TelemetryLane, lanes_of, moments, span_for, usual
-
-Replay = Callable[..., FwtuiApp]
 
 
 def row(text: str, title: str) -> str:

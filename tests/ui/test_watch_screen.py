@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from apps import Compare
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import keyed, opened, press, until
@@ -30,7 +31,6 @@ from fwtui.tui.watch.screen import WatchScreen
 from fwtui.tui.widgets.wrong_cells import OUTLINE, RIGHT, WRONG, wrong_pixels
 from fwtui_kernels.plan import Rect
 
-Compare = Callable[..., bool]
 PATH = Path("/course/hw/mine.py")
 CELLS = np.zeros((12, 12), dtype=bool)
 CELLS[8:11, 4:7] = CELLS[2, 1] = True
@@ -184,9 +184,7 @@ def test_every_wrong_cell_is_seen_and_the_outline_is_around_the_block() -> None:
 
 
 @pytest.mark.parametrize(("size", "plain"), [((120, 40), False), ((60, 16), True)], ids=["120x40", "60x16-ascii"])
-def test_a_kernel_that_is_wrong(
-    size: tuple[int, int], plain: bool, dashboard: FwtuiApp, snap_compare: Callable[..., bool]
-) -> None:
+def test_a_kernel_that_is_wrong(size: tuple[int, int], plain: bool, dashboard: FwtuiApp, snap_compare: Compare) -> None:
     dashboard.plain = plain
     told = (Began(5), *BAD, Report("verdict", BROKEN, right=False), Judged(BROKEN, False, True, VERSIONS[-1]))
     sitting = FakeSitting(*told, known=[replace(one, verdict="") for one in VERSIONS])

@@ -71,12 +71,10 @@ def test_speed_and_pause() -> None:
     player.tick(50.0)
     player.tick(51.0)
     assert player.position == 6.0
-    for _ in range(10):
-        player.hurry(1)
-    assert player.speed == 64.0
-    for _ in range(10):
-        player.hurry(-1)
-    assert player.speed == 0.25
+    for way, last in ((1, 64.0), (-1, 0.25)):
+        for _ in range(10):
+            player.hurry(way)
+        assert player.speed == last
 
 
 def test_seeking_and_playing_at_the_end_begin_again_and_a_loop_plays_on() -> None:
@@ -115,25 +113,12 @@ def test_steps_pass_over_telemetry_and_playing_goes_on_after_them() -> None:
     assert player.index == 2
     player.step(99)
     assert player.index == 8
-    player = Player(session_lines())
-    player.step(1)
-    player.step(1)
-    player.play()
-    assert player.tick(0.0) == [player.lines[2]]
 
 
 def test_jumping_between_runs_and_in_nothing() -> None:
     player = Player(session_lines())
-    player.go(RunStarted, -1)
-    assert player.index == 0
-    for index, position in ((2, 1.0), (6, 10.0), (6, 10.0)):
-        player.go(RunStarted, 1)
-        assert (player.index, player.position) == (index, position)
-    player.seek(12.0)
-    player.go(RunStarted, 1)
-    assert player.index == 8
-    for index in (2, 2):
-        player.go(RunStarted, -1)
+    for way, index in ((-1, 0), (1, 2), (1, 6), (1, 6), (-1, 2), (-1, 2)):
+        player.go(RunStarted, way)
         assert player.index == index
     player = Player([])
     player.play()
