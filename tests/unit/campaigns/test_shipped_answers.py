@@ -34,14 +34,9 @@ def test_what_was_run_is_found_and_every_refuted_claim_has_a_cause(name: str) ->
 @pytest.mark.parametrize(
     ("name", "claim", "words"),
     [
-        ("catinello", "CA4", "h = 4 still has 1,048,576 threads"),
-        ("catinello", "CA6", "of the peak bandwidth (model, n 8192): accesses"),
-        ("lund-smith", "LS1", "3.10x by optimized (LS2) and 0.94x by the staged load (LS3)"),
         ("lund-smith", "LS6", "its threads wait for their loads"),
-        ("lund-smith", "LS13", "two k at once"),
         ("cs542200", "CS2", "8.25 at 8, 4.62 at 16, 5.11 at 32 integer instructions a relaxation"),
         ("henriod", "HE5", "only 16 of 64 threads are left"),
-        ("sing", "SF10", "two addresses per cell"),
     ],
 )
 def test_the_cause_is_what_the_session_holds(name: str, claim: str, words: str) -> None:

@@ -268,10 +268,3 @@ def test_searches_agree_with_floyd_warshall(kind: dict[str, Any]) -> None:
     backward = None if graph.potentials is None else -graph.potentials
     assert (distances_from(graph.matrix.T, everywhere, backward, graph.no_edge) == expected.T).all()
     assert unreachable_pairs(graph.matrix, graph.no_edge) == np.isinf(expected).sum() > 0
-
-
-@pytest.mark.parametrize("density", [0.0, 0.02, 0.2])
-def test_unreachable_pairs_across_many_components(density: float) -> None:
-    graph = generate(Experiment(n=130, density=density, dtype="int16"))
-    expected = np.isinf(floyd_warshall(np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix)))
-    assert unreachable_pairs(graph.matrix, graph.no_edge) == expected.sum()

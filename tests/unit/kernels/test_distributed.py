@@ -1,21 +1,19 @@
-"""The distributed rungs: plans over several ranks, and all ranks in one process. Their GPU code: test_register_tiled_code.py."""
+"""The distributed rungs: plans over several ranks. Ranks that compute: test_register_tiled_code.py, test_ranked_runs.py."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
-from distances import floyd_warshall, random_matrix
 
 from fwtui.analysis.plan_checks import races, troubles
 from fwtui_kernels import registry
 from fwtui_kernels.parts.distributed import panel_bytes
-from fwtui_kernels.plan import EVERY, NO_EDGE, Shape, Step, Target
+from fwtui_kernels.plan import EVERY, Shape, Step
 from fwtui_kernels.programs.rank_programs import RankRows
 
-GPUS, CPUS = registry()["distributed"], registry()["distributed-cpu"]
+GPUS = registry()["distributed"]
 
 
 def plan(n: int, ranks: int) -> list[Step]:
@@ -65,20 +63,3 @@ def test_every_row_belongs_to_one_rank(n: int, ranks: int) -> None:
         assert taken.shape == (rows.count, n) and rows.size[0] <= max(4, shape.rows)
         rows.put(taken, again)
     np.testing.assert_array_equal(again, matrix)
-
-
-def test_all_ranks_in_one_process_on_a_cpu() -> None:
-    dtype = "int32"
-    for n, ranks in product((1, 31, 33, 150), (1, 2, 3)):
-        matrix = random_matrix(n, n + ranks)
-        matrix[np.isinf(matrix)] = NO_EDGE[dtype]
-        shape = Shape(n, 32, dtype, ranks=ranks)
-        program = CPUS.build(shape, Target("cpu"))
-        buffers = program.allocate()
-        program.load(matrix.astype(dtype), buffers, None)
-        for _ in range(2):
-            program.restore(buffers, None)
-            for step in CPUS.plan(shape, False):
-                program.launch(step, buffers, None)
-        got = program.unload(buffers, None)
-        np.testing.assert_array_equal(np.minimum(got, NO_EDGE[dtype]), np.minimum(floyd_warshall(matrix), NO_EDGE[dtype]))

@@ -134,14 +134,3 @@ def test_padding_is_vertices_without_edges(kernel: Kernel) -> None:
         expected[:17, :17] = matrix
         # some keep their tiles in another order: the same cells, wherever they are
         np.testing.assert_array_equal(np.sort(buffers[0], axis=None), np.sort(expected, axis=None))
-
-
-@pytest.mark.parametrize("kernel", registry().values(), ids=lambda k: k.id)
-def test_programs_know_the_ops_of_their_plans(kernel: Kernel) -> None:
-    options = tuple(sorted((o.name, o.default) for o in kernel.options))
-    # two tiles a side at least, so that every phase has work
-    shape = Shape(max(100, kernel.default_tile + 1), kernel.default_tile, options=options)
-    program = kernel.build(shape, Target(kernel.backend, cc=(9, 0) if kernel.backend == "cuda" else None))
-    assert kernel.backend == "cuda" or program.resources() == {}, "registers are the GPU's"
-    ops = getattr(program, "ops", None)
-    assert ops is None or set(ops) == {step.op for step in kernel.plan(shape, False)}

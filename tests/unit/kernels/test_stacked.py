@@ -11,15 +11,15 @@ from in_simulator import in_simulator
 from pretending import Pretend
 
 from fwtui.common.errors import NoGpu
-from fwtui.engine.verify import Verifier, reference
+from fwtui.engine.verify import reference
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
-from fwtui.graphs.canonical import NO_PATH, canonical
+from fwtui.graphs.canonical import NO_PATH
 from fwtui.learn.stepping import stepping
 from fwtui.machine.auto import settle_here
 from fwtui_kernels import registry
 from fwtui_kernels.compiled import cpu_stacks
-from fwtui_kernels.plan import Shape, Target
+from fwtui_kernels.plan import Shape
 
 STACKED = [kernel for kernel in registry().values() if kernel.stacks]
 SIMULATED = """
@@ -62,30 +62,6 @@ def test_one_launch_on_a_gpu_does_them_all() -> None:
         "243 cells of all 3 graphs equal SciPy's",
         "75 cells of all 3 graphs equal SciPy's",
     ]
-
-
-@pytest.mark.parametrize(
-    "kind", [{"dtype": "int16"}, {"dtype": "int32", "negative": 0.3}, {"real": True, "density": 0.1}], ids=str
-)
-def test_every_graph_of_a_stack_is_as_if_it_were_alone(kind: dict[str, Any]) -> None:
-    asked = Experiment(n=21, graphs=7, seed=5, **kind)
-    stack = generate(asked)
-    shape = asked.shape(21)
-    kernel = registry()["stacked-cpu"]
-    program = kernel.build(shape, Target("cpu"))
-    buffers = program.allocate()
-    program.load(stack.matrix, buffers, None)
-    for step in kernel.plan(shape, False):
-        program.launch(step, buffers, None)
-    found = canonical(program.unload(buffers, None), stack, asked.dtype)
-    assert Verifier().check(stack, "key", found, "full", 512, kernel.id).verdict == "verified"
-    edges = 0
-    for number in range(7):
-        alone = generate(Experiment(n=21, seed=5 + number, **kind))
-        np.testing.assert_array_equal(stack.part(number).matrix, alone.matrix)
-        np.testing.assert_array_equal(found[stack.rows(number)], reference(alone, alone.potentials))
-        edges += alone.edges
-    assert stack.edges == edges and (stack.n, stack.graphs) == (21, 7)
 
 
 def test_one_of_many_graphs_is_followed_and_many_are_sent_to_the_cpus_kernel_without_a_gpu(pretend: Pretend) -> None:

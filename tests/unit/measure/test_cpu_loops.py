@@ -68,10 +68,8 @@ def test_the_loop_with_the_most_relaxations_is_found(
     assert inner_loop(text, most=4) == (Loop(1, 32, 1, {"vaddss": 1, "vucomiss": 1, "jbe": 1}) if text == X86 else None)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "vector"),
-    [("float32", 0), *(pytest.param(*more, marks=pytest.mark.slow) for more in (("float32", 1), ("int16", 1), ("int16", 0)))],
-)
+@pytest.mark.slow  # test_runner.py looks at the loops of each kernel
+@pytest.mark.parametrize(("dtype", "vector"), [("float32", 0), ("float32", 1), ("int16", 1), ("int16", 0)])
 def test_the_loops_of_the_tiled_kernel_are_those_it_runs(dtype: str, vector: int) -> None:
     kernel, options = registry()["tiled-cpu"], (("cores", 0), ("order", 1), ("vector", vector))
     with loaded(kernel, Shape(64, 32, dtype, options=options), HostEngine(Target("cpu"))) as it:
