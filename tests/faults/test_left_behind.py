@@ -81,7 +81,7 @@ BUSY = {
     "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM, b"\x03", 130),
 }
 QUICK = ("run", "solve", "solve ranks", "watch CUDA C++")  # each in another way; the others with -m slow
-QUICK_ENDS = ("ranks", "dashboard")
+QUICK_ENDS = ("dashboard",)
 
 
 def cases() -> Iterator[object]:

@@ -181,7 +181,7 @@ def arcs(n: int, **asked: Any) -> scipy.sparse.csr_array:
 )
 def test_a_graph_with_small_separators_is_ordered(asked: dict[str, Any]) -> None:
     graph = arcs(LEAST, **asked)
-    found = solve(graph, predecessors=True)
+    found = solve(graph, predecessors=True, dtype="float32")  # in which its kernel is compiled for other tests
     assert found.stats.kernel == "sparse-cpu" and "fewer relaxations than a dense graph" in found.stats.reason
     assert found.stats.relaxations < LEAST**3 / 4
     some = [0, 100, 2047]
@@ -214,9 +214,9 @@ def test_on_a_gpu_it_is_ordered_where_that_takes_less_time_and_fits(
 def test_a_named_kernel_for_sparse_graphs_takes_any() -> None:
     for n in (1, 30, 300):
         graph = arcs(n, kind="grid")
-        found = solve(graph, kernel="sparse-cpu")
+        found = solve(graph, kernel="sparse-cpu", dtype="float32")
         assert found.stats.kernel == "sparse-cpu" and found.stats.reason
         np.testing.assert_array_equal(found.distances, johnson(graph))
     graph[0, 1], graph[1, 0] = -3, 2
     with pytest.raises(NegativeCycleError, match=r"has a negative cycle: [01] -> "):
-        solve(graph, kernel="sparse-cpu")
+        solve(graph, kernel="sparse-cpu", dtype="float32")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -29,9 +30,12 @@ from fwtui_kernels.plan import Target
 
 @pytest.fixture(scope="module", autouse=True)
 def code() -> OneCore:
-    """Compiled once for this version of the program, by whichever test needs it first."""
-    if warm.load() is None:
-        warm.compile_and_keep()
+    """Compiled once for this version of the program, by whichever process of the tests needs it first."""
+    here().parent.mkdir(parents=True, exist_ok=True)
+    with open(here().with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if warm.load() is None:
+            warm.compile_and_keep()
     code = warm.load()
     assert code is not None
     return code
