@@ -386,7 +386,7 @@ def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
         faster = known.relaxations_per_second / known.float_minimum
         if NEAR <= by_work * faster <= 1 + ERROR:
             own = _of_limit(by_work * faster, share_of.replace("limit", "float32 limit") or "the measured limit of float32")
-            return Limiter("instructions", f"{own}; the {known.form.rpartition(', ')[2]} allows {units.gain(faster)}")
+            return Limiter("instructions", f"{own}; a {known.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     if facts.scalar or (loop is not None and loop.lanes == 1):
         return Limiter("scalar instructions", "each does one relaxation, a vector instruction several")
     rate = facts.instructions_a_cycle(loop, each)

@@ -166,7 +166,9 @@ class Times:
                 continue
             baseline = baseline or rival
             called = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
-            yield Report(TIME, f"{units.gain(rival.seconds / seconds)} as fast as {called} ({units.duration(rival.seconds)})")
+            gained, took = rival.seconds / seconds, f" ({units.duration(rival.seconds)})"
+            told = f"{units.gain(gained)} as fast as {called}{took}"
+            yield Report(TIME, told if gained >= 1 else f"{called}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast")
         model = self._source.model
         why = reason(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
         if why:

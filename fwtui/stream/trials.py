@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.listing import Listing
 from fwtui_kernels.plan import Rect
@@ -140,4 +141,5 @@ def verdict(findings: Iterable[Finding]) -> str:
     if not right:
         whole = next((finding.sentence for finding in told if finding.outcome == LEFT_OUT and not finding.n), "")
         return whole or "nothing was tried: the kernel takes none of the graphs"
-    return f"right in all {len(right)} cases, up to n = {max(finding.n for finding in right)}"
+    every = "all " * (len(right) > 1)
+    return f"right in {every}{units.counted(len(right), 'case')}, up to n = {max(finding.n for finding in right)}"

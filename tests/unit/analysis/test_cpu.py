@@ -81,7 +81,7 @@ CASES: dict[str, tuple[Model, str]] = {
     "noisy limit": (model_of(0.125, LOOP, limits=NOISY_FORM), "by instructions: 80 % of the limit of its busy cores (noisy)."),
     "float32": (
         model_of(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
-        "by instructions: 62 % of the float32 limit of its busy cores; the minimum of the bits allows 1.25x.",
+        "by instructions: 62 % of the float32 limit of its busy cores; a minimum of the bits would do 1.25x as many.",
     ),
     "cache": (model_of(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth."),
     "memory": (model_of(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth."),

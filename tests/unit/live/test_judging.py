@@ -142,7 +142,7 @@ def test_what_is_known_first_is_told_first(path: Path) -> None:
         "n = 512 is left out: the simulator takes at most 24 vertices and has no clock",
         "the plan is good",
         "n = 1: right",
-        "right in all 1 cases, up to n = 1",
+        "right in 1 case, up to n = 1",
         "n = 512: 1 ms",
         "It is limited by memory.",
     ]
@@ -189,7 +189,7 @@ class SampledSession:
         run = len(self.model.runs) + 1
         begun = events.RunStarted(t=0.0, run=run, experiment=experiment, title="T", backend="cuda", phases=())
         self.model.apply(begun)
-        self.model.apply(events.RunDone(t=1.0, run=run, outcome="done", median=0.001 * run, count=9))
+        self.model.apply(events.RunDone(t=1.0, run=run, outcome="done", median=0.004 / run, count=9))
         if self.warp_sampling.wanted != "off":
             self.sampled.append(experiment.kernel)
             at: dict[str, Any] = {"t": 2.0, "run": run}
@@ -213,6 +213,7 @@ def test_the_hot_line_of_the_users_file_is_told_after_its_time_and_its_rivals_ar
     times = Times(asked, lambda: session, samples="auto")  # type: ignore[arg-type,return-value]
     told = [(said.about, said.sentence) for said in times.told(None, "naive", Event())]
     assert [about for about, _ in told] == ["time", "line", "time", "time"]
+    assert told[2][1] == "naive, the rung it was made from (2.00 ms), is 2.00x as fast"
     assert told[1][1] == "mine.py:9 waits at a barrier: 30 % of samples, d = via"
     assert session.sampled == ["mine"] and session.record_source
 
@@ -241,7 +242,7 @@ def test_what_is_not_right_is_not_timed(
 def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> None:
     wrong = Finding(case="n = 512", outcome="wrong", sentence="n = 512: wrong", n=512)
     told = judged(path, FakeTimes(Report("case", "n = 512: wrong", wrong)))
-    assert sentences(told)[-3:] == ["right in all 1 cases, up to n = 1", "n = 512: wrong", "n = 512: wrong"]
+    assert sentences(told)[-3:] == ["right in 1 case, up to n = 1", "n = 512: wrong", "n = 512: wrong"]
     assert isinstance(told[-1], Judged) and not told[-1].right
 
 
@@ -250,7 +251,7 @@ def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: 
     times = FakeTimes(Report("time", "timed", seconds=0.5))
     loop = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(loop.run(Event(), once=True))
-    assert sentences(told)[-4:] == ["right in all 1 cases, up to n = 1", "timed", "it writes beside", "it writes beside"]
+    assert sentences(told)[-4:] == ["right in 1 case, up to n = 1", "timed", "it writes beside", "it writes beside"]
     first, last = (one for one in told if isinstance(one, Judged))
     assert first.right and told.index(first) == told.index(last) - 3 and not last.right
     assert first.version is not None and last.version is not None and first.version.number == last.version.number
