@@ -236,12 +236,3 @@ def test_some_cuts_and_changed_bytes(door: str, knock: Knock, tmp_path: Path) ->
 @pytest.mark.parametrize("door", DOORS)
 def test_every_cut_and_every_changed_byte(door: str, knock: Knock, tmp_path: Path) -> None:
     _try(door, knock, tmp_path / f"s{SUFFIX}", 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", range(0, len(WHOLE), 60))
-def test_pictures_of_cut_sessions(place: int, tmp_path: Path) -> None:
-    path, out = tmp_path / f"s{SUFFIX}", tmp_path / "out.txt"
-    path.write_bytes(WHOLE[: max(place, len(LINES[0]))])
-    render(path, None, (80, 24), out)
-    assert "! incomplete" in out.read_text(encoding="utf-8")

@@ -28,7 +28,6 @@ from fwtui.stream import events
 from fwtui.stream.event import Cache
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.requests import Hardware
-from fwtui.tui import render
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
@@ -63,13 +62,6 @@ def test_the_roof_of_memory_begins_at_the_axis() -> None:
     low = drawn.x.low
     assert low is not None and low == roof.xs[0]
     assert all(x > low for series in drawn.series if not series.limit for x in series.xs if x is not None)
-
-
-def test_without_measured_limits_the_words_say_so(tmp_path: Path) -> None:
-    render(SESSION, None, (120, 40), tmp_path / "x.txt", "explain")
-    text = (tmp_path / "x.txt").read_text()
-    assert "ROOFLINE  limit not measured in this recording" in text and "  unknown\n" in text
-    assert "parallelism: 1 tile for 132 SM" in text and "89.4 %" in text
 
 
 async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:

@@ -22,7 +22,6 @@ from fwtui.analysis.columns import PRINTED_HEAD
 from fwtui.learn.cue import cue
 from fwtui.learn.questions import AnswerBar, QuestionAnswer
 from fwtui.sessions import reader
-from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui import filmed, render
 from fwtui.tui.export import KINDS, ExportKind, written
@@ -35,7 +34,6 @@ from fwtui.tui.export.page import BEFORE, page, seen_stretch
 from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
 from fwtui.tui.frame.look import Appearance
 
-SHIPPED = sorted({*shipped_folder().glob("*.gz")} - {LECTURE})
 EVIL = (
     "</script><script>alert(1)</script>",
     "\"'><img src=x onerror=alert(1)>",
@@ -153,14 +151,6 @@ class TestCapture:
         for at, frame, said in ((None, film.frames[-1], "‖ paused "), (done, ended, "▶ playing")):
             render(path, at, (80, 24), tmp_path / "screen.txt")
             assert film.text(frame.lines) == (tmp_path / "screen.txt").read_text().replace("‖ paused ", said)
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("path", [LECTURE, *SHIPPED], ids=lambda path: path.name)
-    def test_the_last_screen_of_a_shipped_session_is_what_render_shows(self, path: Path, tmp_path: Path) -> None:
-        for size in ((120, 40), SMALL):
-            render(path, None, size, tmp_path / "end.txt")
-            film = played(path, FilmCut(begin=0.0 if path == LECTURE else reader.load(path).duration, rate=0.1), size)
-            assert film.text(film.frames[-1].lines) == (tmp_path / "end.txt").read_text(encoding="utf-8")
 
     def test_what_two_processes_draw_is_what_one_does(self, recorded: tuple[Path, Film]) -> None:
         path, film = recorded

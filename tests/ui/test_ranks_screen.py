@@ -19,7 +19,6 @@ from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets import run_text
 from fwtui.tui.widgets.matrix import FILLED, GLYPHS, PARTS, READ, REST, SENT, WRITTEN, MatrixPicture, owners, pixels
@@ -315,12 +314,3 @@ async def test_it_goes_first_where_there_is_little_room(replay_of: Replay) -> No
         assert not picture.display
         await until(pilot, lambda: picture.display)
         assert picture.scene is not None and picture.scene.words[1] == "finished: round 101 of 101"
-
-
-async def test_it_is_told_apart_without_colours(no_colours: None, replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app, "o", size=(120, 44)) as pilot:
-        await until(pilot, lambda: "█ read" in screen_text(app))
-        shown = screen_text(app)
-        assert "▒ written" in shown and "▀" not in shown
-        assert any("█▒▒▒" in row for row in shown.splitlines())

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import settle
-from fwtui.learn.course import load_course, prompts_of, step_named
+from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.course_progress import CourseProgress
 from fwtui.learn.lessons import Lessons, lessons, session_path
 from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
@@ -34,12 +34,6 @@ def made(tmp_path: Path) -> Path:
 
 
 class TestLoading:
-    def test_steps_are_in_order_with_what_they_are_compared_with(self, made: Path) -> None:
-        first, second = load_course(made)
-        assert (first.number, first.name, first.against) == (1, "naive", None)
-        assert (second.number, second.name, second.against) == (2, "tiles", 0)
-        assert step_named((first, second), " TILES ") is second and step_named((first, second), "1") is first
-
     @pytest.mark.parametrize(
         ("old", "new", "words"),
         [

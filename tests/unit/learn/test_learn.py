@@ -61,13 +61,6 @@ def test_what_changes_is_what_is_written() -> None:
         assert shorter > 10
 
 
-@pytest.mark.parametrize(("two", "one"), [("two-matrices", "naive"), ("two-matrix-blocked", "katz-kider")])
-def test_the_same_is_read_and_written_whichever_matrix_it_is_in(two: str, one: str) -> None:
-    told = [stepping(changed(FIRST, kernel=kernel, n=11)).trace.moments for kernel in (two, one)]
-    shown = [[(m.k, m.round, m.phase, set(m.sources), set(m.targets)) for m in moments] for moments in told]
-    assert shown[0] == shown[1] and all(sources for _, _, phase, sources, _ in shown[0] if phase != "pivot")
-
-
 def test_positions_go_by_k_by_step_and_by_round_both_ways() -> None:
     s = stepping(changed(FIRST, n=8))  # two tiles: two rounds of three steps of four k
     trace = s.trace

@@ -40,13 +40,10 @@ class TestCue:
         assert cue("@matrix").directed and cue("words", "Title").directed and not cue("words").directed
         assert cue("@runs ? What would you try next?") == Cue("What would you try next?", "runs", True)
         assert cue("?") == Cue("", "", True)
+        for kind in KINDS.values():
+            assert cue(f"@phases ?{kind.name} What now?") == Cue("What now?", "phases", True, kind)
+            assert cue(f"@total ? {kind.ask.upper()}") == Cue(kind.ask.upper(), "total", True, kind), "by its words"
         assert cue("? Why?", answer="So.").answered and not cue("? Why?").answered and not cue("Why?", answer="So.").answered
-
-    @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-    def test_a_kind_by_its_name_and_by_its_words(self, kind) -> None:
-        assert cue(f"@phases ?{kind.name} What now?") == Cue("What now?", "phases", True, kind)
-        assert cue(f"?{kind.name}") == Cue(kind.ask, "", True, kind)
-        assert cue(f"@total ? {kind.ask.upper()}") == Cue(kind.ask.upper(), "total", True, kind)
 
 
 class TestPlayer:

@@ -102,21 +102,3 @@ def test_a_long_session_costs_few_saved_states_and_versions() -> None:
     state.apply_all([*begun, *late])
     assert len({id(run) for saved in state.checkpoints for run in saved.runs}) < 2000
     assert [run.progress for run in state.runs.values()] == sorted(late[-100:], key=lambda event: event.run)
-
-
-def test_ranks_are_held_once_and_phases_worked_out_once_for_each_version() -> None:
-    state = Model()
-    for number in range(3):
-        ranks = tuple(events.RankOf(rank=rank, backend="cpu", host=number // 2) for rank in range(4))
-        state.apply(
-            events.RunStarted(t=1.0, run=number, experiment=Experiment(), title="T", backend="cpu", phases=(), ranks=ranks)
-        )
-    first, second, third = (run.ranks for run in state.runs.values())
-    assert first is second and third[0].host == 1
-    state = Model()
-    state.apply(events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
-    for seconds in (1.0, 2.0):
-        part = events.Part(phase="rest", seconds=seconds, launches=1, relaxations=1, device_bytes=1)
-        state.apply(events.Phases(t=2.0, run=1, seconds=seconds, parts=(part,)))
-        run = state.runs[1]
-        assert run.phases is run.phases and [phase.seconds for phase in run.phases] == [seconds]
