@@ -120,7 +120,9 @@ def test_every_control_is_reached_by_tab_and_has_a_name(browser: Browser, talk: 
 
 
 def test_a_lecture_stops_and_answers_when_asked(browser: Browser, lecture: Path) -> None:
-    browser.open(lecture, "#marker=2")
+    browser.open(lecture)
+    browser.click("#card li:nth-child(2) a")  # a poster has links to the cards
+    assert browser.wait("location.hash === '#marker=2'")
     _, _, answer = browser.run(CARD).partition("Show the answer")
     assert answer and answer not in browser.run(TEXT)
     browser.press("!")
@@ -217,13 +219,14 @@ def test_a_guess_stands_beside_the_answer(browser: Browser, lecture: Path) -> No
 
 
 def test_on_paper_are_the_last_screen_every_answer_and_reasons_as_rows(browser: Browser, lecture: Path) -> None:
+    browser.view(390, 844)
     browser.open(lecture, "#marker=1")
     last = "document.getElementById('screen').textContent"
     before = browser.run(last)
     browser.prefer_print(True)
     browser.run("dispatchEvent(new Event('beforeprint'))")
     try:
-        assert browser.run(last) != before
+        assert browser.run(last) != before and browser.run("document.querySelectorAll('#screen > g').length") == 40
         assert browser.run("[...document.querySelectorAll('#stops .answer p:not([hidden])')].every(it => it.checkVisibility())")
         assert browser.run("[...document.querySelectorAll('tr.because')].filter(it => it.checkVisibility()).length") >= 1
         assert not browser.run("document.getElementById('desk').checkVisibility()")
@@ -231,6 +234,7 @@ def test_on_paper_are_the_last_screen_every_answer_and_reasons_as_rows(browser: 
         browser.prefer_print(False)
         browser.run("dispatchEvent(new Event('afterprint'))")
     assert browser.run(last) == before
+    browser.view()
 
 
 @pytest.mark.parametrize(
@@ -242,6 +246,8 @@ def test_card_screen_and_controls_are_seen_at_once_and_letters_can_be_read(
     browser.view(*size)
     browser.prefer(prefers_color_scheme=scheme)
     try:
+        browser.open(lecture)
+        assert browser.run("document.getElementById('card').getBoundingClientRect().bottom") <= size[1], "its poster"
         browser.open(lecture, "#marker=8")
         browser.press("!")
         assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

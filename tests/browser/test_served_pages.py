@@ -18,7 +18,7 @@ pytest.importorskip("segno")
 
 WARPS = 8  # a marker of the lecture that asks for one of three
 SHARE = 3  # of the card that asks for a number
-SAID = "document.getElementById('room').innerText"
+SAID = "(document.getElementById('room')?.innerText ?? '')"
 Talk = tuple[str, str]
 
 
@@ -50,8 +50,9 @@ def test_a_follower_follows_guesses_wanders_and_comes_back(browser: Browser, tal
     lecturer.drive(marker=1, time=1.0)
     browser.visit(talk[0])
     browser.wait("window.replay?.at().marker === 1")
+    assert not browser.run("document.getElementById('start').checkVisibility()"), "the lecturer plays"
     lecturer.drive(marker=WARPS, time=9.0)
-    browser.wait(f"{SAID}.includes('What limits the number of resident warps?')")
+    browser.wait(f"{SAID}.includes('shared memory')")
     assert not browser.run("document.querySelector('details.answer')"), "the lecturer shows the answer"
     browser.run("document.querySelector('#room form button').click()")
     browser.wait(f"{SAID}.includes('Your guess is in')")
@@ -68,6 +69,11 @@ def test_a_follower_follows_guesses_wanders_and_comes_back(browser: Browser, tal
     browser.wait(f"{SAID}.includes('registers: the answer') && window.replay.at().answered")
     assert "64 warps" in browser.run("document.getElementById('card').innerText")
     assert "64 warps" in browser.run("document.getElementById('screen').textContent"), "the screen has it too"
+    for size in ((1366, 768), (390, 844), (844, 390)):
+        browser.view(*size)
+        top, bottom = (f"document.getElementById('{part}').getBoundingClientRect()" for part in ("room", "controls"))
+        assert browser.wait(f"{bottom}.bottom <= {top}.top"), "what the room has guessed covers no controls"
+    browser.view()
     browser.press("home")
     browser.wait(f"{SAID}.includes('You look around by yourself')")
     lecturer.drive(marker=2, time=5.0)

@@ -12,6 +12,11 @@ document.addEventListener("replay", () => {
   back.type = "button";
   room.append(said, back, asked, bars);
   document.body.append(room);
+  // the player leaves room for it
+  new ResizeObserver(() => {
+    document.body.style.setProperty("--room", `${room.offsetHeight}px`);
+    dispatchEvent(new Event("resize"));
+  }).observe(room);
 
   let before = window.replay.at(), seen = performance.now(), touched = -Infinity;
   let news = null, heard = 0, wanders = false, lost = "", question = 0, reply = "";

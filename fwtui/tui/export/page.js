@@ -57,9 +57,10 @@
     return next ? here[to] + ((value - here[from]) / (next[from] - here[from])) * (next[to] - here[to]) : here[to];
   }
 
-  // the largest screen whose letters can be read in this window
-  function fit() {
+  // the largest screen whose letters can be read in this window, as on paper those of each
+  function fit(onPaper = false) {
     const best = film.sizes.find((one) => {
+      if (onPaper) return true;
       $("player").style.setProperty("--ratio", one.width / one.height);
       return ($("stage").clientWidth * LETTER) / one.width >= LEAST;
     }) ?? film.sizes.at(-1);
@@ -98,7 +99,19 @@
     said?.querySelector("details")?.removeAttribute("open");
     const field = said?.querySelector(".guess :is(input, select)");
     if (field) field.value = guesses[marker] ?? "";
-    $("card").replaceChildren(...(said?.childNodes ?? []));
+    $("card").replaceChildren(...(said?.childNodes ?? contents()));
+  }
+
+  // where no card stands, links to all of them
+  function contents() {
+    const list = document.createElement("ol");
+    for (const [place, one] of [...($("stops")?.children ?? [])].entries()) {
+      const link = document.createElement("a");
+      link.href = `#marker=${place + 1}`;
+      link.textContent = one.querySelector("h3, p").textContent;
+      list.appendChild(document.createElement("li")).append(link);
+    }
+    return list.children.length ? [list] : [];
   }
 
   function show() {
@@ -262,10 +275,12 @@
   addEventListener("beforeprint", () => {
     unfolded = [...document.querySelectorAll("main > section details:not([open])")];
     for (const one of unfolded) one.open = true;
+    fit(true);
     draw(size.frames.at(-1)[LINES]);
   });
   addEventListener("afterprint", () => {
     for (const one of unfolded) one.open = false;
+    fit();
     show();
   });
 

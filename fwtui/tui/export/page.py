@@ -215,7 +215,7 @@ def _legend(film: Film) -> Iterator[str]:
 
 def _runs(film: Film) -> Iterator[str]:
     if not film.table:
-        yield "<p>No run was recorded.</p>"
+        yield "<p>There is no run.</p>"
         return
     yield '<div class="wide" tabindex="0" role="region" aria-labelledby="runs-caption"><table><caption id="runs-caption">'
     yield f"{units.counted(len(film.table), 'run')}. A number in the first column leads to where that run ends.</caption>"
