@@ -253,14 +253,19 @@ def test_card_screen_and_controls_are_seen_at_once_and_letters_can_be_read(
         assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         paper = browser.run("getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 200) == (scheme == "dark")
-        for part in ("card", "screen", "timeline", "controls"):
-            box = browser.run(f"document.getElementById('{part}').getBoundingClientRect().toJSON()")
-            assert box["height"] > 20 and box["top"] >= 0 and box["right"] <= size[0] and box["bottom"] <= size[1], part
-        assert browser.run("scrollY") == 0
+        for full in (False, True):
+            for part in ("card", "screen", "timeline", "controls"):
+                box = browser.run(f"document.getElementById('{part}').getBoundingClientRect().toJSON()")
+                seen = box["height"] > 20 and box["top"] >= 0 and box["right"] <= size[0] and box["bottom"] <= size[1]
+                assert seen, (part, full)
+            assert browser.run("scrollY") == 0
+            browser.press("f")
+            assert browser.wait(f"!document.fullscreenElement === {str(full).lower()}")
         cells = SMALL if min(size) < 400 else (120, 40)
         letters = browser.run(
             "16 * document.getElementById('screen').clientWidth / document.getElementById('screen').viewBox.baseVal.width"
         )
+        assert browser.run("document.getElementById('screen').viewBox.baseVal.height") == 20 * (cells[1] - 1), "no keys are drawn"
         assert letters >= 9 and browser.run("document.querySelectorAll('#screen > g').length") == cells[1]
         render(LECTURE, None, cells, tmp_path / "end.txt")
         browser.press("end")

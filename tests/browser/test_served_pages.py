@@ -137,6 +137,7 @@ window.shown = words => heard.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").includes(wo
 def test_a_browser_shows_the_dashboard_takes_keys_and_asks_no_other_machine(browser: Browser) -> None:
     browser.before(HEAR)
     with serving("lecture-tiles") as ((address, *_), server):
+        assert b"ws:" not in urllib.request.urlopen(address, timeout=30).read(), "behind HTTPS it is wss"
         browser.visit(address)
         browser.wait("shown('1 Replay') && shown('lecture-tiles')")
         browser.press("y")
