@@ -22,7 +22,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900")
 KEYS = {"left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010", "escape": "\ue00c", "tab": "\ue004"}
-PATIENCE = 20.0  # seconds that only a hang exceeds
+PATIENCE = 60.0  # seconds that only a hang exceeds
 
 
 class Browser:
