@@ -135,6 +135,7 @@ window.shown = words => heard.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").includes(wo
 
 
 def test_a_browser_shows_the_dashboard_takes_keys_and_asks_no_other_machine(browser: Browser) -> None:
+    browser.resize(1280, 900)
     browser.before(HEAR)
     with serving("lecture-tiles") as ((address, *_), server):
         assert b"ws:" not in urllib.request.urlopen(address, timeout=30).read(), "behind HTTPS it is wss"
