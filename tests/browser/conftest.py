@@ -22,7 +22,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900")
 KEYS = {"left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010", "escape": "\ue00c", "tab": "\ue004"}
-PATIENCE = 60.0  # seconds that only a hang exceeds
+PATIENCE = 30.0  # seconds that only a hang exceeds
 
 
 class Browser:
@@ -89,8 +89,9 @@ class Browser:
 
     def view(self, width: int = 0, height: int = 0) -> None:
         """The size of what is seen, which may be a telephone's; none: the window's."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 0, "mobile": False}
-        self._do("/goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=size)
+        size = {"width": width, "height": height, "deviceScaleFactor": 0, "mobile": False} if width else {}
+        command = "Emulation.setDeviceMetricsOverride" if width else "Emulation.clearDeviceMetricsOverride"
+        self._do("/goog/cdp/execute", cmd=command, params=size)
 
     def prefer(self, **features: str) -> None:
         """Media features such as prefers_reduced_motion; none: what the machine prefers."""
