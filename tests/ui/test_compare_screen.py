@@ -17,7 +17,7 @@ from recorded import OTHER, SESSION, medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits, Input, OptionList
 
-from fwtui.analysis.compare import FASTER, ComparedRun, compare
+from fwtui.analysis.compare import FASTER, AtLeast, ComparedRun, compare
 from fwtui.analysis.race import SECONDS, Course, RacePosition
 from fwtui.analysis.verdict import verdict
 from fwtui.experiment.experiment import changed
@@ -323,3 +323,21 @@ def test_picture(now: list[float], snap_compare: Compare, size: tuple[int, int])
         await after(pilot, now, 0.5)
 
     assert snap_compare(replay_at_end(SESSION, "compare"), terminal_size=size, run_before=story)
+
+
+def test_noise_is_told_whole_below_the_reasons() -> None:
+    pair = pair_of(
+        model_of(
+            [
+                *scenes.run(1, 1.0, scenes.experiment("naive"), title="a", seconds=0.3),
+                *scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b"),
+            ]
+        ),
+        2,
+        1,
+    )
+    why = "run 2 was noisy (other work used 69 % of the CPU) and run 1 was noisy (other work used 71 % of the CPU)"
+    noisy = AtLeast(0.13, 0.1, 0.15, 5.0, "noisy")
+    pair = pair._replace(found=pair.found._replace(ratio=noisy, why=f"{noisy.words}: {why}"))
+    shown = [" ".join(row.plain.split()) for row in CompareVerdict(pair).draw(pair, 78)]
+    assert "run 2 against run 1 FASTER" in shown and " ".join(shown).endswith(f"noise {why}")

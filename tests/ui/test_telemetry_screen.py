@@ -6,7 +6,7 @@ import math
 
 import pytest
 import scenes
-from apps import Replay, dashboard_of, view_of
+from apps import Replay, dashboard_of, replay_at_end, view_of
 from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
@@ -19,6 +19,7 @@ from textual.widgets import SelectionList
 
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment
+from fwtui.sessions.library import resolve
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
@@ -352,3 +353,9 @@ async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
         assert "held" in text and chart.window == held and len(live.model.telemetry) == 1202
         text = await shown(pilot, "escape")
         assert "following" in text and chart.at is None and chart.window.end == pytest.approx(120, abs=1.5)
+
+
+async def test_a_run_too_short_for_a_quantity_says_so_beside_its_chart() -> None:
+    app = replay_at_end(resolve("h200-n4096-naive-blocked"), "telemetry")
+    async with opened(app) as pilot:
+        assert "power       too short" in await settled(pilot)

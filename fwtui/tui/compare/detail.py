@@ -45,7 +45,7 @@ class CompareVerdict(Drawn[Pair | str]):
         sure = found.verdict in (FASTER, SLOWER)
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
-        noisy = found.why.partition(": ")[2] if isinstance(found.ratio, AtLeast) and sure else ""
+        noisy = found.why.removeprefix(f"{found.ratio.words}: ") if isinstance(found.ratio, AtLeast) and sure else ""
         if sure and not noisy:
             pieces.append((f"  {found.why}", MUTED))
         return [
