@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fwtui.commands.check import check
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.sessions import reader
 from fwtui.sessions.reader import Loaded, load, open_session
@@ -98,27 +96,6 @@ def test_splices_never_make_a_line_that_was_not_there(
     if loaded is not None:
         assert {line.raw for line in loaded.lines} <= set(RAWS)
         assert loaded.closed == (content == WHOLE)
-
-
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    (tmp_path / "a").symlink_to(tmp_path / "b")
-    (tmp_path / "b").symlink_to(tmp_path / "a")
-    for path, words in (
-        (tmp_path / "fifo", "is not a regular file; give a session file"),
-        (Path("/dev/zero"), "is not a regular file; give a session file"),
-        (tmp_path, "is not a regular file; give a session file"),
-        (tmp_path / "a", "cannot be opened: too many levels of symbolic links; `fwtui list`"),
-        (tmp_path / "absent\x1b[31m", "absent[31m cannot be opened: no such file or directory; `fwtui list`"),
-        ("./null\x00byte", "nullbyte cannot be opened: embedded null byte; `fwtui list`"),
-    ):
-        with pytest.raises(Refused) as refusal, open_session(path):
-            pass
-        assert words in str(refusal.value)
-        out = io.StringIO()
-        assert check(path, out) == 2
-        said = capsys.readouterr().err
-        assert words in said and said.count("\n") == 1 and not out.getvalue()
 
 
 @pytest.mark.parametrize("size", [256 * 2**20, 256 * 2**20 + 1, 10 * 2**30])

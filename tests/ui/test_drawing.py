@@ -77,24 +77,17 @@ def test_timeline_shows_runs_markers_faults_and_the_position() -> None:
     assert timeline([], 5.0, 1.0, 0) == []
 
 
-def test_long_lines_keep_their_right_end() -> None:
+def test_long_lines_keep_their_right_end_and_parts_their_indent() -> None:
     whole = apart(line("a" * 50), line("✓ verified"), 40)
     assert whole.cell_length == 40 and whole.plain.endswith("✓ verified") and "…" in whole.plain
-
-
-def test_parts_without_a_line_of_their_own_stay_apart() -> None:
+    lines = hanging("check", 8, ["one two three four", "five", "six"], 20)
+    assert lines[0].plain.startswith("check   one") and all(part.plain.startswith(" " * 8) for part in lines[1:])
+    assert lines[-1].plain.endswith("five · six")
     parts = ["eleven cells", "twelve cells", "and this one is two lines"]
     assert [said.plain for said in hanging("x", 2, parts, 20, most=2)] == [
         "x eleven cells",
         "  twelve cells · and this one is two lines",
     ]
-
-
-def test_hanging_text_keeps_its_indent() -> None:
-    lines = hanging("check", 8, ["one two three four", "five", "six"], 20)
-    assert lines[0].plain.startswith("check   one")
-    assert all(part.plain.startswith(" " * 8) for part in lines[1:])
-    assert lines[-1].plain.endswith("five · six")
 
 
 def test_a_small_share_is_not_drawn_as_nothing() -> None:

@@ -134,15 +134,6 @@ class TestRepresentatives:
         plan = self.steps(("a", 1), ("b", 5), ("a", 9), ("a", 9), ("a", 9), ("b", 2), ("a", 1))
         assert representatives(plan) == {3: "a", 1: "b"}
 
-    @pytest.mark.parametrize("kernel", [k for k in registry().values() if k.backend == "cuda"], ids=lambda k: k.id)
-    def test_every_op_of_every_kernel_once(self, kernel: Any) -> None:
-        n = min(200, kernel.max_n)
-        e = settle(Experiment(kernel=kernel.id, n=n, dtype=kernel.dtypes[0]))
-        plan = list(kernel.plan(e.shape(n), False))
-        chosen = representatives(plan)
-        assert sorted(chosen.values()) == sorted({s.op for s in plan})
-        assert all(plan[index].op == op for index, op in chosen.items())
-
 
 LAUNCHES = "".join(
     f"{msgspec.json.encode(launch).decode()}\n" for launch in (ProfiledLaunch("pivot", 1000), ProfiledLaunch("rest", 1_000_000))

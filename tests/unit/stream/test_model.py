@@ -248,15 +248,6 @@ def reading(t: float, **values: Any) -> events.Telemetry:
     return events.Telemetry(t=t, **values)
 
 
-def test_evidence_is_read_once_for_each_state() -> None:
-    state = folded([begun(), events.Sample(t=3.0, run=1, seconds=1.0, since=2.0)])
-    for count in range(3):
-        run = state.runs[1]
-        evidence = state.evidence(run)
-        assert evidence is not None and evidence.readings == count and state.evidence(run) is evidence
-        state.apply(reading(2.5, cpu_utilisation=0.5))
-
-
 def test_what_is_found_in_a_state_is_remembered_until_the_next() -> None:
     state, asked = folded([replace(begun(), run=number) for number in range(20)]), list[str]()
 
