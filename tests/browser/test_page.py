@@ -56,6 +56,8 @@ def lecture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _nothing_is_complained_of(browser: Browser) -> object:
     browser.said()
     yield
+    browser.view()
+    browser.prefer()
     assert browser.said() == [], "errors, or something that was blocked"
 
 
@@ -194,14 +196,11 @@ def test_cards_have_their_titles_and_lists_and_pins_of_one_moment_stand_apart(br
 
 def test_with_less_motion_there_are_fewer_pictures(browser: Browser, talk: Path) -> None:
     browser.prefer(prefers_reduced_motion="reduce")
-    try:
-        browser.open(talk, "#t=6")
-        times = "(window.times ??= [], times.at(-1) === document.body.dataset.t || times.push(document.body.dataset.t), times)"
-        browser.press(" ")
-        seen = browser.wait(f"{times}.length > 2 && times")
-        assert float(seen[2]) - float(seen[1]) >= 0.9
-    finally:
-        browser.prefer()
+    browser.open(talk, "#t=6")
+    times = "(window.times ??= [], times.at(-1) === document.body.dataset.t || times.push(document.body.dataset.t), times)"
+    browser.press(" ")
+    seen = browser.wait(f"{times}.length > 2 && times")
+    assert float(seen[2]) - float(seen[1]) >= 0.9
 
 
 def test_a_guess_stands_beside_the_answer(browser: Browser, lecture: Path) -> None:
@@ -245,49 +244,42 @@ def test_card_screen_and_controls_are_seen_at_once_and_letters_can_be_read(
 ) -> None:
     browser.view(*size)
     browser.prefer(prefers_color_scheme=scheme)
-    try:
-        browser.open(lecture)
-        assert browser.run("document.getElementById('card').getBoundingClientRect().bottom") <= size[1], "its poster"
-        browser.open(lecture, "#marker=8")
-        browser.press("!")
-        assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-        paper = browser.run("getComputedStyle(document.body).backgroundColor")
-        assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 200) == (scheme == "dark")
-        for full in (False, True):
-            for part in ("card", "screen", "timeline", "controls"):
-                box = browser.run(f"document.getElementById('{part}').getBoundingClientRect().toJSON()")
-                seen = box["height"] > 20 and box["top"] >= 0 and box["right"] <= size[0] and box["bottom"] <= size[1]
-                assert seen, (part, full)
-            assert browser.run("scrollY") == 0
-            browser.press("f")
-            assert browser.wait(f"!document.fullscreenElement === {str(full).lower()}")
-        cells = SMALL if min(size) < 400 else (120, 40)
-        letters = browser.run(
-            "16 * document.getElementById('screen').clientWidth / document.getElementById('screen').viewBox.baseVal.width"
-        )
-        assert browser.run("document.getElementById('screen').viewBox.baseVal.height") == 20 * (cells[1] - 1), "no keys are drawn"
-        assert letters >= 9 and browser.run("document.querySelectorAll('#screen > g').length") == cells[1]
-        render(LECTURE, None, cells, tmp_path / "end.txt")
-        browser.press("end")
-        assert browser.run(TEXT) == (tmp_path / "end.txt").read_text(encoding="utf-8")
-    finally:
-        browser.view()
-        browser.prefer()
+    browser.open(lecture)
+    assert browser.run("document.getElementById('card').getBoundingClientRect().bottom") <= size[1], "its poster"
+    browser.open(lecture, "#marker=8")
+    browser.press("!")
+    assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    paper = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 200) == (scheme == "dark")
+    for full in (False, True):
+        for part in ("card", "screen", "timeline", "controls"):
+            box = browser.run(f"document.getElementById('{part}').getBoundingClientRect().toJSON()")
+            seen = box["height"] > 20 and box["top"] >= 0 and box["right"] <= size[0] and box["bottom"] <= size[1]
+            assert seen, (part, full)
+        assert browser.run("scrollY") == 0
+        browser.press("f")
+        assert browser.wait(f"!document.fullscreenElement === {str(full).lower()}")
+    cells = SMALL if min(size) < 400 else (120, 40)
+    letters = browser.run(
+        "16 * document.getElementById('screen').clientWidth / document.getElementById('screen').viewBox.baseVal.width"
+    )
+    assert browser.run("document.getElementById('screen').viewBox.baseVal.height") == 20 * (cells[1] - 1), "no keys are drawn"
+    assert letters >= 9 and browser.run("document.querySelectorAll('#screen > g').length") == cells[1]
+    render(LECTURE, None, cells, tmp_path / "end.txt")
+    browser.press("end")
+    assert browser.run(TEXT) == (tmp_path / "end.txt").read_text(encoding="utf-8")
 
 
 def test_a_window_that_is_made_smaller_gets_larger_letters(browser: Browser, lecture: Path) -> None:
     rows = "document.querySelectorAll('#screen > g').length"
-    try:
-        browser.view(1366, 768)
-        browser.open(lecture, "#marker=8")
-        browser.press("!")
-        assert browser.run(rows) == 40
-        browser.view(390, 844)
-        assert browser.wait(f"{rows} === 24") and "tries it" in browser.run("document.getElementById('screen').textContent")
-        browser.view(1366, 768)
-        assert browser.wait(f"{rows} === 40")
-    finally:
-        browser.view()
+    browser.view(1366, 768)
+    browser.open(lecture, "#marker=8")
+    browser.press("!")
+    assert browser.run(rows) == 40
+    browser.view(390, 844)
+    assert browser.wait(f"{rows} === 24") and "tries it" in browser.run("document.getElementById('screen').textContent")
+    browser.view(1366, 768)
+    assert browser.wait(f"{rows} === 40")
 
 
 def test_a_browser_that_cannot_unpack_says_so_and_shows_the_end(browser: Browser, talk: Path, tmp_path: Path) -> None:
