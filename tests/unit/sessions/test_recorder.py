@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import runpy
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from session_lines import HEADER, done, notice, record, started, telemetry
 
 from fwtui.common.errors import Refused
 from fwtui.sessions.reader import load
 from fwtui.sessions.recorder import Recorder, safe_slug
 from fwtui.stream import codec, events
-
-SOME = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
 
 
 class TestRecorder:
@@ -133,13 +128,3 @@ class TestRecorder:
 @pytest.mark.parametrize("text", ["", "-", "Ä/../b", "漢字", "\x1b[0m\0", "A b" * 60, "İ\u2028ﬁ", "../.."])
 def test_any_text_makes_a_safe_slug(text: str) -> None:
     assert re.fullmatch(r"[a-z0-9-]{1,60}", safe_slug(text))
-
-
-@given(st.lists(SOME["any_event"](), max_size=12))
-@settings(max_examples=60, deadline=None)
-def test_any_events_come_back_equal(tmp_path_factory: pytest.TempPathFactory, some: list[events.Event]) -> None:
-    otherwise = events.Header, events.End, events.CodeText  # whose beginning is told once
-    lines = [codec.as_line(event) for event in some if not isinstance(event, otherwise)]
-    loaded = load(record(tmp_path_factory.mktemp("session") / "s", *lines))
-    assert loaded.lines[1:-1] == lines
-    assert loaded.complete and loaded.header == HEADER
