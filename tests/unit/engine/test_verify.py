@@ -171,13 +171,6 @@ def test_a_negative_cycle_is_reported_with_its_vertices(how: str) -> None:
     assert how == "off" or (missed.verdict == "wrong" and "the graph has a negative cycle" in missed.how)
 
 
-def test_a_negative_self_loop_of_a_file(tmp_path: Path) -> None:
-    (tmp_path / "loop.gr").write_text("p sp 2 2\na 1 2 3\na 2 2 -1\n")
-    graph = read(str(tmp_path / "loop.gr"), "int32")
-    finding = check(graph, solved(graph), "full")
-    assert (finding.verdict, finding.cycle) == ("negative cycle", (1,))
-
-
 def path_graph(tmp_path: Path, weight: int, dtype: str, closed: bool) -> GraphInput:
     """Vertices in a row, the last but one joined to the first; with weights whose sum is too much for int16."""
     arcs = [(1, 2, weight), (2, 3, weight), (3, 4, weight)] + ([(4, 1, weight)] if closed else [])
