@@ -57,7 +57,7 @@
     return next ? here[to] + ((value - here[from]) / (next[from] - here[from])) * (next[to] - here[to]) : here[to];
   }
 
-  // the largest screen whose letters can be read in this window, as on paper those of each
+  // the largest screen whose letters can be read in this window; on paper each can
   function fit(onPaper = false) {
     const best = film.sizes.find((one) => {
       if (onPaper) return true;

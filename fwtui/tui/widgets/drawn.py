@@ -98,11 +98,12 @@ class Drawn(Widget, Generic[Subject]):
         """Show this from now on."""
         if subject == self.subject:
             return
+        if not self.display:  # it is drawn and laid out when it is shown
+            self.subject, self._width = subject, -1
+            return
         before = self.lines
         self.subject = subject
         self._width = -1
-        if not self.display:
-            return  # it is laid out when it is shown
         now = self.lines
         # the layout may be ahead of the size, and have made room for what was shown before
         width, height = self._laid_out or (self.size.width or USUAL_WIDTH, len(before))
