@@ -191,6 +191,12 @@ class TestMerge:
         unknown = [json.loads(line.raw) for line in loaded.lines if isinstance(line.event, codec.Unknown)]
         assert [(u["t"], u["run"], u["cells"][2]["a"]) for u in unknown] == [(2.5, 1, 2**64 - 1), (10.4, 3, 2**64 - 1)]
 
+    def test_what_was_timed_stays_as_long(self, tmp_path: Path) -> None:
+        record(tmp_path / "a", started(1, 1), codec.as_line(events.Sample(t=2.0, run=1, seconds=0.5, since=1.5)))
+        merge([tmp_path / "a"] * 2, tmp_path / "c")
+        told = [line.event for line in load(tmp_path / "c").lines if isinstance(line.event, events.Sample)]
+        assert [(sample.t, sample.since) for sample in told] == [(2.0, 1.5), (4.0, 3.5)]
+
     def test_sessions_that_do_not_go_together_are_not_one(self, tmp_path: Path) -> None:
         two_runs(tmp_path / "a")
         record(tmp_path / "b", codec.as_line(events.Device(t=0, name="Another GPU")), started(1, 1))
