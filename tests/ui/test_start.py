@@ -155,7 +155,7 @@ def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = ("/hw/mine.py",)
-    left.save(Left(usual=USUAL, form=changed(USUAL, kernel="mine"), course="tiles", session="/s", own_files=files))
+    left.save(Left(usual=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files))
     assert left.load() == Left(usual=USUAL, course="tiles", session="/s", own_files=files)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
