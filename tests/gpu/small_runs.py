@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from covering import covering
+
+sys.path.append(str(Path(__file__).parents[1]))  # where pytest looks too, but no checker of memory
 from path_checks import by_scipy, check_paths, random_matrix, sparse
 
 from fwtui.engine.cuda_engine import CudaEngine

@@ -216,6 +216,6 @@ def test_it_compiles_without_spills(dtype: str, tile: int) -> None:
     function = stacks.closing_with_predecessors(dtype, tile)
     signature = (from_dtype(np.dtype(dtype))[::1], int32[::1], int64[::1], int32[::1], int32[::1])  # type: ignore[index]
     got = compiled(function.py_func, signature, (9, 0), function.targetoptions["launch_bounds"])
-    most = 8 if (dtype, tile) == ("float32", 128) else 0  # one register in four k, where 1024 threads have 64 each
+    most = 24 if (dtype, tile) == ("float32", 128) else 0  # two registers, where 1024 threads have 64 each
     assert max(got.stack, got.spills) <= most
     assert got.registers * (tile // 4) ** 2 <= 65536

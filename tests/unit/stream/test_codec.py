@@ -211,6 +211,11 @@ def test_no_event_is_corrupt(body: bytes) -> None:
         codec.decode(body)
 
 
+def test_damage_says_what_was_expected() -> None:
+    with pytest.raises(Corrupt, match=r"^Expected `str`, got `int` - at `\$\.text`$"):
+        codec.decode(seal({"kind": "notice", "t": 1, "text": 7}))
+
+
 def test_the_kind_of_an_unknown_event_is_bounded_and_keeps_its_bytes() -> None:
     (line,) = codec.decode_lines([seal({"kind": "x" * 60_000, "t": 1}) + b"\n"])
     assert isinstance(line, codec.Line) and isinstance(line.event, codec.Unknown) and len(line.event.kind) == 2000
@@ -275,6 +280,8 @@ def test_any_bytes_are_an_event_or_corrupt(noise: bytes) -> None:
 def test_a_number_too_near_to_0_to_divide_by_is_0(number: bytes) -> None:
     sample = codec.decode(codec.seal(b'{"kind":"sample","t":1,"run":1,"seconds":%s,"since":0.5}' % number)[:-1])
     assert isinstance(sample, events.Sample) and (sample.seconds, sample.since) == (0, 0.5)
+    least = codec.decode(codec.seal(b'{"kind":"sample","t":1,"run":1,"seconds":1e-30,"since":%s}' % number)[:-1])
+    assert isinstance(least, events.Sample) and (least.seconds, least.since) == (1e-30, 0)
     heat = codec.decode(codec.seal(b'{"kind":"answers","t":1,"run":1,"vertices":3,"heat":[[%s,1e-30,1.5]]}' % number)[:-1])
     assert isinstance(heat, events.Answers) and heat.heat == ((0, 1e-30, 1.5),)
 
@@ -295,3 +302,10 @@ def test_a_long_line_of_numbers_is_not_built_again_and_packed_it_says_the_same(m
     assert isinstance(line.told, codec.Undecoded) and (line.kind, line.t, line.event) == (events.Counters, 2, told)
     notice = events.Notice(t=1, text="x")
     assert codec.as_line(notice).packed() == codec.Line(b"", notice)
+    assert [len(codec.Line(b"x" * size, notice).packed().raw) for size in (codec.LONG - 1, codec.LONG)] == [0, codec.LONG]
+
+
+def test_a_line_that_this_program_wrote_is_read_by_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {line: event for line in LINES if not isinstance(event := codec.decode(line), codec.Unknown)}
+    monkeypatch.setattr(codec, "_tag", None)  # which finds the kind of others' lines
+    assert {line: codec.decode(line) for line in known} == known
