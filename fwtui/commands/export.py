@@ -68,6 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     if given.format is None and all(Path(out or "").suffix in KINDS for out in (given.out, *given.also)):
         return _replay(given)
+    if odd := next((out for out in given.also if Path(out).suffix not in KINDS), None):
+        raise Refused(f"--also {shown(odd)} ends in none of {', '.join(KINDS)}; choose one of them")
     for name in OF_A_REPLAY:
         if getattr(given, name):
             option = {"start": "from", "stop": "to"}.get(name, name).replace("_", "-")
@@ -139,6 +141,8 @@ def _replay(given: argparse.Namespace) -> int:
     for out in outs:
         if os.path.lexists(out):  # before the work
             new_file(out)
+        if outs.count(out) > 1:
+            raise Refused(f"{shown(Path(out).name)} is named twice; give each picture a name of its own")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
     path, loaded, whole = _filmed(given, _cut(given, rate))
     for out in outs:

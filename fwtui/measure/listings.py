@@ -110,10 +110,12 @@ def _telling(code: Sequence[MachineInstruction], samples: ByOffset, loop: range 
     if len(code) <= MOST_INSTRUCTIONS:
         return code
     counts = [sum(samples.get(one.offset, {}).values()) for one in code]
+    if not any(counts):
+        return [code[place] for place in (loop or range(len(code)))[:MOST_INSTRUCTIONS]]
     hot = [place for place, count in enumerate(counts) if count > HOT * sum(counts)]
-    places = {*hot, *(loop or ())} if hot else {*(loop or range(len(code)))[:MOST_INSTRUCTIONS]}
-    if len(places) > MOST_INSTRUCTIONS:
-        places = {*sorted(hot, key=lambda place: -counts[place])[:MOST_INSTRUCTIONS]}
+    places = {*hot, *(loop or ())}
+    if not hot or len(places) > MOST_INSTRUCTIONS:
+        places = {*sorted(hot or range(len(code)), key=lambda place: -counts[place])[:MOST_INSTRUCTIONS]}
     return [code[place] for place in sorted(places)]
 
 

@@ -111,11 +111,11 @@ class Recorder(SessionWriter):
             return
         if isinstance(code := line.event, CodeText):
             known = self._codes.get(code.code)
-            news = code if known is None else code.but(known)
-            if known is not None and not news.instructions:
+            whole = code if known is None else known.and_also(code)
+            if whole is known:
                 return
-            self._codes[code.code] = code if known is None else known.and_also(news)
-            line = line if news is code else as_line(news)
+            self._codes[code.code] = whole
+            line = line if known is None else as_line(code.but(known))
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
         begin = self.bytes

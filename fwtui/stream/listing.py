@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -107,9 +107,16 @@ class CodeText(Event, frozen=True, kw_only=True):
         return replace(self, lines=(), instructions=_stepwise(new))
 
     def and_also(self, news: CodeText) -> CodeText:
-        """All that both say of the same code."""
-        every = {**news.by_offset, **self.by_offset}
-        return replace(self, lines=self.lines or news.lines, instructions=_stepwise(every)[:MOST_TOLD])
+        """What it says, and as much as there is room for of what is new of the same code."""
+        there, room = self.by_offset, MOST_TOLD - len(self.instructions)
+        new = dict(islice(((offset, told) for offset, told in news.by_offset.items() if offset not in there), room))
+        return replace(self, instructions=_stepwise({**there, **new})) if new else self
+
+
+class KnownCode(Struct):
+    """What a session has told of a code so far: one object for all runs of it."""
+
+    text: CodeText
 
 
 class CodeSamples(OfRun, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.listing import LINE_UNITS, Listing, listing_of
+from fwtui.stream.listing import LINE_UNITS, KnownCode, Listing, listing_of
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from fwtui_kernels.plan import Kernel
 
@@ -79,10 +79,10 @@ class Evidence(NamedTuple):
 
 
 class SampledCode(NamedTuple):
-    """Samples of an op's lines and instructions, which are the same object for all runs of that code."""
+    """Samples of an op's lines and instructions."""
 
     samples: events.CodeSamples
-    text: events.CodeText
+    known: KnownCode
 
 
 class PassTimes(NamedTuple):
@@ -237,14 +237,14 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """The lines and instructions of an op, with their samples; None if they were not recorded."""
         packed = dict(self.code).get(op)
         if packed is None or isinstance(packed, bytes):
-            return _unpacked(packed) if packed is not None else None
+            return None if packed is None else _unpacked(packed)
         told = next((one for one in self.warps if one.op == op), None)
-        made = _put_together(packed, told.samples if told is not None else LINE_UNITS)
+        made = _put_together(packed.samples, packed.known.text, told.samples if told is not None else LINE_UNITS)
         return replace(made, mix=told.mix, relaxations=told.relaxations) if told is not None else made
 
-    def listed(self, told: events.CodeSamples, text: events.CodeText) -> Run:
+    def listed(self, told: events.CodeSamples, known: KnownCode) -> Run:
         """The run with the samples of an op's lines and instructions."""
-        return replace(self, code=self._with_code(told.op, SampledCode(told, text)))
+        return replace(self, code=self._with_code(told.op, SampledCode(told, known)))
 
     def _with_code(self, op: str, code: bytes | SampledCode) -> tuple[tuple[str, bytes | SampledCode], ...]:
         return (*(one for one in self.code if one[0] != op), (op, code))[-MOST_OPS:]
@@ -365,8 +365,8 @@ def _unpacked(packed: bytes) -> Listing:
 
 
 @lru_cache(maxsize=8)
-def _put_together(packed: SampledCode, samples: int) -> Listing:
-    return listing_of(*packed, samples)
+def _put_together(told: events.CodeSamples, text: events.CodeText, samples: int) -> Listing:
+    return listing_of(told, text, samples)
 
 
 def _few(event: P) -> P:

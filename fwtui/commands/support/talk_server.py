@@ -76,6 +76,7 @@ class TalkServer:
         self._since = 0.0
         self._followers = 0
         self._pages_of: dict[str, list[asyncio.Task[Any] | None]] = {}  # by visitor, those that follow
+        self._replaced = set[asyncio.Task[Any] | None]()  # whose place a newer page of that visitor has taken
         self._soon: asyncio.TimerHandle | None = None
 
     def run(self, listening: socket.socket) -> int:
@@ -123,6 +124,7 @@ class TalkServer:
             raise web.HTTPForbidden(text=NEEDS_COOKIE)
         pages = self._pages_of.get(visitor, [])
         if len(pages) == PAGES and (first := pages.pop(0)) is not None:
+            self._replaced.add(first)
             first.cancel()
         elif follows and self._followers >= self._most:
             raise web.HTTPServiceUnavailable(text=FULL.format(most=self._most))
@@ -140,7 +142,13 @@ class TalkServer:
                     await answer.write(message)
                     await _within(news)
                     message = self._message if news.is_set() else b":\n\n"
+        except asyncio.CancelledError:
+            if this not in self._replaced:
+                raise
+            with suppress(ConnectionError, TimeoutError):  # else the page would come again, and end another
+                await asyncio.wait_for(answer.write(b"event: replaced\ndata:\n\n"), 1.0)
         finally:
+            self._replaced.discard(this)
             self._followers -= follows
             if this in pages:
                 pages.remove(this)

@@ -148,6 +148,11 @@ document.addEventListener("replay", () => {
     tell();
     if (!drives) take();
   });
+  source.addEventListener("replaced", () => {
+    source.close();
+    lost = "Newer pages of this browser follow; reload this one to follow here.";
+    tell();
+  });
   source.addEventListener("error", () => {
     lost = source.readyState === EventSource.CLOSED
       ? "The server does not let this page follow: all places are taken, or this browser keeps no cookie. Reload it later."

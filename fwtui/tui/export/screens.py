@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -19,7 +20,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from fwtui.common import gc_pause
-from fwtui.common.child_process import ModuleProcess
+from fwtui.common.child_process import ModuleProcess, as_line
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
@@ -92,14 +93,13 @@ def drawn_screens(
     (whole, *others), half = parts, total // 2
     here, there = (msgspec.structs.replace(whole, moments=some) for some in (whole.moments[:half], whole.moments[half:]))
     process = ModuleProcess(__name__)
-    try:
-        for part in (there, *others):
-            process.send(part)
-        process.hang_up()
-        first = asyncio.run(_screens(loaded, here, tell))
-        ended = process.finish(MOST_SECONDS)
-    finally:
-        process.reap()
+    with ThreadPoolExecutor(1) as reader:  # a pipe holds less than the screens of one part
+        try:
+            ending = reader.submit(process.finish, MOST_SECONDS, b"".join(map(as_line, (there, *others))))
+            first = asyncio.run(_screens(loaded, here, tell))
+            ended = ending.result()
+        finally:
+            process.reap()
     if ended.code != 0:
         raise Refused(f"the process that drew half of the screens has ended: {ended.last_words}")
     later, *drawn = (msgspec.json.decode(line, type=Screens) for line in ended.stdout.splitlines())

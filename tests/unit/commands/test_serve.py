@@ -396,8 +396,8 @@ async def four_pages(page: str, link: str) -> None:
     """That a visitor may have; a stranger none."""
     async with following(page, pages=5) as (_, first, *others), visiting() as stranger:
         async with asyncio.timeout(WAIT):
-            with suppress(aiohttp.ClientError):
-                await first.content.read()  # to its end: a telephone that lost its network is not known to be gone
+            # to its end: a telephone that lost its network is not known to be gone; a page is told, and comes no more
+            assert (await first.content.read()).endswith(b"event: replaced\ndata:\n\n")
         assert (await told_by(others[-1], lambda news: news["followers"] == 4))["followers"] == 4
         async with stranger.get(f"{page}follow") as answer:
             assert answer.status == 403 and "cookie" in await answer.text()

@@ -98,6 +98,8 @@ def test_samples_choose_lines_loop_and_instructions() -> None:
     assert [a.text for a in one.instructions] == [a.text for a in other.instructions], "whatever is sampled a little more"
     wide = listing(code, {16 * place: {"wait": 2 + place} for place in range(300)}, tell_source=False)
     assert len(wide.instructions) <= MOST_INSTRUCTIONS and wide.instructions[-1].offset == 4784
+    flat = listing(code, {16 * place: {"wait": 1} for place in range(100, 300)}, tell_source=False)
+    assert len(flat.instructions) == MOST_INSTRUCTIONS and flat.instructions[0].offset == 1600, "each has half a percent"
 
 
 def test_relaxations_are_counted_by_minimums() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, as_line
 from fwtui.stream.listing import CodeLine, Instruction, Listing, listing_of, shared_out, shares_of, text_of
 from fwtui.stream.model import Model
+from fwtui.stream.run import SampledCode
 
 LINES = (
     CodeLine("mine.py", 8, "    via = a + b", {"wait": 500}),
@@ -73,6 +75,19 @@ def test_a_code_is_told_once_and_only_what_is_new_of_it_later(tmp_path: Path) ->
         later.write(line)
     later.close()
     assert model(load(later.path).lines).runs[3].listing("rest") == model(sampled(3, hotter)).runs[3].listing("rest")
+
+
+def test_what_is_known_of_a_code_is_one_object_and_full_it_keeps_what_it_has() -> None:
+    told = model([*sampled(1), *sampled(2)])
+    first, second = (dict(told.runs[number].code)["rest"] for number in (1, 2))
+    assert isinstance(first, SampledCode) and isinstance(second, SampledCode) and first.known is second.known
+    known, lower = (
+        events.CodeText(t=0.0, code="c", instructions=((start, 0, word), *((2, 0, word),) * (count - 1)))
+        for start, word, count in ((1001, "OLD", 400), (0, "NEW", 300))
+    )
+    whole = known.and_also(lower)
+    assert Counter(word for _, _, word in whole.instructions) == {"OLD": 400, "NEW": 112}
+    assert whole.and_also(lower) is whole and known.and_also(known) is known
 
 
 def test_a_part_of_a_session_has_the_codes_of_its_runs(tmp_path: Path) -> None:
