@@ -226,7 +226,8 @@ def _wavefronts(run: Run, phase: str, known: Roofs) -> float | None:
     from fwtui.sessions.library import recorded_ladder  # not before the first frame
 
     told = counters_of(run, phase)
-    ladder = recorded_ladder() if not told and any(one.shared_bytes for one in run.occupancies) else None
+    uncounted = "shared_load_wavefronts" not in told and any(one.shared_bytes for one in run.occupancies)
+    ladder = recorded_ladder() if uncounted else None
     if ladder is not None and ladder.gpu is not None and ladder.gpu.compute_capability == known.capability:
         asked = [getattr(run.experiment, name) for name in CODE]
         same = (one for one in ladder.runs.values() if [getattr(one.experiment, name) for name in CODE] == asked)

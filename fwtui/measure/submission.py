@@ -27,8 +27,8 @@ from fwtui.engine.loaded import LoadedKernel, NotHere, NotTaken, loaded
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.trial_cases import failure, misuse_in, tile_of, watching
-from fwtui.stream.grades import Ask, SubmissionReply, SubmissionRequest
-from fwtui_kernels.own import NoTrial, check, load
+from fwtui.stream.grades import MOST_TILE, Ask, SubmissionReply, SubmissionRequest
+from fwtui_kernels.own import NoTrial, OwnKernelError, check, load
 from fwtui_kernels.plan import Kernel, Shape
 
 LARGEST_FILE = 2**30  # bytes that it may write into one file
@@ -85,6 +85,9 @@ class SubmittedKernel:
             self._path = Path(submitted.path)
             kernel = load(self._path, "submission")
             check(kernel, self._path)
+            if kernel.default_tile > MOST_TILE:
+                most = f"grading takes up to {MOST_TILE:,}"
+                raise OwnKernelError(f"the default tile of {self._path.name} is {kernel.default_tile:,}; {most}")
         else:
             kernel = kernel_named(submitted.rung)
         self._kernel, self._engine = kernel, engine_for(CPU if kernel.backend == "cpu" else submitted.device)

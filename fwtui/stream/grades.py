@@ -10,6 +10,8 @@ from fwtui.common.container import Container
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 
+MOST_TILE = 1024  # of a kernel that is graded, whose graphs have two tiles a side
+
 
 class SubmissionLimits(Struct, frozen=True, kw_only=True):
     """What a submission may take."""
@@ -48,7 +50,7 @@ class SubmissionReply(Struct, frozen=True, kw_only=True):
     backend: Literal["", "cpu", "cuda"] = ""  # this and what follows: of loading
     simulates: bool = True  # whether the simulator runs it
     dtypes: tuple[Literal["float32", "int32", "int16"], ...] = ()
-    tile: Annotated[int, Meta(ge=1, le=1024)] = 1
+    tile: Annotated[int, Meta(ge=1, le=MOST_TILE)] = 1
     max_n: Annotated[int, Meta(ge=1)] = 1
     plan: str = ""  # what is wrong with it
     computed: bool = False  # this and what follows: of computing
