@@ -141,8 +141,10 @@ def _replay(given: argparse.Namespace) -> int:
     for out in outs:
         if os.path.lexists(out):  # before the work
             new_file(out)
-        if outs.count(out) > 1:
+        if [Path(other).resolve() for other in outs].count(Path(out).resolve()) > 1:
             raise Refused(f"{shown(Path(out).name)} is named twice; give each picture a name of its own")
+        if not Path(out).resolve().parent.is_dir():
+            raise Refused(f"{shown(out)} cannot be written: its folder is not there; choose another path")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
     path, loaded, whole = _filmed(given, _cut(given, rate))
     for out in outs:

@@ -24,6 +24,7 @@ from fwtui.common.atomic_file import whole_file
 from fwtui.common.container import container_of
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
+from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
 from fwtui.common.text import clean, shown
 from fwtui.common.units import ABSENT, counted, digits, duration
 from fwtui.experiment.device import CPU, DeviceId
@@ -100,12 +101,14 @@ def execute(given: argparse.Namespace) -> int:
     grading = Grading(rubric, device, clock, say, container=container)
     code = OK
     try:
-        grading.correctness(submissions, given.jobs)
-        if clock and given.jobs > 1:
-            say("times are taken one at a time")
-        grading.times(submissions)
-    except KeyboardInterrupt:
-        code = SIGNALLED + signal.SIGINT  # what was graded so far is shown
+        with handlers_kept():
+            on_signals(stop)  # so that a judge leaves no folder behind
+            grading.correctness(submissions, given.jobs)
+            if clock and given.jobs > 1:
+                say("times are taken one at a time")
+            grading.times(submissions)
+    except (KeyboardInterrupt, Stopped) as ended:
+        code = SIGNALLED + getattr(ended, "signum", signal.SIGINT)  # what was graded so far is shown
         submissions = [submission for submission in submissions if submission.judgement is not None]
     grades = [grading.grade(submission) for submission in submissions]
     against = rubric.timing.against if rubric.timing is not None else ""

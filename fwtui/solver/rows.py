@@ -108,7 +108,9 @@ def _searched(
     shape = len(begins), n if ends is None else len(ends)
     shares = processes(seconds_of_searches(graph, len(begins)))
     beside = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
-    _check_room(shape, _CELL + 4 * predecessors, beside)
+    # float32 holds them, unless a weight would become 0 in it
+    size, dtype = (_WIDE, np.float64) if facts.vanishing else (_CELL, np.float32)
+    _check_room(shape, size + 4 * predecessors, beside)
     arcs = graph.all_arcs()
     cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(graph)
     if cycle:
@@ -119,7 +121,7 @@ def _searched(
     links = (targets, sources) if backward else (sources, targets)
     matrix = csr_array((weights[apart], (links[0][apart], links[1][apart])), shape=(n, n))
     lower, raised = (heights, -heights) if backward else (-heights, heights)
-    distances = np.empty(shape, np.float32)
+    distances = np.empty(shape, dtype)
     before = np.empty(shape, np.int32) if predecessors else None
     clock.lap("prepare")
     for part, every, nearest in searched(matrix, begins, predecessors, shares):

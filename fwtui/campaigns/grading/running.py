@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
@@ -11,16 +12,17 @@ from contextlib import suppress
 from math import inf
 from pathlib import Path
 from random import Random
-from threading import Event
+from threading import Event, Thread
 
 import msgspec
+import psutil
 
 import fwtui
 import fwtui_kernels
 from fwtui.analysis import limits
 from fwtui.campaigns.grading.points import Grade, grade, timeable
 from fwtui.campaigns.grading.rubric import Rubric, Timing
-from fwtui.common.child_process import ModuleProcess
+from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.container import Container
 from fwtui.common.text import clean
 from fwtui.common.units import duration
@@ -34,6 +36,7 @@ from fwtui.stream.grades import Judgement, JudgeRequest
 from fwtui.stream.trials import NO_COMPILER, CompileRequest
 from fwtui_kernels.own import files_of, is_still
 
+SUSPENDED = 3  # looks at a judge, a second apart, that find it suspended before it is killed
 GRACE = 5.0  # seconds that a judge has to end what it started
 CLOCK_ROOM = 1.1  # times the measured limit: the clock of a device rises a little while it is cool
 SET_ASIDE = ".set-aside"  # ends the name of what a submission put beside the code that judges
@@ -162,7 +165,9 @@ class Grading:
         asked |= {"path": str(submission.path), "device": self._device, "container": self._container}
         asked["others"] = tuple(str(file) for file in self._handed_in if file not in own)
         request = JudgeRequest(limits=self._rubric.limits, **asked)  # type: ignore[arg-type]
-        answer = _Judge().finish(inf, request, self.stop)
+        judge = _Judge()
+        judge.watch()
+        answer = judge.finish(inf, request, self.stop)
         with suppress(msgspec.MsgspecError):
             return msgspec.json.decode(answer.stdout, type=Judgement)
         return Judgement(foul=f"{DIED} ({clean(answer.last_words)})")
@@ -191,6 +196,20 @@ class _Judge(ModuleProcess):
 
     def __init__(self) -> None:
         super().__init__("fwtui.measure.judge")
+
+    def watch(self) -> None:
+        """Kill it where a submission suspends it: nobody else would end that."""
+
+        def look() -> None:
+            seen = 0
+            while self.exit_code is None and seen < SUSPENDED:
+                with suppress(psutil.Error):
+                    seen = seen + 1 if psutil.Process(self.pid).status() == psutil.STATUS_STOPPED else 0
+                time.sleep(1.0)
+            if seen >= SUSPENDED:
+                ChildProcess.kill(self)
+
+        Thread(target=look, daemon=True).start()
 
     def kill(self) -> None:
         """End it; it ends the submission's processes before."""
