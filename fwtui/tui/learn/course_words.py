@@ -22,6 +22,7 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
 
 MOST_TYPED = 20  # characters of a guess
+ROWS_WITH_TREE = 30  # of a window that has room for a tree and the question below it
 
 
 class Lesson(NamedTuple):
@@ -45,7 +46,8 @@ class CourseWords(Drawn["Lesson | None"]):
         rows += [*line((recorded_words(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
             rows += _termed(part).wrap(width) if part else [line("")]
-        rows += _tree(page.cited.run.ordered if page.cited is not None else None, width)
+        if page.answer is not None or self.app.size.height >= ROWS_WITH_TREE:  # the question is to be seen at once
+            rows += _tree(page.cited.run.ordered if page.cited is not None else None, width)
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
         if page.answer is None:
             rows += [line((f"  {number} ", "$text-primary"), c.words) for number, c in enumerate(page.choices, 1)]
