@@ -89,16 +89,17 @@ class Visitor:
         self._send("resize", {"width": columns, "height": rows})
 
     def press(self, keys: bytes) -> None:
+        with self._written:
+            self._seen.clear()  # not later: what these keys paint may be there before anybody waits for it
         self._send("stdin", keys.decode())
 
     def _send(self, *message: object) -> None:
         self._wait(self._page.send_str(json.dumps(message)))
 
     def rest(self, seconds: float, until: bytes = b"") -> float | None:
-        """As Terminal.rest, but a browser reads at all times."""
+        """As Terminal.rest, but a browser reads at all times, from when keys were pressed last."""
         begun = time.monotonic()
         with self._written:
-            self._seen.clear()
             found = self._written.wait_for(lambda: bool(until) and until in self._seen, seconds)
         return time.monotonic() - begun if found else None
 
