@@ -110,13 +110,10 @@ class CodeText(Event, frozen=True, kw_only=True):
         """What it says, and as much as there is room for of what is new of the same code."""
         there, room = self.by_offset, MOST_TOLD - len(self.instructions)
         new = dict(islice(((offset, told) for offset, told in news.by_offset.items() if offset not in there), room))
-        return replace(self, instructions=_stepwise({**there, **new})) if new else self
-
-
-class KnownCode(Struct):
-    """What a session has told of a code so far: one object for all runs of it."""
-
-    text: CodeText
+        if not new:
+            return self
+        known = {one: one for one in self.instructions}  # which runs share with those before
+        return replace(self, instructions=tuple(known.get(one, one) for one in _stepwise({**there, **new})))
 
 
 class CodeSamples(OfRun, frozen=True, kw_only=True):

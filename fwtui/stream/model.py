@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.listing import KnownCode
 from fwtui.stream.quantity import GPM
 from fwtui.stream.run import Evidence, Run, first_runs, started
 
@@ -78,7 +77,7 @@ class Model:
         self.readings: dict[DeviceId, list[events.Telemetry]] = {}  # by GPU
         self.of_host: list[events.Telemetry] = []  # those that tell of the machine
         self.measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits
-        self.codes: Mapping[str, KnownCode] = {}  # by their names
+        self.codes: Mapping[str, events.CodeText] = {}  # by their names
         self.last_gpu: DeviceId | None = None  # that a run used
         self.current: int | None = None  # id of the run that began last
         self.runs: dict[int, Run] = {}  # every run by its id, in the order in which they began
@@ -217,10 +216,8 @@ class Model:
             case events.Limits():
                 self.measured = _with(self.measured, event.device_id, event, MOST_DEVICES)
             case events.CodeText(code=name):
-                if name in self.codes:
-                    self.codes[name].text = self.codes[name].text.and_also(event)
-                else:
-                    self.codes = _with(self.codes, name, KnownCode(event), MOST_CODES)
+                known = self.codes.get(name)
+                self.codes = _with(self.codes, name, known.and_also(event) if known is not None else event, MOST_CODES)
             case events.CodeSamples(run=number, code=name) if number in self.runs and name in self.codes:
                 self.runs[number] = self.runs[number].listed(event, self.codes[name])
             case events.End():

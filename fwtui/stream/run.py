@@ -20,7 +20,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.listing import LINE_UNITS, KnownCode, Listing, listing_of
+from fwtui.stream.listing import LINE_UNITS, Listing, listing_of
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from fwtui_kernels.plan import Kernel
 
@@ -79,10 +79,10 @@ class Evidence(NamedTuple):
 
 
 class SampledCode(NamedTuple):
-    """Samples of an op's lines and instructions."""
+    """Samples of an op's lines and instructions, which are the same object for all runs of that code."""
 
     samples: events.CodeSamples
-    known: KnownCode
+    text: events.CodeText
 
 
 class PassTimes(NamedTuple):
@@ -239,12 +239,12 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         if packed is None or isinstance(packed, bytes):
             return None if packed is None else _unpacked(packed)
         told = next((one for one in self.warps if one.op == op), None)
-        made = _put_together(packed.samples, packed.known.text, told.samples if told is not None else LINE_UNITS)
+        made = _put_together(packed.samples, packed.text, told.samples if told is not None else LINE_UNITS)
         return replace(made, mix=told.mix, relaxations=told.relaxations) if told is not None else made
 
-    def listed(self, told: events.CodeSamples, known: KnownCode) -> Run:
+    def listed(self, told: events.CodeSamples, text: events.CodeText) -> Run:
         """The run with the samples of an op's lines and instructions."""
-        return replace(self, code=self._with_code(told.op, SampledCode(told, known)))
+        return replace(self, code=self._with_code(told.op, SampledCode(told, text)))
 
     def _with_code(self, op: str, code: bytes | SampledCode) -> tuple[tuple[str, bytes | SampledCode], ...]:
         return (*(one for one in self.code if one[0] != op), (op, code))[-MOST_OPS:]

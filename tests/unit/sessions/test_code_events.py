@@ -80,7 +80,7 @@ def test_a_code_is_told_once_and_only_what_is_new_of_it_later(tmp_path: Path) ->
 def test_what_is_known_of_a_code_is_one_object_and_full_it_keeps_what_it_has() -> None:
     told = model([*sampled(1), *sampled(2)])
     first, second = (dict(told.runs[number].code)["rest"] for number in (1, 2))
-    assert isinstance(first, SampledCode) and isinstance(second, SampledCode) and first.known is second.known
+    assert isinstance(first, SampledCode) and isinstance(second, SampledCode) and first.text is second.text
     known, lower = (
         events.CodeText(t=0.0, code="c", instructions=((start, 0, word), *((2, 0, word),) * (count - 1)))
         for start, word, count in ((1001, "OLD", 400), (0, "NEW", 300))
