@@ -158,11 +158,15 @@ def model_of(loaded: Loaded) -> Model:
     return _folded(loaded.lines)
 
 
-@cache
 def recorded_ladder() -> Model | None:
     """Every rung on one graph, recorded on one GPU: the shipped session; None if it cannot be read."""
+    return _ladder_in(shipped_folder())
+
+
+@cache
+def _ladder_in(folder: Path) -> Model | None:
     try:
-        return load_model(shipped_folder() / LADDER)[0]
+        return load_model(folder / LADDER)[0]
     except (Refused, OSError):
         return None
 
