@@ -250,7 +250,8 @@ async def test_it_follows_a_live_run() -> None:
         assert "rest        ━" in before and "1.06 G   2.11 GB" in before and "def pivot" in before, before
         await press(pilot, "1", "r")
         app.tick()
-        assert "no phases yet" in await shown(pilot, "4")
+        await shown(pilot, "4")
+        assert "no phases yet" in await shown(pilot), "once the place has heard of the run"
         for _ in range(8):
             app.tick()
         text = await shown(pilot)
