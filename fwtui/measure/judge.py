@@ -44,7 +44,7 @@ from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, c
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure.trial_cases import LARGE_SIMULATED, Case, affordable, ladder, relaxations
+from fwtui.measure.trial_cases import Case, affordable, ladder, runs_once, takes_time
 from fwtui.stream.grades import Ask, GradedGraph, Judgement, JudgeRequest, SubmissionLimits, SubmissionReply, SubmissionRequest
 from fwtui.stream.trials import RACY
 from fwtui_kernels.own import files_of
@@ -283,12 +283,10 @@ class Judge:
         if not dtypes or not self._simulates:
             return GradedGraph(None)
         cases = list(ladder(msgspec.structs.replace(told, dtypes=dtypes), tile, self._simulated))
-        compiled = len(files_of(Path(self._request.path))) > 1
-        if self._simulated and not compiled:
-            cases = affordable(cases, tile)
-        for case in cases:
-            slow = not compiled and relaxations(case.graph.n, tile) > LARGE_SIMULATED
-            runs = SMALL_RUNS if not self._simulated else 1 if slow else SIMULATED_RUNS
+        slow = self._simulated and takes_time(self._request.path)
+        for case in affordable(cases, tile) if slow else cases:
+            once = slow and runs_once(case.graph.n, tile)
+            runs = 1 if once else SIMULATED_RUNS if self._simulated else SMALL_RUNS
             try:
                 contestant = contestant or self._begun(self._request.path, "", self._request.limits)
                 found = self._result(contestant, case, runs, watched=True)

@@ -19,7 +19,7 @@ from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.inputs import fill_for
 from fwtui.stream.grades import SubmissionReply
 from fwtui.stream.trials import RACY, WRONG
-from fwtui_kernels.own import complaint
+from fwtui_kernels.own import complaint, files_of
 from fwtui_kernels.plan import WARP, Kernel, Shape
 
 SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
@@ -72,7 +72,7 @@ def affordable(cases: Sequence[Case], tile: int) -> list[Case]:
     left, kept = MOST_SIMULATED, set[str]()
     for case in sorted(cases, key=lambda case: (case.graph.n > 1, case.graph.n <= tile)):
         work = relaxations(case.graph.n, tile)
-        work *= 1 if work > LARGE_SIMULATED else 2
+        work *= 1 if runs_once(case.graph.n, tile) else 2
         if work <= left or not kept:
             kept.add(case.name)
             left -= work
@@ -82,6 +82,16 @@ def affordable(cases: Sequence[Case], tile: int) -> list[Case]:
 def relaxations(n: int, tile: int) -> int:
     """Those of a run, padding and all."""
     return (-(-n // tile) * tile) ** 3
+
+
+def runs_once(n: int, tile: int) -> bool:
+    """Whether a case is so large that the simulator has time for one run of it."""
+    return relaxations(n, tile) > LARGE_SIMULATED
+
+
+def takes_time(path: str) -> bool:
+    """Whether the kernel in that file takes time in the simulator: CUDA's C++ is compiled for the host, and takes none."""
+    return not path or len(files_of(Path(path))) < 2
 
 
 def tile_of(kernel: Kernel, simulated: bool) -> int:

@@ -37,7 +37,6 @@ from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.first_difference import first_difference
 from fwtui.measure.trial_cases import (
-    LARGE_SIMULATED,
     Case,
     affordable,
     all_options,
@@ -45,7 +44,8 @@ from fwtui.measure.trial_cases import (
     graph_and_shape,
     ladder,
     misuse_in,
-    relaxations,
+    runs_once,
+    takes_time,
     tile_of,
     watching,
 )
@@ -64,7 +64,7 @@ from fwtui.stream.trials import (
     TrialRequest,
     Where,
 )
-from fwtui_kernels.own import LOOKED_AT, NoTrial, files_of, load
+from fwtui_kernels.own import LOOKED_AT, NoTrial, load
 from fwtui_kernels.plan import Kernel, Rect, Shape
 
 REHEARSED = "naive"  # the rung that makes a device ready
@@ -113,8 +113,7 @@ class TrialRun:
         self._verifier = Verifier()
         self._explained = request.brief  # of wrong cases the first is looked into
         self._doubt = ""
-        # CUDA's C++, which takes no time in the simulator
-        self._compiled = bool(request.path) and len(files_of(Path(request.path))) > 1
+        self._takes_time = takes_time(request.path)
         self._looked_at: Counter[Any] = Counter()  # accesses to memory by function, in the simulator
 
     def run(self, most: int | None = None) -> None:
@@ -137,7 +136,7 @@ class TrialRun:
         simulated = engine.target.backend == "simulator"
         tile, fine = self._request.tile or tile_of(kernel, simulated), True
         cases = list(islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most))
-        tried = affordable(cases, tile) if simulated and not self._compiled else cases
+        tried = affordable(cases, tile) if simulated and self._takes_time else cases
         for case in tried:
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
             if finding is None:
@@ -221,7 +220,7 @@ class TrialRun:
         engine, simulated = it.engine, it.engine.target.backend == "simulator"
         checksums: list[str] = []
         seconds, failed, log = None, None, None
-        slow = simulated and not self._compiled and relaxations(graph.n, it.program.shape.tile) > LARGE_SIMULATED
+        slow = simulated and self._takes_time and runs_once(graph.n, it.program.shape.tile)
         for repeat in range(1 if self._request.brief or slow else SIMULATED_REPEATS if simulated else REPEATS):
             # what goes around a negative cycle changes all the time
             with watching(simulated and not repeat and not graph.may_have_negative_cycles, self._looked_at) as looked:

@@ -36,7 +36,7 @@ from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.textual_internals import leave_undrawn, strips
 
 LEAST_SHARED = 150  # screens from which on half of them are worth another process, which starts within a second
-MOST_SECONDS = 3600.0  # that it may take after this one
+MOST_SECONDS = 3600.0  # that it may take
 DIM = 0.5
 
 
