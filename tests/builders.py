@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -29,6 +30,13 @@ def occupancy(**changes: Any) -> Occupancy:
     """Of an op that keeps half of the warps busy, but for these fields."""
     usual = {"t": 1.0, "run": 1, "op": "rest", "threads": 256, "registers": 40, "shared_bytes": 0, "limiters": ()}
     return Occupancy(**{**usual, "blocks": 4, "warps": 32, "max_warps": 64, "source": "table", **changes})
+
+
+def documented_fields(of: str) -> list[str]:
+    """The fields of the JSON that the page of the commands explains below the line that begins so."""
+    page = (Path(__file__).parents[1] / "fwtui" / "commands" / "README.md").read_text(encoding="utf-8")
+    table = page.partition(f"\n{of}")[2].split("\n\n")[1]
+    return re.findall(r"(?m)^\| `(\w+)` \|", table)
 
 
 def never() -> None:

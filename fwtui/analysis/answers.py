@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fwtui.stream import events
     from fwtui.stream.run import Run
 
+# of the JSON of run, replay and solve: one more when a field is renamed, removed or means something else, not when one is added
+RESULT_VERSION = 1
 SHADES, NO_PATH = "░▒▓█", "·"  # from near to far
 MOST = 32768  # vertices; above this it takes more than ten seconds
 RIGHT = ("verified", "unverified")  # verdicts on distances that may be summarised

@@ -17,7 +17,6 @@ from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import OfRank, gain, imbalance, of_ranks
 from fwtui.analysis.reason import reason
-from fwtui.analysis.result_fields import RESULT_VERSION
 from fwtui.analysis.stack import graphs_per_second
 from fwtui.analysis.warps import loop_facts, shares
 from fwtui.stream.events import WarpSamples
@@ -30,7 +29,7 @@ from fwtui.stream.throttle import throttled
 def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any]:
     """Everything known of one run under stable names; seconds, bytes and shares of 1; None if not known.
 
-    `baseline` is the kernel whose run the speed-up is against.
+    Every field is explained in commands/README.md. `baseline` is the kernel whose run the speed-up is against.
     """
     evidence, done, verdict = model.evidence(run), run.done, run.verdict
     occupancy = run.main_occupancy
@@ -42,7 +41,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     phases, ranks, gained = run.phases, of_ranks(run), gain(model, run)
     why = reason(ComparedRun(model, run), ComparedRun(model, against) if against is not None else None)
     return {
-        "version": RESULT_VERSION,
+        "version": answers.RESULT_VERSION,
         "run": run.id,
         "kernel": run.experiment.kernel,
         "auto": run.experiment.auto or None,

@@ -21,9 +21,9 @@ from fwtui.commands.support.looking import add_look, add_screen, preferred, scre
 from fwtui.commands.support.narrating import say, say_incomplete, show_drawn
 from fwtui.common import gc_pause, units
 from fwtui.common.atomic_file import new_file, new_whole_file
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
-from fwtui.common.text import clean, shown
+from fwtui.common.text import shown
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.reader import Loaded, load, open_session
@@ -150,8 +150,8 @@ def _replay(given: argparse.Namespace) -> int:
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
         content, kept = written(whole, suffix)
-        with _new(out) as file:
-            file.buffer.write(content)
+        with new_whole_file(out) as file:
+            file.write(content)
         told = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
         say(f"{Path(out).name} is {kind.title}: {told}")
         if len(kept.frames) < len(whole.frames):
@@ -209,11 +209,6 @@ def _cut(given: argparse.Namespace, rate: float) -> FilmCut:
 
 @contextmanager
 def _new(name: str) -> Iterator[io.TextIOWrapper]:
-    """A new file, which goes again where it cannot be written whole."""
-    descriptor = new_file(name)
-    try:
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            yield file
-    except OSError as error:
-        os.unlink(name)
-        raise Refused(f"{clean(name)} cannot be written: {why(error)}; choose another place") from None
+    """A new text file, which goes again where it cannot be written whole."""
+    with new_whole_file(name) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+        yield text

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from fwtui.analysis import answers
-from fwtui.analysis.result_fields import RESULT_VERSION
 from fwtui.common import units
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
@@ -154,12 +153,12 @@ def pair_table(result: Result, pairs: Pairs, paths: bool, file: IO[str]) -> None
 
 
 def pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str, Any]]:
-    """Pairs with the fields of PAIR_FIELDS."""
+    """Pairs with the fields that commands/README.md explains."""
     name = result.vertices.name
     for source, target in pairs:
         distance = float(result.distances[source, target])
         yield {
-            "version": RESULT_VERSION,
+            "version": answers.RESULT_VERSION,
             "source": name(source),
             "target": name(target),
             "distance": None if distance == float("inf") else distance,
@@ -170,14 +169,14 @@ def pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str
 def solved_object(
     result: Result, graph: str, vertices: Vertices, seconds: Mapping[str, float], summarised: bool
 ) -> dict[str, Any]:
-    """What was found and how, with the fields of SOLVE_FIELDS."""
+    """What was found and how, with the fields that commands/README.md explains."""
     from fwtui.graphs.summary import summarise
 
     stats = result.stats
     how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "reason", "tile", "device", "devices")}
     told = answers.stated(summarise(result.distances), vertices) if summarised else None
     return {
-        "version": RESULT_VERSION,
+        "version": answers.RESULT_VERSION,
         "graph": graph,
         "vertices": stats.n,
         "edges": stats.edges,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
-import os
-import sys
+import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from fwtui.stream.model import Model
 
 BAR = 32  # cells of the longer bar
-MOST_DIGITS = 6  # of a width that is believed
 
 
 def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") -> TakesArguments:
@@ -32,13 +29,7 @@ def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") ->
 
 def width() -> float:
     """Cells of a line: what COLUMNS says, else the terminal; without limit where stdout is neither."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isascii() and said.isdecimal() and len(said) < MOST_DIGITS and int(said):
-        return int(said)
-    if sys.stdout.isatty():
-        with contextlib.suppress(OSError):
-            return os.get_terminal_size(sys.stdout.fileno()).columns or math.inf
-    return math.inf
+    return shutil.get_terminal_size((0, 0)).columns or math.inf
 
 
 def table(

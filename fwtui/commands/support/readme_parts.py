@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fwtui.analysis.columns import CHAMPIONS, TableRow, head, line, texts
 from fwtui.analysis.report import markdown
-from fwtui.analysis.result_fields import PAIR_FIELDS, RESULT_FIELDS, SOLVE_FIELDS
 from fwtui.commands import about, add_command, arguments, names
 from fwtui.commands.kernels import cells
 from fwtui.common import units
@@ -169,10 +168,6 @@ def _plain(text: str) -> str:
     return re.sub(r"(`[^`]*`)|([<>*_])", lambda found: found[1] or f"\\{found[2]}", " ".join(text.split()))
 
 
-def _fields(fields: Mapping[str, str]) -> Callable[[], list[str]]:
-    return lambda: markdown(("field", "meaning"), [(f"`{name}`", about) for name, about in fields.items()])
-
-
 PARTS = {
     LADDER: ladder,
     CHAMPION: champion,
@@ -183,9 +178,6 @@ PARTS = {
     "course": course_list,
     "exit codes": exits,
     "commands": commands,
-    "fields of a run": _fields(RESULT_FIELDS),
-    "fields of a solved graph": _fields(SOLVE_FIELDS),
-    "fields of a pair": _fields(PAIR_FIELDS),
 }
 
 

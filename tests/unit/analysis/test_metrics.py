@@ -7,10 +7,12 @@ import json
 from typing import Any
 
 import pytest
+from builders import documented_fields
 from msgspec.structs import replace
 
 from fwtui.__main__ import main
 from fwtui.analysis import columns
+from fwtui.analysis.answers import RESULT_VERSION
 from fwtui.analysis.columns import (
     BENCHED,
     COMPARED,
@@ -28,7 +30,6 @@ from fwtui.analysis.columns import (
 from fwtui.analysis.data_sheet import FP32_LANES, fp32_flops
 from fwtui.analysis.occupancy import TABLE
 from fwtui.analysis.report import result
-from fwtui.analysis.result_fields import RESULT_FIELDS, RESULT_VERSION
 from fwtui.commands import run as run_command
 from fwtui.commands.support.asking import of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
@@ -79,7 +80,7 @@ class TestPeak:
         assert set(FP32_LANES) == set(TABLE), "as many GPUs as occupancy knows"
         made = model({"seconds": 1e9 / KATZ_RATE})
         row = result(made, made.runs[1])
-        assert list(row) == list(RESULT_FIELDS) and row["version"] == RESULT_VERSION
+        assert list(row) == documented_fields("`fwtui run --json`") and row["version"] == RESULT_VERSION
         assert row["flops_per_task"] == pytest.approx(66.9e12 / KATZ_RATE, rel=1e-3)
         clock = C1060_FLOPS / (2 * 128 * 132 * 1e6)
         old = model({"seconds": 1e9 / KATZ_RATE}, device=replace(H200, max_clock_mhz=clock))

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from builders import Terminal
+from builders import Terminal, documented_fields
 from scipy.sparse.csgraph import shortest_path
 
 from fwtui.__main__ import main, parser
-from fwtui.analysis.result_fields import PAIR_FIELDS, RESULT_VERSION, SOLVE_FIELDS
+from fwtui.analysis.answers import RESULT_VERSION
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.loading import load
@@ -98,10 +98,10 @@ class TestAnswers:
             return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
         (found,) = rows()
-        assert list(found) == list(SOLVE_FIELDS) and found["version"] == RESULT_VERSION
+        assert list(found) == documented_fields("`fwtui solve GRAPH --json`") and found["version"] == RESULT_VERSION
         assert (found["vertices"], found["edges"], found["answers"]["diameter"]) == (4, 4, 1005)
         (path,) = rows("--from", "Berlin", "--to", "Cologne")
-        assert list(path) == list(PAIR_FIELDS)
+        assert list(path) == documented_fields("and for each pair")
         assert (path["distance"], path["path"]) == (719, ["Berlin", "Hamburg", "Cologne"])
         (tmp_path / "pairs.csv").write_text("Munich,Berlin\nBerlin,Munich\n")
         pairs = ["--pairs", str(tmp_path / "pairs.csv")]
