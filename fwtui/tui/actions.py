@@ -17,14 +17,27 @@ READ_ONLY = "read-only here: replays and the course; nothing is run, recorded, s
 Reason = Callable[[Any], str | None]  # of the screen: None if the action can be done now, else why not
 
 
-def always(screen: Any) -> str | None:
-    """Nothing stands against it."""
-    return None
+class Keys:
+    """The names of the keys of a screen, by the ids of their rows."""
+
+    def __init__(self, screen: Any):
+        self._screen = screen
+
+    def __getitem__(self, id: str) -> str:
+        return self._screen.key_of(id)
+
+
+def unless(holds: Callable[[Any], object], words: str) -> Reason:
+    """The reason that this does not hold of the screen; its words may name what is of it, and keys: {key[cancel]}."""
+    return lambda screen: None if holds(screen) else words.format(screen=screen, key=Keys(screen))
 
 
 def first(*reasons: Reason) -> Reason:
     """The first of these reasons that there is."""
     return lambda screen: next((words for reason in reasons if (words := reason(screen)) is not None), None)
+
+
+always = first()
 
 
 class Successor(NamedTuple):
@@ -42,7 +55,7 @@ class Action(Binding):
     unavailable: Reason = always  # why it can do nothing now in a sentence; "" where that is seen, or the key is another's
     shows: bool = False  # it only shows something, so that it works in a read-only dashboard
     rare: bool = False  # the palette offers it and the help does not; its key is that of the version before
-    belongs: Callable[[Any], bool] = bool  # whether a view has it at all; the help of others does not name it
+    belongs: Callable[[Any], object] = bool  # whether a view has it at all; the help of others does not name it
     successor: Successor | None = None  # the key has moved, and only says where
 
 

@@ -50,9 +50,8 @@ class Left(Struct, frozen=True, kw_only=True):
         """How the live view would be left now; it is written if that is something else."""
         assert view.source is not None
         now = replace(self, usual=usual, form=view.experiment, course=view.step, own_files=view.own_files)
-        recorder = view.source.recorder or view.source.keeper
-        if view.source.model.runs and recorder is not None:
-            now = replace(now, session=str(recorder.path.absolute()), baseline=view.baseline)
+        if view.source.model.runs and view.recorder is not None:
+            now = replace(now, session=str(view.recorder.path.absolute()), baseline=view.baseline)
         if now != self:
             save(now)
         return now

@@ -60,9 +60,7 @@ class CompareVerdict(Drawn[Pair | str]):
 class Deltas(Drawn[Pair | None]):
     """Total, phases and what is outside the clock: two bars on one scale, the times, and the change; then the run's ranks."""
 
-    def draw(self, subject: Pair | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: Pair, width: int) -> Sequence[Content]:
         found = subject.found
         lines = [line((f"{'':<{LABEL}}{'':<{_room(width)}}{'baseline':>{NUMBER}}{'run':>{NUMBER}}{'change':>{NUMBER}}", MUTED))]
         lines += _bars((found.total, *found.phases), width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,7 +21,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
-from fwtui.tui.actions import Action, hidden_look, look
+from fwtui.tui.actions import Action, first, hidden_look, look, unless
 from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import CompareVerdict, Deltas, Pair, passes
@@ -53,26 +54,16 @@ def read(name: str) -> tuple[str, Model | str]:
         return told, f"{told} could not be read: {error}"
 
 
-def _none_ended(screen: CompareScreen) -> str | None:
-    return None if screen.entrants else "no run has ended yet"
-
-
-def _no_race(screen: CompareScreen) -> str | None:
-    pair = screen.pair
-    if pair is None:
-        return "a race needs a baseline and another marked run"
-    return None if can_race(pair.entrant.run) and can_race(pair.baseline.run) else "only runs with a time can race"
-
-
-def _no_view(screen: CompareScreen) -> str | None:
-    if screen.pair is None:
-        return "mark a run other than the baseline first"
-    return None if screen.narrow else "phases and passes are both shown"
-
-
-def _still_read(screen: CompareScreen) -> str | None:
-    unread = screen.view.source is not None and screen.view.climb is None
-    return "the climb is still being read" if unread else None
+_none_ended = unless(attrgetter("entrants"), "no run has ended yet")
+_no_race = first(
+    unless(attrgetter("pair"), "a race needs a baseline and another marked run"),
+    unless(lambda screen: all(can_race(one.run) for one in screen.pair[:2]), "only runs with a time can race"),
+)
+_no_view = first(
+    unless(attrgetter("pair"), "mark a run other than the baseline first"),
+    unless(attrgetter("narrow"), "phases and passes are both shown"),
+)
+_still_read = unless(lambda screen: screen.view.source is None or screen.view.climb, "the climb is still being read")
 
 
 class CompareScreen(Frame):

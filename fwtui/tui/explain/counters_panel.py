@@ -17,9 +17,7 @@ LEAST_NAME = 20  # cells of a counter's name
 class CountersTable(Drawn["Run | None"]):
     """Every counter of a run, from a profiler and never a timing: a column for each operation, under each other without room."""
 
-    def draw(self, subject: Run | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: Run, width: int) -> Sequence[Content]:
         told = subject.counters
         metrics = [metric for metric in METRICS if any(metric.key in counters for counters in told.values())]
         texts = {op: [shown(metric, counters) for metric in metrics] for op, counters in told.items()}

@@ -14,6 +14,7 @@ from fwtui.stream.events import CpuLoop, LevelLimit
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.run_text import meter
 
+HEAD = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"))
 LABEL = 10
 MOST_NAMED = 6  # instructions of a loop
 HOLDS = "◀ matrix"
@@ -32,11 +33,10 @@ class CpuSubject(NamedTuple):
 
 
 class CpuPanel(Drawn[CpuSubject | None]):
-    def draw(self, subject: CpuSubject | None, width: int) -> Sequence[Content]:
-        head = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"), (subject.op if subject is not None else "", STRONG))
-        if subject is None:
-            return [head]
-        facts = subject.facts
+    NOTHING = (HEAD,)
+
+    def draw(self, subject: CpuSubject, width: int) -> Sequence[Content]:
+        head, facts = line(HEAD, (subject.op, STRONG)), subject.facts
         rows = [head, *line((subject.why, STRONG)).wrap(width)] if subject.why else [head]
         if facts.busy is not None and facts.cores:
             words = f"{facts.busy:.1f} of {facts.cores} busy"

@@ -24,16 +24,16 @@ HOW = "at limits = the slower of: bytes / bandwidth, relaxations / rate (bytes a
 
 
 class LedgerSubject(NamedTuple):
-    run: Run | None
+    run: Run
     roofs: Roofs
     lines: tuple[LedgerLine, ...]
     missing: str  # what is not known, in words
 
 
 class LedgerTable(Drawn[LedgerSubject | None]):
-    def draw(self, subject: LedgerSubject | None, width: int) -> Sequence[Content]:
-        if subject is None or subject.run is None:
-            return [line(("SPEED OF LIGHT", f"{STRONG} $text-primary")), line(("no run yet", MUTED))]
+    NOTHING = line(("SPEED OF LIGHT", f"{STRONG} $text-primary")), line(("no run yet", MUTED))
+
+    def draw(self, subject: LedgerSubject, width: int) -> Sequence[Content]:
         run = subject.run
         head = _head(run, width)
         if not subject.lines:

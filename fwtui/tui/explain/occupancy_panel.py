@@ -83,9 +83,11 @@ def curve(capability: tuple[int, int] | None, choice: BlockChoice, varied: str, 
 class OccupancyLines(Drawn[OccupancySubject | None]):
     """Estimated, compiled and measured occupancy, and what each resource alone would allow."""
 
-    def draw(self, subject: OccupancySubject | None, width: int) -> Sequence[Content]:
-        if subject is None or subject.run is None:
-            return [line(("no run yet", MUTED))]
+    NOTHING = (line(("no run yet", MUTED)),)
+
+    def draw(self, subject: OccupancySubject, width: int) -> Sequence[Content]:
+        if subject.run is None:
+            return self.NOTHING
         if not subject.cuda:
             return [line(("occupancy is about GPUs; this run used none", MUTED))]
         if subject.capability is None or subject.capability not in TABLE:

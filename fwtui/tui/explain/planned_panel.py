@@ -26,6 +26,7 @@ from fwtui_kernels import registry
 from fwtui_kernels.plan import Shape
 
 MOST_STEPS = 20_000  # of a plan, from which on it is not read
+HEAD = line(("BEFORE THE FIRST RUN", f"{STRONG} $text-primary"))
 LABEL, NUMBER, LEAST_BAR = 12, 10, 4  # cells
 
 
@@ -82,14 +83,15 @@ def known_speed(
 
 
 class PlannedWords(Drawn[PlannedSubject | None]):
-    def draw(self, subject: PlannedSubject | None, width: int) -> Sequence[Content]:
-        head = line(("BEFORE THE FIRST RUN", f"{STRONG} $text-primary"))
-        kernel = known_kernels().get(subject.experiment.kernel) if subject is not None else None
-        if subject is None or kernel is None:
-            return [head, line(("no run yet", MUTED))]
+    NOTHING = HEAD, line(("no run yet", MUTED))
+
+    def draw(self, subject: PlannedSubject, width: int) -> Sequence[Content]:
         e = subject.experiment
+        kernel = known_kernels().get(e.kernel)
+        if kernel is None:
+            return self.NOTHING
         rows = [
-            head,
+            HEAD,
             *line((wording.summary(e, width), STRONG)).wrap(width),
             line(""),
             *line((kernel.summary, STRONG)).wrap(width),

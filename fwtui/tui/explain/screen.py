@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -16,7 +17,7 @@ from fwtui.analysis.reason import reason
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run
-from fwtui.tui.actions import first, hidden, hidden_look, look, moved
+from fwtui.tui.actions import first, hidden, hidden_look, look, moved, unless
 from fwtui.tui.arrow_keys import ACROSS, CHOOSE
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
@@ -57,28 +58,27 @@ def _slowest(run: Run | None) -> str:
     return main.op if main is not None else next(iter(_ops(run)), "")
 
 
-def _no_other_run(screen: ExplainScreen) -> str | None:
-    return "there is no other run" if len(screen.model.runs) < 2 else None
-
-
-def _one_operation(screen: ExplainScreen) -> str | None:
-    return "there is no other operation of which more is known" if len(screen.ops) < 2 else None
-
-
-def _no_warps(screen: ExplainScreen) -> str | None:
-    shown = not screen.is_mounted or screen.single in ("", "warps")
-    return None if shown else f"{screen.key_of('explain.view')} shows the lines of source where warps wait"
-
-
-def _others_too(screen: ExplainScreen) -> str | None:
-    alone = not screen.is_mounted or screen.single
-    return None if alone else f"{screen.key_of('explain.view')} gives the panel of the warps the room for that"
-
-
-def _no_hot_line(screen: ExplainScreen) -> str | None:
-    if screen.has_class("-versus"):
-        return f"{screen.key_of('explain.versus')} shows the lines of this run alone"
-    return None if screen.hot else "no line of this operation was sampled"
+_no_other_run = unless(lambda screen: len(screen.model.runs) > 1, "there is no other run")
+_one_operation = unless(lambda screen: len(screen.ops) > 1, "there is no other operation of which more is known")
+_no_warps = unless(
+    lambda screen: not screen.is_mounted or screen.single in ("", "warps"),
+    "{key[explain.view]} shows the lines of source where warps wait",
+)
+_others_too = unless(
+    lambda screen: not screen.is_mounted or screen.single, "{key[explain.view]} gives the panel of the warps the room for that"
+)
+_no_source = unless(
+    lambda screen: screen.view.run is not None and screen.view.run.source,
+    "no source was recorded; --record-source keeps your own kernel's",
+)
+_sliders_unmoved = unless(
+    lambda screen: screen.is_mounted and screen.query_one(OccupancyPanel).changed, "the sliders are where they began"
+)
+_NO_LINE = first(
+    _no_warps,
+    unless(lambda screen: not screen.has_class("-versus"), "{key[explain.versus]} shows the lines of this run alone"),
+    unless(attrgetter("hot"), "no line of this operation was sampled"),
+)
 
 
 def _no_baseline(screen: ExplainScreen) -> str | None:
@@ -92,16 +92,6 @@ def _no_baseline(screen: ExplainScreen) -> str | None:
     return f"the warps of run {lacking} were not sampled" if lacking is not None else None
 
 
-def _no_source(screen: ExplainScreen) -> str | None:
-    recorded = screen.view.run is not None and screen.view.run.source
-    return None if recorded else "no source was recorded; --record-source keeps your own kernel's"
-
-
-def _sliders_unmoved(screen: ExplainScreen) -> str | None:
-    moved = screen.is_mounted and screen.query_one(OccupancyPanel).changed
-    return None if moved else "the sliders are where they began"
-
-
 def _cannot_count(screen: ExplainScreen) -> str | None:
     run, source = screen.view.run, screen.view.source
     if run is None or run.counted:
@@ -112,7 +102,7 @@ def _cannot_count(screen: ExplainScreen) -> str | None:
     return words or (None if run.state == "done" else f"run {run.id} did not finish, so there is nothing to count")
 
 
-_NO_LINE, _NO_VERSUS = first(_no_warps, _no_hot_line), first(_no_warps, _others_too, _no_baseline)
+_NO_VERSUS = first(_no_warps, _others_too, _no_baseline)
 
 
 class ExplainScreen(Frame):

@@ -34,6 +34,7 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
 
 BAR = 10  # cells
 LABEL = 8
+HEAD = line(("WHERE WARPS WAIT  ", f"{STRONG} $text-primary"))
 MOST_REASONS = 4  # in the head
 MOST_HOT, HOT = 4, 0.03  # lines of source with at least that share of the samples
 LEAST = 0.005  # of the samples, from which a line has a letter
@@ -112,14 +113,13 @@ def sign(reasons: dict[str, int]) -> tuple[str, str]:
 class WarpHead(Drawn[WarpSubject | None]):
     """What most warps do and where, then what the others do."""
 
-    def draw(self, subject: WarpSubject | None, width: int) -> Sequence[Content]:
-        head = line(("WHERE WARPS WAIT  ", f"{STRONG} $text-primary"))
-        if subject is None:
-            return [head, line(("no run yet", MUTED))]
+    NOTHING = HEAD, line(("no run yet", MUTED))
+
+    def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
         if subject.samples is None:
-            return [head, *line((_nothing(subject.run), MUTED)).wrap(width)]
+            return [HEAD, *line((_nothing(subject.run), MUTED)).wrap(width)]
         rows = [
-            line(head, (f"run {subject.run.id}  {subject.title}", STRONG)),
+            line(HEAD, (f"run {subject.run.id}  {subject.title}", STRONG)),
             *line((subject.most_wait, STRONG)).wrap(width),
         ]
         named: list[Content] = []
@@ -136,16 +136,15 @@ class WarpHead(Drawn[WarpSubject | None]):
 class WarpLoop(Drawn[WarpSubject | None]):
     """What the inner loop is made of."""
 
-    def draw(self, subject: WarpSubject | None, width: int) -> Sequence[Content]:
-        sampled = subject is not None and subject.samples is not None
-        return hanging("loop", LABEL, loop_words(subject), width) if subject is not None and sampled else []
+    def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
+        return hanging("loop", LABEL, loop_words(subject), width) if subject.samples is not None else []
 
 
 class WarpTable(Drawn[WarpSubject | None]):
     """A row for each line of source, and what was sampled."""
 
-    def draw(self, subject: WarpSubject | None, width: int) -> Sequence[Content]:
-        if subject is None or subject.samples is None:
+    def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
+        if subject.samples is None:
             return []
         samples, listing = subject.samples, subject.listing
         if listing is None or not listing.lines:

@@ -10,7 +10,7 @@ from fwtui.analysis.warps import ShareChange, in_words, line_changes, loop_facts
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream.listing import Listing
-from fwtui.tui.explain.warp_panel import LEAST, OTHERS, SIGNS, WarpSubject
+from fwtui.tui.explain.warp_panel import HEAD, LEAST, OTHERS, SIGNS, WarpSubject
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
 LABEL, NUMBER = 8, 9  # cells
@@ -23,12 +23,9 @@ Cells = tuple[str, str, Piece]  # what the baseline has, what the run has, and o
 class VersusHead(Drawn[Pair | None]):
     """What most warps of each do, and where."""
 
-    def draw(self, subject: Pair | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: Pair, width: int) -> Sequence[Content]:
         ours, theirs = subject
-        head: list[Piece] = [("WHERE WARPS WAIT  ", f"{STRONG} $text-primary"), (f"{_named(ours)}  {ours.title}", STRONG)]
-        rows = [line(*head, (f"  against {_named(theirs)}  {theirs.title}", MUTED))]
+        rows = [line(HEAD, (f"{_named(ours)}  {ours.title}", STRONG), (f"  against {_named(theirs)}  {theirs.title}", MUTED))]
         for one, style in ((ours, STRONG), (theirs, "")):
             if one.samples is not None:
                 rows += line((f"{_named(one):<{LABEL}}", MUTED), (one.most_wait, style)).wrap(width)
@@ -38,9 +35,7 @@ class VersusHead(Drawn[Pair | None]):
 class VersusTable(Drawn[Pair | None]):
     """Shares of samples that changed, then how the loops differ: sizes, how often each instruction is there, and line by line."""
 
-    def draw(self, subject: Pair | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: Pair, width: int) -> Sequence[Content]:
         ours, theirs = subject
         if ours.samples is None or theirs.samples is None:
             return []

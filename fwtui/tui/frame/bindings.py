@@ -4,111 +4,59 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from textual.widgets import Input, OptionList, Select
 
-from fwtui.tui.actions import Action, bound, hidden, hidden_look, key_name, look, moved
+from fwtui.tui.actions import Action, bound, first, hidden, hidden_look, key_name, look, moved, unless
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.places import PLACES
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.base_screens import PlaceScreen
-    from fwtui.tui.frame.view import View
 
 
-def live(view: View) -> bool:
-    return view.source is not None
+live, recorded, over_another = attrgetter("source"), attrgetter("playback"), attrgetter("close")  # of a view
+# nothing can be started while something goes on, and no other key does anything while cue cards are presented
+is_busy = unless(lambda screen: not screen.view.busy, "something is running; {key[cancel]} cancels it")
+is_presented = unless(lambda screen: not screen.view.presenting, "cue cards are presented; {key[back]} leaves them")
+no_run = unless(lambda screen: screen.view.run is not None, "no run has begun yet")
+# only of a run that this session started more can be asked
+not_asked_here = first(
+    no_run,
+    unless(
+        lambda screen: screen.view.source is None or screen.view.run.id in screen.view.source.asked,
+        "nothing more can be asked of run {screen.view.run.id}; run it again",
+    ),
+)
+form_open = unless(attrgetter("narrow"), "the form is open already, on the left")
+_is_idle = unless(attrgetter("view.busy"), "nothing is running that could be cancelled")
+_not_recorded = unless(attrgetter("view.recorder"), "a marker needs a recording; {key[record]} keeps this session")
+_nothing_to_point_at = unless(
+    lambda screen: any(isinstance(widget, Arrowed) for widget in screen.focus_chain), "the arrows have nothing to move here"
+)
+# lists and fields have a use for these keys too, and an open list of choices has pages of its own
+_arrows_taken = unless(
+    lambda screen: screen.view.presenting or not isinstance(screen.focused, Arrowed | Input | OptionList | Select), ""
+)
+_nothing_to_scroll = unless(
+    lambda screen: screen.view.presenting or (screen.panel() is not None and not isinstance(screen.focused, OptionList)), ""
+)
 
 
-def recorded(view: View) -> bool:
-    return view.playback is not None
-
-
-def over_another(view: View) -> bool:
-    return view.close is not None
-
-
-def the_only_one(view: View) -> bool:
-    return view.close is None
-
-
-def is_busy(screen: PlaceScreen) -> str | None:
-    """Nothing can be started while something goes on."""
-    return f"something is running; {screen.key_of('cancel')} cancels it" if screen.view.busy else None
-
-
-def is_idle(screen: PlaceScreen) -> str | None:
-    return None if screen.view.busy else "nothing is running that could be cancelled"
-
-
-def is_presented(screen: PlaceScreen) -> str | None:
-    """Other keys do nothing while cue cards are presented."""
-    return f"cue cards are presented; {screen.key_of('back')} leaves them" if screen.view.presenting else None
-
-
-def no_run(screen: PlaceScreen) -> str | None:
-    return "no run has begun yet" if screen.view.run is None else None
-
-
-def not_asked_here(screen: PlaceScreen) -> str | None:
-    """Only of a run that this session started more can be asked."""
-    run, source = screen.view.run, screen.view.source
-    if run is None or source is None or run.id in source.asked:
-        return no_run(screen)
-    return f"nothing more can be asked of run {run.id}; run it again"
-
-
-def form_open(screen: PlaceScreen) -> str | None:
-    return None if screen.narrow else "the form is open already, on the left"
-
-
-def _not_recorded(screen: PlaceScreen) -> str | None:
-    source = screen.view.source
-    if source is not None and (source.recorder or source.keeper) is not None:
-        return None
-    return f"a marker needs a recording; {screen.key_of('record')} keeps this session"
-
-
-def _nothing_to_point_at(screen: PlaceScreen) -> str | None:
-    there = any(isinstance(widget, Arrowed) for widget in screen.focus_chain)
-    return None if there else "the arrows have nothing to move here"
-
-
-def _no_guess(screen: PlaceScreen) -> str | None:
-    """A guess is compared with what a run answers."""
-    from fwtui.learn.cue import cue_of
-
-    marker = screen.view.marker
-    if _nothing_asked(screen) is None and marker is not None and cue_of(marker[2]).kind is not None:
-        return no_run(screen)
-    return "no marker here asks what a run answers"
-
-
-def _nothing_asked(screen: PlaceScreen) -> str | None:
-    """No marker at the recording's position asks a question that has an answer."""
+def _asks(screen: PlaceScreen, answered: bool) -> bool:
+    """Whether the marker at the recording's position asks what has an answer; if `answered`, what a run answers."""
     from fwtui.learn.cue import cue_of
 
     marker, playback = screen.view.marker, screen.view.playback
-    asked = marker is not None and cue_of(marker[2]).answered and not (playback is not None and playback.over)
-    return None if asked else "no marker here asks a question that has an answer"
+    if marker is None or (playback is not None and playback.over):
+        return False
+    return cue_of(marker[2]).kind is not None if answered else cue_of(marker[2]).answered
 
 
-def _arrows_taken(screen: PlaceScreen) -> str | None:
-    """Lists and fields have a use for these keys too."""
-    taken = not screen.view.presenting and isinstance(screen.focused, Arrowed | Input | OptionList | Select)
-    return "" if taken else None
-
-
-def _nothing_to_scroll(screen: PlaceScreen) -> str | None:
-    """An open list of choices has pages of its own."""
-    scrolls = screen.panel() is not None and not isinstance(screen.focused, OptionList)
-    return None if scrolls or screen.view.presenting else ""
-
-
-def _first_place(screen: PlaceScreen) -> str | None:
-    return "" if screen.way_back is None else None
-
+_nothing_asked = unless(lambda screen: _asks(screen, False), "no marker here asks a question that has an answer")
+_no_guess = first(unless(lambda screen: _asks(screen, True), "no marker here asks what a run answers"), no_run)
 
 _played = partial(look, belongs=recorded)
 _moved = partial(hidden_look, belongs=recorded)
@@ -118,7 +66,7 @@ def _arrow(keys: str, action: str, title: str, tooltip: str, id: str, **more: bo
     return _moved(keys, action, title, tooltip, _arrows_taken, id, priority=True, **more)
 
 
-CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step", is_idle, belongs=live)
+CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step", _is_idle, belongs=live)
 RECORD = bound(
     *("R", "record", "Keep", "keep this session under a name, from its beginning; again: rename it"),
     lambda screen: screen.view.nameless or None,
@@ -181,7 +129,7 @@ COMMON = (
             "Back",
             "one step back: out of a field or a chart, to the newest run, to the first place, out of a replay",
         ),
-        _first_place,
+        unless(attrgetter("way_back"), ""),
     ),
     hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
     hidden_look(
@@ -194,7 +142,14 @@ COMMON = (
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
     hidden_look("l", "log", "Log", "the whole log, and the last output of a process that died"),
     look("question_mark,f1", "help", "Help", "every key, and what the words mean"),
-    look("q", "leave", "Quit", "end the program; a run in progress is cancelled", id="quit", belongs=the_only_one),
+    look(
+        "q",
+        "leave",
+        "Quit",
+        "end the program; a run in progress is cancelled",
+        id="quit",
+        belongs=lambda view: view.close is None,
+    ),
     look("q", "close", "Back", "back to the dashboard; a run there has gone on", belongs=over_another),
 )
 # where a place has keys of its own, the footer has no room for all of them

@@ -57,9 +57,7 @@ class CueCard(Drawn["Card | None"]):
         self.set_class(subject is not None and subject.source is not None, "-source")
         super().show(subject)
 
-    def draw(self, subject: Card | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: Card, width: int) -> Sequence[Content]:
         return self._presented(subject, width) if subject.presented else self._in_short(subject, width)
 
     def _in_short(self, card: Card, width: int) -> list[Content]:

@@ -256,9 +256,8 @@ class Frame(PlaceScreen):
             self.say(f"only the view is paused; {self.key_of('pause')} goes on")
 
     def action_record(self) -> None:
-        source = self.view.source
-        known = source is not None and (source.recorder or source.keeper) is not None
-        hint = f"Enter keeps it under this name, from {'its beginning' if known else 'now'} on; Esc does not"
+        since = "now" if self.view.recorder is None else "its beginning"
+        hint = f"Enter keeps it under this name, from {since} on; Esc does not"
         asked = AskScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
         self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)), "error")
 

@@ -75,10 +75,9 @@ def _of_run(run: Run) -> list[LogEntry]:
 
 class LogLine(Drawn[LogEntry | None]):
     DEFAULT_CSS = "LogLine { height: 1; padding: 0 1; }"
+    NOTHING = (line((f"{'':>7}  nothing has happened yet", MUTED)),)
 
-    def draw(self, subject: LogEntry | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return [line((f"{'':>7}  nothing has happened yet", MUTED))]
+    def draw(self, subject: LogEntry, width: int) -> Sequence[Content]:
         whole = subject.content()
         if whole.cell_length <= width:
             return [whole]
@@ -91,9 +90,7 @@ class Banner(Drawn[events.Fault | None]):
 
     DEFAULT_CSS = "Banner { background: $error 15%; padding: 0 1; text-wrap: wrap; }"
 
-    def draw(self, subject: events.Fault | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: events.Fault, width: int) -> Sequence[Content]:
         more = "  l: the log and its last output" if subject.stderr else ""
         whole = line(("✗ ", "bold $text-error"), (subject.message, "bold"), (more, MUTED))
         return whole.wrap(width)[:4]

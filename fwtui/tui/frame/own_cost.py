@@ -72,10 +72,9 @@ WORDS = (
 
 class CostLine(Drawn[DashboardCost | None]):
     DEFAULT_CSS = "CostLine { height: 1; padding: 0 1; display: none; }"
+    NOTHING = (line(("own cost  measuring…", MUTED)),)
 
-    def draw(self, subject: DashboardCost | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return [line(("own cost  measuring…", MUTED))]
+    def draw(self, subject: DashboardCost, width: int) -> Sequence[Content]:
         return [longest((_told(subject, *words) for words in WORDS), width)]
 
 

@@ -17,6 +17,7 @@ from fwtui.live.warp_sampling import WarpSampling
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Keeper, Taken
 from fwtui.sessions.folders import files_in, own_folder, stem
+from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
@@ -89,6 +90,11 @@ class View:
     asked_for: set[str] = field(default_factory=set)  # which of them are being read
     wanted: Experiment | None = None  # that another place wants run
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """What writes the live session down, named or not."""
+        return None if self.source is None else self.source.recorder or self.source.keeper
 
     def place_named(self, name: str) -> Place | None:
         return next((place for place in self.places if place.name == name), None)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.tui.actions import Reason, bound, first, hidden, hidden_look, look, moved
+from fwtui.tui.actions import bound, first, hidden, hidden_look, look, moved, unless
 from fwtui.tui.frame import bindings
 
-
-def _needs(what: str, words: str) -> Reason:
-    """Why an action can do nothing while that of the screen does not hold; the words name the key of the course."""
-    return lambda screen: None if getattr(screen, what) else words.format(key=screen.key_of("learn.course"))
-
-
-_no_course = _needs("course_open", "the course is not open; {key} opens it")
-_not_begun = _needs("course_begun", "the course is not open; {key} opens it")
-_no_matrix = _needs("matrix_seen", "the matrix has no room beside the course; {key} shows it")
-_no_picture = _needs("course_open", "only the course has a picture here; {key} opens it")
+_no_course = unless(attrgetter("course_open"), "the course is not open; {key[learn.course]} opens it")
+_not_begun = unless(attrgetter("course_begun"), "the course is not open; {key[learn.course]} opens it")
+_no_matrix = unless(attrgetter("matrix_seen"), "the matrix has no room beside the course; {key[learn.course]} shows it")
+_no_picture = unless(attrgetter("course_open"), "only the course has a picture here; {key[learn.course]} opens it")
 
 
 def _cannot_run(screen: Any) -> str | None:

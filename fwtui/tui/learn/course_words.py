@@ -34,9 +34,7 @@ class Lesson(NamedTuple):
 class CourseWords(Drawn["Lesson | None"]):
     """What a step says, up to its question."""
 
-    def draw(self, subject: Lesson | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: Lesson, width: int) -> Sequence[Content]:
         page, width = subject.page, min(width, MOST_COLUMNS)
         rows = line((f"{page.number} of {page.of}  ", "$text-primary"), (page.title, STRONG)).wrap(width)
         if page.problem:
@@ -101,8 +99,8 @@ class GuessInput(Input):
 class CourseAnswer(Drawn["Lesson | None"]):
     """What the run answers to a step's question, what this machine answers, and how to go on."""
 
-    def draw(self, subject: Lesson | None, width: int) -> Sequence[Content]:
-        if subject is None or subject.page.problem:
+    def draw(self, subject: Lesson, width: int) -> Sequence[Content]:
+        if subject.page.problem:
             return []
         page, width = subject.page, min(width, MOST_COLUMNS)
         rows = _answer(page, width) if page.answer is not None else []

@@ -8,7 +8,6 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -29,15 +28,14 @@ class Legend(Drawn[None]):
     """What the signs and the tints of the matrix say."""
 
     DEFAULT_CSS = "Legend { width: 42; }"
-
-    def draw(self, subject: None, width: int) -> Sequence[Content]:
-        tinted = (
+    NOTHING = (
+        line(
             (f" {SIGNS['written']} written ", "$text on $primary 35%"),
             (f" {SIGNS['read']} read ", "$text on $foreground 12%"),
             (f" {SIGNS['shorter']} shorter ", "bold $background on $primary"),
             (" k= this k", MUTED),
-        )
-        return [line(*tinted)]
+        ),
+    )
 
 
 def shown(distance: float) -> str:

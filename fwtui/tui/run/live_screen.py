@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ from fwtui.experiment.own_kernels import known_kernels, located, path_of
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Taken, taken_up
 from fwtui.stream.requests import Hardware
-from fwtui.tui.actions import bound, first, hidden, hidden_look, moved
+from fwtui.tui.actions import bound, first, hidden, hidden_look, moved, unless
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
@@ -48,15 +49,15 @@ IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
 
-def _no_last_session(screen: RunScreen) -> str | None:
-    if screen.view.earlier is None:
-        return "there is no last session to go on with"
-    return "runs have begun here; the last session is in the list of sessions" if screen.model.runs else None
+_no_last_session = first(
+    unless(attrgetter("view.earlier"), "there is no last session to go on with"),
+    unless(lambda screen: not screen.model.runs, "runs have begun here; the last session is in the list of sessions"),
+)
 
 
 def _cannot_answer(screen: RunScreen) -> str | None:
     run = screen.view.run
-    if screen.told is not None or screen.has_class(ANSWERED):
+    if screen.answers_seen:
         return None
     if run is not None and run.state == "running":
         return why_none(run) or None

@@ -48,8 +48,8 @@ class RunSection(Drawn["RunSubject | None"]):
         super().__init__(None, id=id, classes=classes)
         self._said = said
 
-    def draw(self, subject: RunSubject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else self._said(subject, width)
+    def draw(self, subject: RunSubject, width: int) -> Sequence[Content]:
+        return self._said(subject, width)
 
 
 class LargeNumber(NamedTuple):

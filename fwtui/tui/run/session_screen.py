@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -17,9 +18,9 @@ from fwtui.analysis.verdict import NextRung
 from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.cue import cue_of
 from fwtui.stream import events
-from fwtui.tui.actions import bound, first, hidden_look, look, moved
+from fwtui.tui.actions import bound, first, hidden_look, look, moved, unless
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.bindings import is_presented, no_run
+from fwtui.tui.frame.bindings import is_busy, is_presented, no_run
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.places import BESIDE
@@ -46,31 +47,25 @@ GIVEAWAYS = {  # by the kind of a question
 }
 
 
-def _no_motion(screen: SessionScreen) -> str | None:
-    run = screen.view.run
-    assert run is not None
-    if not run.padded:
-        return f"the plan of run {run.id} is not known yet"
-    if not screen.is_mounted or not screen.query_one("#picture").has_class("-pictured"):
-        return "the picture of the matrix has no room here; make the terminal larger"
-    return None
-
-
-def _no_answers(screen: SessionScreen) -> str | None:
-    run = screen.view.run
-    assert run is not None
-    if screen.told is not None or screen.has_class(ANSWERED):
-        return None
-    if run.state == "running":
-        return f"run {run.id} has no answers at this moment; go on to its end"
-    return f"run {run.id} was recorded without answers (fwtui run --answers)"
-
-
-def _no_next_rung(screen: SessionScreen) -> str | None:
-    if screen.next_rung is None:
-        return bindings.no_run(screen) or "nothing on the ladder is known to be faster here"
-    return bindings.is_busy(screen)
-
+_no_motion = first(
+    unless(attrgetter("view.run.padded"), "the plan of run {screen.view.run.id} is not known yet"),
+    unless(
+        lambda screen: screen.is_mounted and screen.query_one("#picture").has_class("-pictured"),
+        "the picture of the matrix has no room here; make the terminal larger",
+    ),
+)
+_no_answers = first(
+    unless(
+        lambda screen: screen.answers_seen or screen.view.run.state != "running",
+        "run {screen.view.run.id} has no answers at this moment; go on to its end",
+    ),
+    unless(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without answers (fwtui run --answers)"),
+)
+_no_next_rung = first(
+    no_run,
+    unless(attrgetter("next_rung"), "nothing on the ladder is known to be faster here"),
+    is_busy,
+)
 
 BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
 VIEW = hidden_look(
@@ -232,6 +227,11 @@ class SessionScreen(Frame):
     def told(self) -> events.Answers | None:
         """What is known of the distances of the run that is shown."""
         return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
+
+    @property
+    def answers_seen(self) -> bool:
+        """Whether what its distances say is known, or shown."""
+        return self.told is not None or self.has_class(ANSWERED)
 
     def action_view(self) -> None:
         """The run, or what its distances say."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Known, LibraryEntry, find
 from fwtui.sessions.library_table import ORDERS, matching, ordered
 from fwtui.stream.model import Model
-from fwtui.tui.actions import bound, first, hidden, look
+from fwtui.tui.actions import bound, first, hidden, look, unless
 from fwtui.tui.background import in_background
 from fwtui.tui.compare.screen import read
 from fwtui.tui.frame import bindings
@@ -38,21 +39,10 @@ def shelf(folder: Path) -> Shelf:
     return Shelf(folder)
 
 
-def _not_marked(screen: SessionsScreen) -> str | None:
-    return "no session is marked" if screen.marked is None else None
-
-
-def _stays(screen: SessionsScreen) -> str | None:
-    marked = screen.marked
-    return f"{marked.name} {marked.stays}" if marked is not None and marked.stays else None
-
-
-def _no_place_beside(screen: SessionsScreen) -> str | None:
-    return None if screen.view.place_named(BESIDE) is not None else ""
-
-
-def _nothing_to_undo(screen: SessionsScreen) -> str | None:
-    return None if screen.shelf.can_undo else "there is no change to undo"
+_not_marked = unless(attrgetter("marked"), "no session is marked")
+_stays = unless(lambda screen: not (screen.marked and screen.marked.stays), "{screen.marked.name} {screen.marked.stays}")
+_no_place_beside = unless(lambda screen: screen.view.place_named(BESIDE), "")
+_nothing_to_undo = unless(attrgetter("shelf.can_undo"), "there is no change to undo")
 
 
 class SessionsScreen(Frame):

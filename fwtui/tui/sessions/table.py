@@ -83,21 +83,20 @@ def _cell(name: str, text: str, entry: LibraryEntry) -> Text:
 class Details(Drawn["LibraryEntry | None"]):
     """The marked session, with what has no room in the table."""
 
-    def draw(self, subject: LibraryEntry | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return [line("")]
-        entry = subject
-        created = entry.created.replace("T", " ").replace("+00:00", " UTC")
-        found = [line((entry.title or entry.name, STRONG))]
-        found += hanging("recorded", INDENT, [*filter(None, (created, entry.machine, entry.gpu))], width, most=2)
-        if entry.runs:
-            runs = [f"{entry.runs} run{'s' * (entry.runs != 1)}", *(clean(kernel) for kernel in entry.kernels)]
-            found += hanging("runs", INDENT, [*runs, f"n {some([str(n) for n in entry.sizes])}"], width, most=2)
-            best = units.rate(entry.best_rate) if entry.best_rate else "no verified run"
-            parts = [best, f"{units.clock(entry.condition.duration)} long", units.memory(entry.size)]
+    NOTHING = (line(""),)
+
+    def draw(self, subject: LibraryEntry, width: int) -> Sequence[Content]:
+        created = subject.created.replace("T", " ").replace("+00:00", " UTC")
+        found = [line((subject.title or subject.name, STRONG))]
+        found += hanging("recorded", INDENT, [*filter(None, (created, subject.machine, subject.gpu))], width, most=2)
+        if subject.runs:
+            runs = [f"{subject.runs} run{'s' * (subject.runs != 1)}", *(clean(kernel) for kernel in subject.kernels)]
+            found += hanging("runs", INDENT, [*runs, f"n {some([str(n) for n in subject.sizes])}"], width, most=2)
+            best = units.rate(subject.best_rate) if subject.best_rate else "no verified run"
+            parts = [best, f"{units.clock(subject.condition.duration)} long", units.memory(subject.size)]
             found += hanging("best", INDENT, parts, width, most=1)
-        whole, style = entry.state, "$text-warning"
-        if entry.complete:
+        whole, style = subject.state, "$text-warning"
+        if subject.complete:
             whole, style = "complete: closed, and nothing was lost", "$text-success"
-        whose = {OWN: "your own", KEPT: "kept automatically"}.get(entry.origin, "ships with fwtui")
+        whose = {OWN: "your own", KEPT: "kept automatically"}.get(subject.origin, "ships with fwtui")
         return found + hanging("file", INDENT, [whole, whose], width, style=style, most=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, defaults, kernel_named, settle
 from fwtui.experiment.own_kernels import known_kernels, located, name_for
 from fwtui.machine.kernel_folder import kernel_files
-from fwtui.tui.actions import bound, hidden
+from fwtui.tui.actions import bound, hidden, unless
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
@@ -24,10 +25,6 @@ from fwtui.tui.sweep.form_model import SweepDraft
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
 from fwtui_kernels.auto import AUTO
-
-
-def _nothing_to_fill_from(screen: LiveSweepScreen) -> str | None:
-    return "no run has begun yet to fill the form from" if screen.view.run is None else None
 
 
 class LiveSweepScreen(SweepScreen):
@@ -44,7 +41,9 @@ class LiveSweepScreen(SweepScreen):
         ),
         *LOOKS,
         hidden(
-            "f", "around", "From run", "put the run that is shown into the form", _nothing_to_fill_from, "sweep.around", rare=True
+            *("f", "around", "From run", "put the run that is shown into the form"),
+            *(unless(attrgetter("view.run"), "no run has begun yet to fill the form from"), "sweep.around"),
+            rare=True,
         ),
         bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open, "sweep.edit"),
         *bindings.SHARED,

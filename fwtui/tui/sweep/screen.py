@@ -16,7 +16,7 @@ from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
 from fwtui.common import units
 from fwtui.stream.model import Model
-from fwtui.tui.actions import first, look
+from fwtui.tui.actions import first, look, unless
 from fwtui.tui.arrow_keys import ACROSS, CHOOSE, DOWN
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
@@ -36,19 +36,12 @@ LEAST_CURVES, LEAST_DOTS = 12, 4  # lines without which they are not shown besid
 LEAST_RUN = 5  # lines below map and dots from which on the marked run is told there
 
 
-def _no_map(screen: SweepScreen) -> str | None:
-    return "there is no map yet: no two runs differ" if screen.squares() is None else None
-
-
-def _one_axis(screen: SweepScreen) -> str | None:
-    squares = screen.squares()
-    return "there is no other axis to put across" if squares is not None and len(squares.choices) < 2 else None
-
-
-def _both_shown(screen: SweepScreen) -> str | None:
-    both = screen.has_class("-both") or not (screen.has_class("-short") or screen.has_class("-flat"))
-    return "map and curves are both shown" if both else None
-
+_no_map = unless(lambda screen: screen.squares() is not None, "there is no map yet: no two runs differ")
+_one_axis = unless(lambda screen: len(screen.squares().choices) > 1, "there is no other axis to put across")
+_both_shown = unless(
+    lambda screen: not screen.has_class("-both") and (screen.has_class("-short") or screen.has_class("-flat")),
+    "map and curves are both shown",
+)
 
 LOOKS = (
     look("z", "across", "Across", "another axis across", first(_no_map, _one_axis), "sweep.across"),

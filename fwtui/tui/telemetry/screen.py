@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -17,7 +18,7 @@ from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
-from fwtui.tui.actions import hidden_look, look
+from fwtui.tui.actions import first, hidden_look, look, unless
 from fwtui.tui.arrow_keys import ACROSS, CHOOSE
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog
@@ -46,10 +47,9 @@ class Heading(NamedTuple):
 
 class HeadingLine(Drawn[Heading | None]):
     DEFAULT_CSS = "HeadingLine { padding: 0 1; height: 1; }"
+    NOTHING = (line(""),)
 
-    def draw(self, subject: Heading | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return [line("")]
+    def draw(self, subject: Heading, width: int) -> Sequence[Content]:
         window = f"{units.clock(subject.start)} to {units.clock(subject.end)}  "
         gone = (f"   {subject.hidden} more: no room", "$text-warning") if subject.hidden else ""
         if subject.more and not gone:
@@ -69,9 +69,7 @@ class BalanceLine(Drawn[tuple[str, Balance] | None]):
 
     DEFAULT_CSS = "BalanceLine { padding: 0 1; }"
 
-    def draw(self, subject: tuple[str, Balance] | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: tuple[str, Balance], width: int) -> Sequence[Content]:
         when, found = subject
         words = (f"{found.word} {when}", f"{STRONG} {'$text-warning' if found.word == 'uneven' else '$text-primary'}")
         said = line(words, f": {found.why}")
@@ -112,18 +110,12 @@ class LanesScreen(Dialog):
         self.dismiss(",".join(self.query_one(Choices).selected))
 
 
-def _all_of_it(screen: TelemetryScreen) -> str | None:
-    return "this is all of it" if screen.all_shown else None
-
-
-def _one_gpu(screen: TelemetryScreen) -> str | None:
-    return None if screen.several else "this session has telemetry of one GPU at most"
-
-
-def _all_quantities(screen: TelemetryScreen) -> str | None:
-    if not screen.several:
-        return "all quantities of the GPU are shown"
-    return None if screen.gpu is None else f"all quantities of GPU {screen.gpu} are shown"
+_all_of_it = unless(lambda screen: not screen.all_shown, "this is all of it")
+_one_gpu = unless(attrgetter("several"), "this session has telemetry of one GPU at most")
+_all_quantities = first(
+    unless(attrgetter("several"), "all quantities of the GPU are shown"),
+    unless(lambda screen: screen.gpu is None, "all quantities of GPU {screen.gpu} are shown"),
+)
 
 
 class TelemetryScreen(Frame):

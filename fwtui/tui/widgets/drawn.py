@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual.content import Content
 from textual.geometry import Size
@@ -78,9 +78,10 @@ def hung(head: Content, words: str, width: int, style: str = "") -> list[Content
 
 
 class Drawn(Widget, Generic[Subject]):
-    """Shows one subject as lines. A subject equal to the one shown costs nothing."""
+    """Shows one subject as lines, and NOTHING where it is None. A subject equal to the one shown costs nothing."""
 
     DEFAULT_CSS = "Drawn { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
+    NOTHING: ClassVar[Sequence[Content]] = ()
 
     def __init__(self, subject: Subject, *, id: str | None = None, classes: str | None = None):
         super().__init__(id=id, classes=classes)
@@ -113,8 +114,8 @@ class Drawn(Widget, Generic[Subject]):
             return  # it says the same, so nothing has to be painted
         self.refresh(layout=moved)
 
-    def draw(self, subject: Subject, width: int) -> Sequence[Content]:
-        """The lines for a width in cells."""
+    def draw(self, subject: Any, width: int) -> Sequence[Content]:
+        """The lines of a subject for a width in cells."""
         raise NotImplementedError
 
     def render(self) -> Content:
@@ -128,7 +129,8 @@ class Drawn(Widget, Generic[Subject]):
     def _drawn(self, width: int) -> list[Content]:
         if width != self._width:
             self._width = width
-            self._lines = [part.truncate(width, ellipsis=True) for part in self.draw(self.subject, width)] if width > 0 else []
+            lines = self.NOTHING if self.subject is None else self.draw(self.subject, width) if width > 0 else ()
+            self._lines = [part.truncate(max(width, 0), ellipsis=True) for part in lines]
         return self._lines
 
 

@@ -85,9 +85,7 @@ class StairsSubject(NamedTuple):
 class Stairs(Drawn["StairsSubject | None"]):
     """If there is too little room, only the highest steps; with more room, what is new in each."""
 
-    def draw(self, subject: StairsSubject | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return []
+    def draw(self, subject: StairsSubject, width: int) -> Sequence[Content]:
         climb, rows, marked = subject
         lines = [*Content(climb.words).stylize(STRONG).wrap(width), longest((line((head, MUTED)) for head in climb.heads), width)]
         room = max(2, rows - len(lines) - 1)

@@ -28,9 +28,9 @@ class WrongCells(Drawn[Where | None]):
             self._rows, self._width = rows, -1
             self.refresh(layout=True)
 
-    def draw(self, subject: Where | None, width: int) -> Sequence[Content]:
+    def draw(self, subject: Where, width: int) -> Sequence[Content]:
         rows = min(self._rows, width // 2)
-        if subject is None or rows < 1:
+        if rows < 1:
             return []
         plain = self.app.no_color or getattr(self.app, "plain", False)
         grid = wrong_pixels(subject, 2 * rows, rows if plain else 2 * rows)
