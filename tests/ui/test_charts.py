@@ -170,14 +170,11 @@ class Showing(App[None]):
 
     def __init__(self, figure: Figure):
         super().__init__()
-        self.chart = Chart(figure)
         self.chosen: list[tuple[int, int]] = []
+        self.chart = Chart(figure, chosen=lambda *point: self.chosen.append(point))
 
     def compose(self) -> ComposeResult:
         yield self.chart
-
-    def on_chart_chosen(self, event: Chart.Chosen) -> None:
-        self.chosen.append((event.series, event.point))
 
 
 async def test_the_cursor_moves_by_keys_and_says_the_values() -> None:

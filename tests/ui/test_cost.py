@@ -87,11 +87,11 @@ async def test_a_key_shows_and_hides_it(replay_of: Replay) -> None:
 
 @pytest.mark.parametrize("width", [58, 78, 118])
 def test_it_fits(width: int) -> None:
-    line = CostLine(DashboardCost(10.0, 0.0123, 0.123, 0.00456, 10.0))
-    (drawn,) = line.draw(line.subject, width)
+    cost = DashboardCost(10.0, 0.0123, 0.123, 0.00456, 10.0)
+    (drawn,) = CostLine(cost).draw(cost, width)
     assert drawn.cell_length <= width and "12.3 ms/frame" in drawn.plain and "4.56 ms/reading" in drawn.plain
-    later = CostLine(DashboardCost(9.5, 0.00912, 0.0099, 0.0123, 5.0))
-    assert later.draw(later.subject, width)[0].cell_length == drawn.cell_length, "figures change, places do not"
+    later = DashboardCost(9.5, 0.00912, 0.0099, 0.0123, 5.0)
+    assert CostLine(later).draw(later, width)[0].cell_length == drawn.cell_length, "figures change, places do not"
 
 
 class Painted(Drawn[tuple[str, str, int]]):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events as ui
 from textual.geometry import Size
-from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -45,16 +44,17 @@ class Chart(Arrowed, Widget, can_focus=True):
 
     _at: reactive[int | None] = reactive(None)  # the stop under the cursor
 
-    @dataclass
-    class Chosen(Message):
-        """Enter or a click on a value: a series and a point of the figure."""
-
-        chart: Chart
-        series: int
-        point: int
-
-    def __init__(self, figure: Figure | None = None, *, hint: str = "arrows or the mouse: values", id: str | None = None):
+    def __init__(
+        self,
+        figure: Figure | None = None,
+        *,
+        chosen: Callable[[int, int], object] = lambda series, point: None,
+        hint: str = "arrows or the mouse: values",
+        id: str | None = None,
+    ):
+        """`chosen` is given a series and a point of the figure, by Enter or a click on a value."""
         super().__init__(id=id)
+        self._chosen = chosen
         self.figure = figure or Figure()
         self._hint = hint
         self._drawn: tuple[Figure, Size, Drawing] | None = None  # only the last: each holds every value of its figure
@@ -126,7 +126,7 @@ class Chart(Arrowed, Widget, can_focus=True):
 
     def action_choose(self) -> None:
         if self.stop is not None:
-            self.post_message(self.Chosen(self, *self.stop.points[0]))
+            self._chosen(*self.stop.points[0])
 
     def nearest(self, x: int, y: int) -> int | None:
         """The stop nearest to a cell of the widget, as its place among the stops."""

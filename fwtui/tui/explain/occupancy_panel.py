@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -121,15 +121,17 @@ class OccupancyPanel(Vertical):
     OccupancyPanel Chart { margin-top: 1; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None]) -> None:
+        """`changed` is called after a slider was moved."""
         super().__init__(id="occupancy", classes="panel")
+        self._changed = changed
         self.said = OccupancySubject(None, "", None, None, BlockChoice(), None, False)
         self._varied = REGISTERS
 
     def compose(self) -> ComposeResult:
         yield Static(id="block", classes="title", markup=False)
         for name, (title, low, high, step, text) in RANGES.items():
-            yield Slider(title, low, high, step, text.format, id=name)
+            yield Slider(title, low, high, step, text.format, self._vary, name)
         yield OccupancyLines(None)
         yield Chart(id="curve")
 
@@ -170,9 +172,10 @@ class OccupancyPanel(Vertical):
         if usable:
             chart.show(curve(said.capability, said.choice, self._varied, most[self._varied]))
 
-    def on_slider_changed(self, event: Slider.Changed) -> None:
-        self._varied = event.slider.id or THREADS
-        self._say(self.said._replace(choice=self.said.choice._replace(**{self._varied: event.slider.value})))
+    def _vary(self, slider: Slider) -> None:
+        self._varied = slider.id or THREADS
+        self._say(self.said._replace(choice=self.said.choice._replace(**{self._varied: slider.value})))
+        self._changed()
 
 
 def _compiled_choice(found: events.Occupancy | None) -> BlockChoice:

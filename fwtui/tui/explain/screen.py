@@ -189,9 +189,9 @@ class ExplainScreen(Frame):
                     yield CpuPanel(None)
                 with Vertical(id="roofline", classes="panel"):
                     yield Static(id="roofs", classes="title", markup=False)
-                    yield Chart(hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
+                    yield Chart(chosen=self._choose, hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield RunPanel()
-                yield OccupancyPanel()
+                yield OccupancyPanel(self.update)
             with Vertical(id="warps", classes="panel tall"):
                 yield WarpHead(None, classes="alone")
                 yield WarpLoop(None, classes="alone")
@@ -426,12 +426,6 @@ class ExplainScreen(Frame):
             heading = f"Source of {run.experiment.kernel}, as recorded with run {run.id}"
             self.ask(Dialog(heading, Scrolled([*source_rows(run.source)])), opener="explain.source")
 
-    def on_chart_chosen(self, event: Chart.Chosen) -> None:
-        event.stop()
-        if event.chart.id == "roof" and event.series < len(self._points):
-            runs = self._points[event.series]
-            if event.point < len(runs):
-                self._explain(runs[event.point])
-
-    def on_slider_changed(self) -> None:
-        self.update()
+    def _choose(self, series: int, point: int) -> None:
+        if point < len(runs := self._points[series]):  # a roof has none
+            self._explain(runs[point])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -62,11 +61,10 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
     COMPONENT_CLASSES: ClassVar = {f"grid--{part}" for part in PARTS}
     BINDINGS: ClassVar = [*DOWN, *ACROSS[:2]]
 
-    class Marked(Message):
-        """Another cell is marked."""
-
-    def __init__(self, stepping: Stepping):
+    def __init__(self, stepping: Stepping, marked: Callable[[], None]):
+        """`marked` is called when another cell is marked."""
         super().__init__()
+        self._marked = marked
         self._stepping = stepping
         self._made_for: object = None
         self._strips: list[Strip] = []
@@ -88,7 +86,7 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
 
     def action_arrow(self, rows: int, columns: int) -> None:
         self._stepping.mark(self._stepping.row + rows, self._stepping.column + columns)
-        self.post_message(self.Marked())
+        self._marked()
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
@@ -97,7 +95,7 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
         column, row = (offset.x + self.scroll_offset.x - LABELS) // CELL, offset.y + self.scroll_offset.y - 1
         if row >= 0 and column >= 0:
             self._stepping.mark(row, column)
-            self.post_message(self.Marked())
+            self._marked()
 
     def render_line(self, y: int) -> Strip:
         scroll_x, scroll_y = self.scroll_offset

@@ -92,7 +92,7 @@ class LearnScreen(Frame):
     def body(self) -> ComposeResult:
         with Container(id="learn"):
             with Container(id="left"):
-                yield DistanceGrid(self.stepping)
+                yield DistanceGrid(self.stepping, self.update)
                 yield Legend(None)
                 yield MatrixPicture()
             with Container(id="right"):
@@ -181,10 +181,6 @@ class LearnScreen(Frame):
         here = edition == s.edition
         at = (s.edition, s.position, s.row, s.column)
         return StepPosition(s, at, found if here else None, here and found is None)
-
-    def on_distance_grid_marked(self, event: DistanceGrid.Marked) -> None:
-        event.stop()
-        self.update()
 
     def action_by(self, part: str, direction: int) -> None:
         """Forward or back by one k, one step, one round, or to the end."""

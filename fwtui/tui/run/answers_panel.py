@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical, VerticalScroll
@@ -55,8 +55,10 @@ class AnswersPanel(VerticalScroll):
     AnswersPanel.-beside DistanceMap { margin: 0 1 0 3; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
+        """`say` is given what is under the cursor of the map, in words."""
         super().__init__(can_focus=False)
+        self._say = say
         self.subject: tuple[Run, events.Answers] | None = None
 
     def show(self, run: Run, told: events.Answers) -> None:
@@ -78,7 +80,7 @@ class AnswersPanel(VerticalScroll):
                 yield Hung(tuple((line((f"{name:<{LABEL}}", MUTED)), words) for name, words in _facts(run, told)))
                 yield Histogram(told)
             if told.heat:
-                yield DistanceMap(told)
+                yield DistanceMap(told, self._say)
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width >= BESIDE, "-beside")

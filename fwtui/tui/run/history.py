@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from rich.text import Text
-from textual.message import Message
 
 from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, TableRow, columns_of
 from fwtui.analysis.compare import ComparedRun, compare, speedup
@@ -48,11 +47,13 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
 
 
 class HistoryTable(RunTable):
-    class Entered(Message):
-        """The user pressed Enter at the marked run; a click only shows it."""
+    def __init__(self, entered: Callable[[], None]) -> None:
+        """`entered` is called when the user presses Enter at the marked run; a click only shows it."""
+        super().__init__()
+        self._entered = entered
 
     def action_select_cursor(self) -> None:
-        self.post_message(self.Entered())
+        self._entered()
 
     @property
     def marked(self) -> int | None:

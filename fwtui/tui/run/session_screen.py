@@ -27,7 +27,6 @@ from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.heat import DistanceMap
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
@@ -128,9 +127,9 @@ class SessionScreen(Frame):
         with Horizontal(id="body"):
             yield from self.left()
             yield RunPanel()
-            yield AnswersPanel()
+            yield AnswersPanel(self.say)
         with Vertical(id="history"):
-            yield HistoryTable()
+            yield HistoryTable(self._enter)
 
     def left(self) -> ComposeResult:
         """What is beside the run, where there is room."""
@@ -190,7 +189,7 @@ class SessionScreen(Frame):
         here = offered is not None and (self.view.has_gpu or kernel_named(offered.kernel).backend == "cpu")
         return offered if here else None
 
-    def on_history_table_entered(self) -> None:
+    def _enter(self) -> None:
         """Show the marked run; on the one that is shown try what its verdict offers."""
         run = self.view.run
         if (
@@ -242,10 +241,6 @@ class SessionScreen(Frame):
 
     def panel(self) -> Widget:
         return self.query_one(AnswersPanel if self.has_class(ANSWERED) else RunPanel)
-
-    def on_distance_map_moved(self, event: DistanceMap.Moved) -> None:
-        event.stop()
-        self.say("".join(picture.under for picture in self.query(DistanceMap) if picture.has_focus))
 
 
 class ReplayScreen(SessionScreen):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from textual import events as ui
 from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 
 from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares
 from fwtui.common import units
@@ -48,17 +46,10 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
     DEFAULT_CSS = "HeatMap { height: 1fr; min-height: 3; }"
     BINDINGS: ClassVar = [*DOWN, *ACROSS, CHOOSE]
 
-    class Moved(Message):
-        """The cursor is on another square."""
-
-    @dataclass
-    class Chosen(Message):
-        """A run was chosen."""
-
-        run: int
-
-    def __init__(self) -> None:
+    def __init__(self, moved: Callable[[], object], chosen: Callable[[int], object]) -> None:
+        """`moved` is called when the cursor is on another square, `chosen` with the run that was chosen."""
         super().__init__(HeatMapSubject(None, "rate", (0, 0), 0))
+        self._moved, self._chosen = moved, chosen
         self._placed = False  # whether the user has put the cursor somewhere
 
     @property
@@ -101,7 +92,7 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
 
     def action_choose(self) -> None:
         if (square := self.square) is not None and square.run is not None:
-            self.post_message(self.Chosen(square.run.id))
+            self._chosen(square.run.id)
 
     def on_click(self, event: ui.Click) -> None:
         offset = event.get_content_offset(self)
@@ -121,7 +112,7 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
         self._placed = True
         self.show(self.subject._replace(cursor=(row, column)))
         self.show(self.subject._replace(cursor=self.cursor))
-        self.post_message(self.Moved())
+        self._moved()
 
     def on_focus(self) -> None:
         self._width = -1

@@ -119,7 +119,7 @@ class SweepScreen(Frame):
             with Vertical(id="right"):
                 yield Status((None, ()))
                 with Vertical(id="charts"):
-                    yield HeatMap()
+                    yield HeatMap(self._moved, self._choose)
                     with ContentSwitcher(initial="curves", id="lines"):
                         yield Chart(id="curves")
                         yield DotPlot(id="dots")
@@ -219,15 +219,13 @@ class SweepScreen(Frame):
             words = f"{name}: {_described(square, squares, self.model)}"
         self.query_one("#where", Static).update(line((kept(words, heat.size.width or len(words)), MUTED)))
 
-    def on_heat_map_moved(self, event: HeatMap.Moved) -> None:
-        event.stop()
+    def _moved(self) -> None:
         self._say_where()
         self._draw_curves(self.query_one(HeatMap).subject.squares)
 
-    def on_heat_map_chosen(self, event: HeatMap.Chosen) -> None:
+    def _choose(self, run: int) -> None:
         """Show the run on the first place."""
-        event.stop()
-        self.view.selected = event.run
+        self.view.selected = run
         self.post_message(TopBar.Chosen("run"))
 
     def action_across(self) -> None:

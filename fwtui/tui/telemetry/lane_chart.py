@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events as ui
 from textual.geometry import Region
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -49,27 +47,13 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         *(f"lanes--{run}area-{step}" for step in AREAS for run in ("", "run-")),
     }
 
-    @dataclass
-    class Chosen(Message):
-        """The run under the cursor was chosen."""
-
-        run: int
-
-    @dataclass
-    class Held(Message):
-        """A key has set the cursor, or the cursor has gone."""
-
-        on: bool
-
-    @dataclass
-    class Zoomed(Message):
-        """The wheel was turned: 1 is nearer."""
-
-        direction: int
-
-    def __init__(self, view: View):
+    def __init__(
+        self, view: View, chosen: Callable[[int], None], held: Callable[[bool], None], zoomed: Callable[[int], None]
+    ) -> None:
+        """`chosen` is given the run under the cursor, `held` whether a key has set the cursor, `zoomed` 1 for nearer or -1."""
         super().__init__()
         self._view = view
+        self._chosen, self._held, self._zoomed = chosen, held, zoomed
         self._lanes: tuple[TelemetryLane, ...] = ()
         self._told = NO_RUN
         self._start = self._end = 0.0
@@ -152,7 +136,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         begins = self.at is None and abs(columns) == 1
         start = latest if self.at is None else self.window.column(self.at)
         self._point(latest if begins else min(start + columns, latest))
-        self.post_message(self.Held(True))
+        self._held(True)
 
     def _point(self, column: int) -> None:
         if self.columns and self._bins:
@@ -166,7 +150,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         if at is not None:
             runs = model.runs.values()
             if under := [r.id for r in runs if r.started <= at <= (model.t if r.finished is None else r.finished)]:
-                self.post_message(self.Chosen(under[-1]))
+                self._chosen(under[-1])
 
     def release(self) -> None:
         """Take the cursor away."""
@@ -177,7 +161,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     def on_blur(self) -> None:
         if self.at is not None:
             self.release()
-            self.post_message(self.Held(False))
+            self._held(False)
 
     def on_leave(self) -> None:
         if not self.has_focus:
@@ -194,11 +178,11 @@ class LaneChart(Arrowed, Widget, can_focus=True):
 
     def on_mouse_scroll_up(self, event: ui.MouseScrollUp) -> None:
         event.stop()
-        self.post_message(self.Zoomed(1))
+        self._zoomed(1)
 
     def on_mouse_scroll_down(self, event: ui.MouseScrollDown) -> None:
         event.stop()
-        self.post_message(self.Zoomed(-1))
+        self._zoomed(-1)
 
 
 def changes(before: Row, now: Row) -> list[tuple[int, int]]:

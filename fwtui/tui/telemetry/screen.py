@@ -159,7 +159,7 @@ class TelemetryScreen(Frame):
     def body(self) -> ComposeResult:
         yield HeadingLine(None)
         yield BalanceLine(None)
-        yield LaneChart(self.view)
+        yield LaneChart(self.view, self._choose, self._hold, self.action_zoom)
 
     def state(self) -> object:
         return (self._names, self._span, self._held, self.gpu, self._first)
@@ -280,18 +280,12 @@ class TelemetryScreen(Frame):
         self.gpu = order[(order.index(self.gpu) + 1) % len(order)] if self.gpu in order else None
         self.update()
 
-    def on_lane_chart_chosen(self, event: LaneChart.Chosen) -> None:
+    def _choose(self, run: int) -> None:
         """Show the run on every screen."""
-        event.stop()
-        self.view.selected = event.run
+        self.view.selected = run
         self.update()
 
-    def on_lane_chart_held(self, event: LaneChart.Held) -> None:
+    def _hold(self, on: bool) -> None:
         """Let the window stay where it is while a key has set the cursor."""
-        event.stop()
-        self._held = (self._held or self.model.t) if event.on else None
+        self._held = (self._held or self.model.t) if on else None
         self.update()
-
-    def on_lane_chart_zoomed(self, event: LaneChart.Zoomed) -> None:
-        event.stop()
-        self.action_zoom(event.direction)

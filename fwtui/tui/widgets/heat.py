@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.containers import VerticalScroll
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -37,11 +37,10 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     COMPONENT_CLASSES: ClassVar = {f"heat--{part}" for part in ("far", "cursor", "words")}
     BINDINGS: ClassVar = [*DOWN, *ACROSS]
 
-    class Moved(Message):
-        """Something else is under the cursor, or there is no cursor any longer."""
-
-    def __init__(self, told: events.Answers):
+    def __init__(self, told: events.Answers, say: Callable[[str], None] = lambda words: None):
+        """`say` is given what is under the cursor, nothing without one."""
         super().__init__()
+        self._tell = say
         self._told = told
         self._columns = max(map(len, told.heat), default=0)  # a made-up file may hold rows of any length
         self._grid: list[list[Share]] = [[*row, *[None] * (self._columns - len(row))] for row in answers.shares(told)]
@@ -71,7 +70,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
 
     def _say(self) -> None:
         self.refresh()
-        self.post_message(self.Moved())
+        self._tell(self.under if self.has_focus else "")
         if self.has_focus:
             self.call_after_refresh(self._show_cursor)
 

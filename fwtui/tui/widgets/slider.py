@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events as ui
-from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -37,14 +35,12 @@ class Slider(Arrowed, Widget, can_focus=True):
     value: reactive[int] = reactive(0)
     high: reactive[int] = reactive(0)
 
-    @dataclass
-    class Changed(Message):
-        """The user moved it, or it got the focus."""
-
-        slider: Slider
-
-    def __init__(self, title: str, low: int, high: int, step: int, text: Callable[[int], str], *, id: str):
+    def __init__(
+        self, title: str, low: int, high: int, step: int, text: Callable[[int], str], moved: Callable[[Slider], None], id: str
+    ):
+        """`moved` is called when the user has moved it, and when it gets the focus."""
         super().__init__(id=id)
+        self._moved = moved
         self.title = title
         self.low, self.step = low, step
         self._text = text
@@ -81,10 +77,10 @@ class Slider(Arrowed, Widget, can_focus=True):
         value = min(max(value, self.low), self.high)
         if value != self.value:
             self.value = value
-            self.post_message(self.Changed(self))
+            self._moved(self)
 
     def on_focus(self) -> None:
-        self.post_message(self.Changed(self))
+        self._moved(self)
 
     def on_mouse_down(self, event: ui.MouseDown) -> None:
         self.capture_mouse()
