@@ -5,7 +5,7 @@ The plan is carried out in NumPy beside the kernel, and both are compared after 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -142,14 +142,10 @@ def _forgotten(got: np.ndarray, before: np.ndarray, writes: Sequence[Rect], thro
         place = slice(w.top, min(w.bottom, n)), slice(w.left, min(w.right, n))
         return not np.array_equal(one[:n, :n][place], other[:n, :n][place])
 
-    full = before.copy()
-    for k in through:
-        relax(full, writes, k)
+    full = _carried_out(before, writes, through)
     left = [w for w in writes if differ(full, got, w) and not differ(before, got, w)]
     others = [w for w in writes if differ(full, before, w) and w not in left]
-    made = before.copy()
-    for k in through:
-        relax(made, [w for w in writes if w not in left], k)
+    made = _carried_out(before, [w for w in writes if w not in left], through)
     if not left or not others or not np.array_equal(made[:n, :n], got):
         return ""
     return f"{' and '.join(map(words, left[:MOST_NAMED]))}{' and others' * (len(left) > MOST_NAMED)} were forgotten"
@@ -161,11 +157,7 @@ def _mistakes(
     """Mistakes that are often made, in words, and the matrix that each leaves, from before the step, its round, and all."""
     yield "the step had not run", before
     for left_out in [*reversed(through)][:MOST_LEFT_OUT]:
-        made = before.copy()
-        for k in through:
-            if k != left_out:
-                relax(made, writes, k)
-        yield f"k = {left_out} were left out", made
+        yield f"k = {left_out} were left out", _carried_out(before, writes, (k for k in through if k != left_out))
     side = len(before)
     turned, what = before.T, "the matrix"
     if 1 < tile < side:
@@ -176,14 +168,12 @@ def _mistakes(
     for other, how in others:
         if not np.array_equal(other, before):
             for to, middle, of in ((other, before, "d[i, k]"), (before, other, "d[k, j]"), (other, other, "both operands")):
-                yield f"{of} were {how}", _relaxed_from(before, to, middle, writes, through)
+                yield f"{of} were {how}", _carried_out(before, writes, through, to, middle)
 
 
-def _relaxed_from(before: np.ndarray, to: np.ndarray, middle: np.ndarray, writes: Sequence[Rect], through: range) -> np.ndarray:
-    """The step with other operands, none of which changes meanwhile."""
+def _carried_out(before: np.ndarray, writes: Sequence[Rect], through: Iterable[int], *operands: np.ndarray) -> np.ndarray:
+    """The matrix after a step, possibly with d[i, k] and d[k, j] from other matrices."""
     made = before.copy()
-    for w in writes:
-        own = made[w.top : w.bottom, w.left : w.right]
-        for k in through:
-            np.minimum(own, to[w.top : w.bottom, k, None] + middle[None, k, w.left : w.right], out=own)
+    for k in through:
+        relax(made, writes, k, *operands)
     return made

@@ -19,7 +19,7 @@ def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
     Raises ValueError if its rectangles and its cost do not show them.
     """
     writes, reads = kernel.places(step.writes), kernel.places(step.reads)
-    cells = sum((w.bottom - w.top) * (w.right - w.left) for w in writes)
+    cells = sum(w.area for w in writes)
     if not cells and not step.cost.relaxations:
         return range(0)  # it only copies
     depth, left_over = divmod(step.cost.relaxations, cells)
@@ -37,9 +37,12 @@ def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
     raise ValueError(f"{step.op}{step.args} does not say which k it goes through")
 
 
-def relax(distances: np.ndarray, writes: Sequence[Rect], k: int) -> None:
-    """d[i, j] = min(d[i, j], d[i, k] + d[k, j]) in place, for every cell of the rectangles."""
-    row, column = distances[k].copy(), distances[:, k].copy()
+def relax(
+    distances: np.ndarray, writes: Sequence[Rect], k: int, to: np.ndarray | None = None, middle: np.ndarray | None = None
+) -> None:
+    """d[i, j] = min(d[i, j], d[i, k] + d[k, j]) in every rectangle, d[i, k] from `to` and d[k, j] from `middle` if given."""
+    row = (distances if middle is None else middle)[k].copy()
+    column = (distances if to is None else to)[:, k].copy()
     for w in writes:
         own = distances[w.top : w.bottom, w.left : w.right]
         np.minimum(own, column[w.top : w.bottom, None] + row[None, w.left : w.right], out=own)

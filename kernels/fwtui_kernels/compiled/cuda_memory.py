@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from math import prod
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +18,7 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 from fwtui_kernels.compiled.array_abi import array_words
 from fwtui_kernels.compiled.cuda_driver import DEFAULT, Stream, checked
 
-Order = Literal["C", "F"]
+Order = Literal["C", "F", "A"]  # row by row, column by column, or neither
 Size = int | tuple[int, ...]
 _deferred: list[int] | None = None  # addresses to free later
 
@@ -49,19 +51,18 @@ def defer_cleanup() -> Iterator[None]:
 
 
 class Array:
-    """An array on the device, or some of its rows."""
+    """An array on the device, or some of its cells.
 
-    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, memory: Any, address: int):
-        self.shape, self.strides, self.dtype, self.ndim = shape, strides, np.dtype(dtype), len(shape)
-        self.size = prod(shape)
-        self.nbytes = self.size * self.dtype.itemsize
-        self.address = address
+    `layout` is NumPy's idea of it, at its address: for shapes, strides and views, but never for a cell.
+    """
+
+    def __init__(self, layout: np.ndarray, memory: Any):
+        self._layout = layout
         self._memory = memory  # whatever keeps it
-
-    @cached_property
-    def order(self) -> str:
-        """C, F or A for neither; an array in both orders is of the first."""
-        return next((o for o in ("C", "F") if _in_order(self.shape, self.strides, self.dtype.itemsize, o)), "A")
+        self.shape, self.strides, self.dtype = layout.shape, layout.strides, layout.dtype
+        self.ndim, self.size, self.nbytes = layout.ndim, layout.size, layout.nbytes
+        self.address: int = layout.__array_interface__["data"][0]
+        self.order: Order = _order(layout)
 
     @cached_property
     def type(self) -> str:
@@ -75,96 +76,76 @@ class Array:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {
-            "shape": self.shape,
-            "strides": self.strides,
-            "data": (self.address, False),
-            "typestr": self.dtype.str,
-            "version": 3,
-        }
+        return self._layout.__array_interface__
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
         """A view by whole numbers and slices, as of NumPy's arrays; a single cell is copied to the host."""
-        index = index if isinstance(index, tuple) else (index,)
-        if len(index) > self.ndim:
-            raise IndexError(f"{len(index)} indices for {self.ndim} dimensions")
-        place, shape, strides = self.address, [], []
-        for which, length, stride in zip(
-            (*index, *[slice(None)] * (self.ndim - len(index))), self.shape, self.strides, strict=True
-        ):
-            if isinstance(which, slice):
-                chosen = range(*which.indices(length))
-                place += stride * chosen.start if len(chosen) else 0
-                shape.append(len(chosen))
-                strides.append(stride * chosen.step)
-            else:
-                place += stride * range(length)[which]
-        view = Array(tuple(shape), tuple(strides), self.dtype, self._memory, place)
-        return view if shape else view.reshape(1).copy_to_host()[0]
+        # NumPy would read cells for any other kind of index
+        places = [i if isinstance(i, slice) else operator.index(i) for i in (index if isinstance(index, tuple) else (index,))]
+        view = Array(self._layout[(*places, ...)], self._memory)
+        return view if view.ndim else view.reshape(1).copy_to_host()[0]
 
     def reshape(self, *shape: int) -> Array:
-        if self.order != "C" or prod(shape) != self.size:
-            raise ValueError(f"{self.type} {self.shape} does not have the shape {shape}")
-        return Array(shape, _strides(shape, self.dtype.itemsize), self.dtype, self._memory, self.address)
+        return Array(self._dense().reshape(shape), self._memory)
 
     def view(self, dtype: Any) -> Array:
-        length, rest = divmod(self.shape[-1] * self.dtype.itemsize, np.dtype(dtype).itemsize)
-        if rest or self.order != "C":
-            raise ValueError(f"rows of {self.type} are not made of {dtype}")
-        shape = (*self.shape[:-1], length)
-        return Array(shape, _strides(shape, np.dtype(dtype).itemsize), dtype, self._memory, self.address)
+        return Array(self._dense().view(dtype), self._memory)
+
+    def _dense(self) -> np.ndarray:
+        """The layout, where NumPy would copy no cell for another one."""
+        if self.order != "C":
+            raise ValueError(f"the cells of {self.type} {self.shape} are not one after the other")
+        return self._layout
 
     def copy_to_device(self, source: Any, stream: Stream = DEFAULT) -> None:
         """From the host or the device; asynchronous as far as the driver allows."""
         if source.shape != self.shape or source.dtype != self.dtype or self.order == "A":
             raise ValueError(f"{source.dtype} {source.shape} is copied to {self.type} {self.shape}")
         if isinstance(source, Array):
-            if source.strides != self.strides:
+            if source.order != self.order:
                 raise ValueError(f"{source.type} is copied to {self.type}")
             checked(driver.cuMemcpyDtoDAsync(self.address, source.address, self.nbytes, stream.handle))
         elif self.nbytes:
-            source = np.asarray(source, order=self.order)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            source = np.asarray(source, order=self.order)
             checked(driver.cuMemcpyHtoDAsync(self.address, source.ctypes.data, self.nbytes, stream.handle))
 
     def copy_to_host(self, given: np.ndarray | None = None, stream: Stream = DEFAULT) -> np.ndarray:
         if self.order == "A":  # with the cells between its own
             length = sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides, strict=True)) + self.dtype.itemsize
             first = self.address + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s < 0)
-            whole = Array((length,), (1,), np.uint8, self._memory, first).copy_to_host(stream=stream)
+            whole = Array(_layout(first, (length,), np.uint8), self._memory).copy_to_host(stream=stream)
             stream.synchronize()
             here = np.ndarray(self.shape, self.dtype, whole, self.address - first, self.strides)
             if given is None:
                 return here.copy()
             np.copyto(given, here)
             return given
-        to: np.ndarray = np.empty(self.shape, self.dtype, order="F" if self.order == "F" else "C") if given is None else given
-        if to.shape != self.shape or to.dtype != self.dtype or (self.size and to.strides != self.strides):
+        to = np.empty_like(self._layout) if given is None else given
+        if to.shape != self.shape or to.dtype != self.dtype or _order(to) != self.order:
             raise ValueError(f"{self.type} {self.shape} is copied to {to.dtype} {to.shape}")
         if self.nbytes:
             checked(driver.cuMemcpyDtoHAsync(to.ctypes.data, self.address, self.nbytes, stream.handle))
         return to
 
 
-def _strides(shape: tuple[int, ...], itemsize: int, order: str = "C") -> tuple[int, ...]:
-    steps = [itemsize]
-    for length in shape[:0:-1] if order == "C" else shape[:-1]:
-        steps.append(steps[-1] * length)
-    return tuple(steps[::-1] if order == "C" else steps)[: len(shape)]
+def _order(array: np.ndarray) -> Order:
+    """That of its cells; an array in both is of the first."""
+    return "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
 
 
-def _in_order(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, order: str) -> bool:
-    expected = zip(shape, strides, _strides(shape, itemsize, order), strict=True)
-    return prod(shape) == 0 or all(length == 1 or own == dense for length, own, dense in expected)
+def _layout(address: int, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> np.ndarray:
+    told = {"data": (address, False), "shape": shape, "typestr": np.dtype(dtype).str, "strides": strides, "version": 3}
+    return np.asarray(SimpleNamespace(__array_interface__=told))
 
 
 def device_array(shape: Size, dtype: Any, order: Order = "C", stream: Stream | None = None) -> Array:
     lengths = (shape,) if isinstance(shape, int) else tuple(map(int, shape))
-    itemsize = np.dtype(dtype).itemsize
-    memory = _Allocation(prod(lengths) * itemsize)
-    return Array(lengths, _strides(lengths, itemsize, order), dtype, memory, memory.address)
+    memory = _Allocation(prod(lengths) * np.dtype(dtype).itemsize)
+    rows = _layout(memory.address, lengths if order == "C" else lengths[::-1], dtype)
+    return Array(rows if order == "C" else rows.T, memory)
 
 
 def to_device(array: np.ndarray, stream: Stream = DEFAULT) -> Array:
@@ -176,12 +157,10 @@ def to_device(array: np.ndarray, stream: Stream = DEFAULT) -> Array:
 def as_cuda_array(given: Any) -> Array:
     """Another package's array, through `__cuda_array_interface__`, where it is; after what its stream still has to do."""
     told = given.__cuda_array_interface__
-    dtype = np.dtype(told["typestr"])
-    shape = tuple(told["shape"])
     if told.get("stream"):
         # 1 and 2 are the default streams, by the interface; the driver has the same numbers for them
         checked(driver.cuStreamSynchronize(int(told["stream"])))
-    return Array(shape, tuple(told.get("strides") or _strides(shape, dtype.itemsize)), dtype, given, told["data"][0])
+    return Array(_layout(told["data"][0], tuple(told["shape"]), told["typestr"], told.get("strides")), given)
 
 
 class SharedArray(np.ndarray):
@@ -243,24 +222,24 @@ def pinned(shape: tuple[int, int], dtype: Any) -> tuple[np.ndarray, Callable[[],
 
 def copy_in(there: Array, row: int, here: np.ndarray, stream: Stream) -> None:
     """A rectangle of pinned host memory to as many rows of a device array as it has, from `row` on; asynchronous."""
-    copy = _rectangle(there, here)
-    copy.srcMemoryType, copy.srcHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, here.ctypes.data
-    copy.dstMemoryType, copy.dstDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, there.address + row * there.strides[0]
-    copy.srcPitch, copy.dstPitch = here.strides[0], there.strides[0]
-    checked(driver.cuMemcpy2DAsync(copy, stream.handle))
+    _copy_rectangle(there, row, here, stream, "src", "dst")
 
 
 def copy_back(there: Array, row: int, here: np.ndarray, stream: Stream) -> None:
     """The reverse of copy_in."""
-    copy = _rectangle(there, here)
-    copy.srcMemoryType, copy.srcDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, there.address + row * there.strides[0]
-    copy.dstMemoryType, copy.dstHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, here.ctypes.data
-    copy.srcPitch, copy.dstPitch = there.strides[0], here.strides[0]
-    checked(driver.cuMemcpy2DAsync(copy, stream.handle))
+    _copy_rectangle(there, row, here, stream, "dst", "src")
 
 
-def _rectangle(there: Array, here: np.ndarray) -> Any:
+def _copy_rectangle(there: Array, row: int, here: np.ndarray, stream: Stream, host: str, device: str) -> None:
     assert here.strides[1] == here.itemsize and there.dtype == here.dtype
     copy = driver.CUDA_MEMCPY2D()
     copy.WidthInBytes, copy.Height = here.shape[1] * here.itemsize, here.shape[0]
-    return copy
+    ends = (
+        (host, "Host", here.ctypes.data, here.strides[0]),
+        (device, "Device", there.address + row * there.strides[0], there.strides[0]),
+    )
+    for end, kind, address, pitch in ends:
+        setattr(copy, f"{end}MemoryType", getattr(driver.CUmemorytype, f"CU_MEMORYTYPE_{kind.upper()}"))
+        setattr(copy, f"{end}{kind}", address)
+        setattr(copy, f"{end}Pitch", pitch)
+    checked(driver.cuMemcpy2DAsync(copy, stream.handle))
