@@ -255,7 +255,7 @@ async def test_it_follows_a_live_run() -> None:
         for _ in range(8):
             app.tick()
         text = await shown(pilot)
-        assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "▥ run 1" in text
+        assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "run 1 ▥" in text
 
 
 async def test_the_first_idle_minute_offers_to_measure_limits_and_a_key_does(live: FakeLive, tmp_path: Path) -> None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fwtui.analysis.ledger import Roofs, roofs
+from fwtui.analysis.ledger import Roofs, ledger, roofs, slowest_line
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import plain
 from fwtui.tui.widgets import wording
-from fwtui_kernels.plan import ITEMSIZE
 
 NO_TIME = "no run with a time yet"
 DOUBTFUL = "not to be trusted"
-OPERANDS = 2  # of a relaxation that keeps nothing but its result in a register
 MOST_POINTS = 400
 
 
@@ -48,7 +46,7 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     order = sorted(groups, key=lambda name: (name != shown, name == DOUBTFUL, name))
     series = [_points(name, groups[name], name == shown) for name in order]
     ids = [tuple(r.id for r in groups[name]) for name in order]
-    rules = _rules(known, run)
+    rules = _rules(model, known, run)
     if runs:
         slopes = _bandwidth_roofs(known, runs, rules)
         series += slopes
@@ -78,16 +76,15 @@ def _named(run: Run) -> str:
     return f"run {run.id} {wording.kernel_words(run, 40)}{doubt}"
 
 
-def _rules(known: Roofs, run: Run) -> tuple[Rule, ...]:
+def _rules(model: Model, known: Roofs, run: Run) -> tuple[Rule, ...]:
     rules = []
     if known.relaxations_per_second:
         most = known.relaxations_per_second
         rules.append(Rule(most, f"limit {units.rate(most)} ({known.form}, measured)", short=f"limit {_rate(most)}"))
-    if known.shared_bytes_per_second:
-        rate = known.shared_bytes_per_second / (OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4))
-        rules.append(
-            Rule(rate, f"shared memory, {OPERANDS} reads each: {units.rate(rate)}", short=f"shared memory {_rate(rate)}")
-        )
+    slowest = slowest_line(ledger(model, run))
+    if slowest is not None and slowest.by_shared:
+        rate = slowest.relaxations / slowest.by_shared
+        rules.append(Rule(rate, f"shared memory, by its accesses: {units.rate(rate)}", short=f"shared memory {_rate(rate)}"))
     if known.issued_per_second:
         rate = known.issued_per_second
         rules.append(Rule(rate, f"its instructions, without a wait: {units.rate(rate)}", short=f"issue {_rate(rate)}"))
