@@ -11,7 +11,7 @@ import errno
 import socket
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, pointer, sizeof
 from typing import Any, NamedTuple
@@ -97,6 +97,10 @@ class PcSamples(NamedTuple):
 
     by_place: Mapping[InstructionPlace, Mapping[str, int]]
     dropped: int
+
+    def of(self, functions: Collection[tuple[int, str]]) -> PcSamples:
+        """Those of functions, each by its cubin's number and its name."""
+        return PcSamples({place: by for place, by in self.by_place.items() if place[:2] in functions}, self.dropped)
 
 
 class SamplingError(RuntimeError):

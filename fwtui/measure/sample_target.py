@@ -13,9 +13,9 @@ import dataclasses
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from math import log2
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,12 +43,13 @@ from fwtui.stream.requests import SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
 from fwtui_kernels.compiled.cuda_driver import checked
 from fwtui_kernels.plan import EVERY, Kernel, Link, Shape, Step
-from fwtui_kernels.programs.cuda_program import kept_cubins
+from fwtui_kernels.programs.cuda_program import functions_of, kept_cubins
 
 ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
 MOST_LAUNCHES = 64
 MOMENTS = 4096  # at which each multiprocessor is sampled in them, about
 PERIODS = 5, 24  # CUPTI takes powers of two cycles from 5 to 31
+MOST_FINER = 2  # powers of two by which a period may be finer than suits the launches: four times the samples
 CYCLES = 1.5e9  # a second, about
 SLOW = 0.3  # seconds of a pass from which only the sampled launches run
 RANK = 0  # of several, whose steps are sampled
@@ -139,13 +140,15 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
         context.disassemble()
         it.program.fill(_zero, it.buffers, context.engine.stream)
         every = request.seconds < SLOW
-        taken: dict[str, tuple[PcSamples, int]] = {}
+        timed: list[SampledLaunches] = []
         for index, step in enumerate(plan[: max(chosen) + 1]):
             if index in chosen:
-                taken[step.op] = _sampled(it, step, context)
+                timed.append(_timed(it, step, context))
             elif every:
                 it.launch(step)
-        for op, (samples, period) in taken.items():  # all of them: meanwhile the code is disassembled
+        taken = {op: found for together in sessions(timed) for op, found in _sampled(it, together, context).items()}
+        for op in (one.step.op for one in timed):  # all of them: meanwhile the code is disassembled
+            samples, period = taken[op]
             if not samples.by_place:
                 lacking.append(op)
                 continue
@@ -156,22 +159,62 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
     return f"no samples came of {', '.join(lacking)}: its launches are too short, or another program samples this GPU"
 
 
-def _sampled(it: LoadedKernel, step: Step, context: SampledContext) -> tuple[PcSamples, int]:
-    """The samples of some launches of a step, and the cycles between two as a power of two."""
+class SampledLaunches(NamedTuple):
+    """The launches of a step that are sampled."""
 
-    def launch(times: int) -> None:
-        for _ in range(times):
-            it.launch(step)
+    step: Step
+    times: int
+    period: int  # that suits them: cycles between two samples, as a power of two
+    functions: frozenset[tuple[int, str]]  # by their cubins' numbers and their names; empty if they are not known
+
+
+def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaunches:
+    """As many launches of a step as are enough, by the time of one."""
+
+    def launch() -> float:
+        begin = time.perf_counter()
+        it.launch(step)
+        context.engine.synchronize()
+        return time.perf_counter() - begin
+
+    launch()  # which loads it
+    each = max(launch(), 2e-6)
+    times = max(1, min(MOST_LAUNCHES, round(ENOUGH_SECONDS / each)))
+    period = round(log2(max(1.0, each * times * CYCLES / MOMENTS)))
+    codes = [function.code for function in functions_of(it.program, step.op)]
+    functions = frozenset((context.sampler.crc(code.cubin), code.entry) for code in codes)
+    return SampledLaunches(step, times, max(PERIODS[0], min(PERIODS[1], period)), functions)
+
+
+def sessions(launches: Sequence[SampledLaunches]) -> list[list[SampledLaunches]]:
+    """Those that are sampled together, as beginning to sample takes 0.15 s: with functions of their own, and alike in time."""
+    told: list[list[SampledLaunches]] = []
+    for one in sorted(launches, key=lambda one: one.period):
+        alike = (
+            together
+            for together in told
+            if one.period <= together[0].period + MOST_FINER
+            and all(one.functions and other.functions and one.functions.isdisjoint(other.functions) for other in together)
+        )
+        if (together := next(alike, None)) is not None:
+            together.append(one)
+        else:
+            told.append([one])
+    return told
+
+
+def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: SampledContext) -> dict[str, tuple[PcSamples, int]]:
+    """By op its samples, and the cycles between two as a power of two."""
+
+    def launch() -> None:
+        for one in together:
+            for _ in range(one.times):
+                it.launch(one.step)
         context.engine.synchronize()
 
-    launch(1)  # which loads it
-    begin = time.perf_counter()
-    launch(1)
-    each = max(time.perf_counter() - begin, 2e-6)
-    launches = max(1, min(MOST_LAUNCHES, round(ENOUGH_SECONDS / each)))
-    period = round(log2(max(1.0, each * launches * CYCLES / MOMENTS)))
-    period = max(PERIODS[0], min(PERIODS[1], period))
-    return context.sampler.samples(period, partial(launch, launches)), period
+    period = together[0].period
+    samples = context.sampler.samples(period, launch)
+    return {one.step.op: (samples.of(one.functions) if len(together) > 1 else samples, period) for one in together}
 
 
 def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context: SampledContext) -> list[events.Event]:

@@ -228,6 +228,13 @@ def types_of(op: Op, shape: Shape, args: int) -> tuple[str, ...]:
     return signature(shape, args, len(op.buffers((0,) * args))) if op.types is None else op.types
 
 
+def functions_of(program: Program, op: str) -> tuple[Any, ...]:
+    """The functions that were loaded for an op, of which no others run; empty if that is not known."""
+    if not isinstance(program, CudaProgram) or type(program).launch is not CudaProgram.launch:
+        return ()
+    return tuple(program.ops[op].function.overloads.values())
+
+
 def kept_cubins(program: Program, plan: Sequence[Step], cc: tuple[int, int]) -> Iterator[bytes]:
     """The cubins of a program's ops that are on the disk, found without launching them."""
     place, ops = cubin_cache.here(), getattr(program, "ops", {})

@@ -19,7 +19,7 @@ from fwtui.live.warp_sampling import MOST_SECONDS, WarpSampling
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import RunRequest, SampleRequest
-from fwtui_kernels.plan import Target
+from fwtui_kernels.plan import Cost, Step, Target
 
 
 @pytest.fixture
@@ -194,6 +194,22 @@ def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) ->
     assert {one.op for one in found} == {"pivot", "row", "column", "rest"}
     assert {one.rank for one in found} == ({0} if ranks > 1 else {None})
     assert all(one.reasons == {"wait": 3, "selected": 1} for one in found)
+
+
+def test_what_is_alike_in_time_and_has_functions_of_its_own_is_sampled_together() -> None:
+    pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
+    from fwtui.measure.pc_sampling import InstructionPlace, PcSamples
+    from fwtui.measure.sample_target import SampledLaunches, sessions
+
+    def launches(op: str, period: int, *functions: str) -> SampledLaunches:
+        return SampledLaunches(Step(op, op, (), Cost(1, 1), (), ()), 1, period, frozenset((1, name) for name in functions))
+
+    given = launches("rest", 12, "f"), launches("row", 10, "g"), launches("column", 10, "g"), launches("pivot", 8, "h")
+    assert [[one.step.op for one in together] for together in sessions(given)] == [["pivot", "row"], ["column", "rest"]]
+    unknown = launches("rest", 10), launches("row", 10)
+    assert [len(together) for together in sessions(unknown)] == [1, 1]
+    places = {InstructionPlace(crc, name, 16): {"wait": 1} for crc, name in ((1, "f"), (1, "g"), (2, "f"))}
+    assert list(PcSamples(places, 3).of({(1, "f")}).by_place) == [InstructionPlace(1, "f", 16)]
 
 
 def test_what_is_on_the_disk_is_disassembled_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
