@@ -31,7 +31,7 @@ class WarpSampling:
     def prepare(self, request: RunRequest) -> None:
         """Start the process that will be needed, which imports meanwhile."""
         if self._suits(request) and self._permitted() and (self.child is None or self.child.exit_code is not None):
-            self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
+            self._begin_child()
 
     def open(self, model: Model, request: Work | None) -> None:
         """Open the GPU of a run whose passes are timed, for sampling that will soon begin."""
@@ -45,7 +45,7 @@ class WarpSampling:
             return None
         run = model.runs[done.run]
         if run.state != "done" or not run.seconds:
-            self.finished()  # the GPU may be open
+            self._end_child()  # the GPU may be open
             return None
         if not self._permitted():
             return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
@@ -62,7 +62,17 @@ class WarpSampling:
         self.child, self._origin = None, origin
 
     def finished(self) -> None:
-        """All samples of the run have come. Its process ends: while it has the GPU open, others run up to 0.4 % longer."""
+        """All samples of the run have come. Its process ends: while it has the GPU open, others run up to 0.4 % longer.
+
+        The next one imports meanwhile, which takes longer than many a run.
+        """
+        self._end_child()
+        self._begin_child()
+
+    def _begin_child(self) -> None:
+        self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
+
+    def _end_child(self) -> None:
         self.run = None
         child, self.child = self.child, None
         if child is not None:
