@@ -3,8 +3,6 @@
 `make attack SECONDS=3600` runs all of them again and again, each time with another seed (tests/attack/__main__.py).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

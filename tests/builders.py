@@ -1,7 +1,5 @@
 """What many tests use: a model of events, a check that cancels, a terminal, an environment, whether a process is gone."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

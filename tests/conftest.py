@@ -1,7 +1,5 @@
 """What all tests run under: one folder of compiled kernels, threads that do not spin, a collector that looks at little."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -4,8 +4,6 @@ Without files: those on which all reading of others' data rests, whole, of which
 the exit code is 1; then what differs from the branch main, which is told and no more. Each survivor is named.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

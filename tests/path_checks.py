@@ -1,7 +1,5 @@
 """Graphs to solve, and what has to hold of their paths."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A machine as a test wants it: its GPUs, its driver, its free memory, the kernels of its user, and how much is much for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path

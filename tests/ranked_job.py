@@ -1,7 +1,5 @@
 """Runs in one job of ranks, without a dashboard."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from random import Random

@@ -10,8 +10,6 @@ the time from a key to what it paints, and the size of the recording. A table sa
 part of `make test`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

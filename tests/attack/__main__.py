@@ -3,8 +3,6 @@
 Ends with a table of what was attacked, and of each failure a line that repeats it and what it said; the exit code is then 1.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

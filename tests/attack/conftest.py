@@ -1,7 +1,5 @@
 """Attacks use what other tests have: screens and sessions made by hand, hostile words, graph files."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

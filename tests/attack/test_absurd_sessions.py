@@ -4,8 +4,6 @@ Every line has a valid checksum, so that what the decoder lets through reaches t
 A case that fell is kept as an @example.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

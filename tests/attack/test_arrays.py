@@ -1,7 +1,5 @@
 """Random matrices of every kind: `fwtui.shortest_path` answers as SciPy does, and says no where SciPy does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

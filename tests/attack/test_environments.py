@@ -1,7 +1,5 @@
 """Environments in which variables have odd values: every command ends with its exit code and no traceback."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Keys and sizes at random in a real terminal, and a signal at a random moment: it ends well, and nothing stays behind."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import random

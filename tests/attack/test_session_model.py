@@ -3,8 +3,6 @@
 Beside each file stands a plain list of what was shown; every file is read again after each step.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

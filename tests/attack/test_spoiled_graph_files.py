@@ -1,7 +1,5 @@
 """Graph files of every format in which pieces are replaced: each is a graph, or refused in one sentence."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Session files that are cut, damaged, hostile or unwritable: one sentence, no wrong number, no traceback."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

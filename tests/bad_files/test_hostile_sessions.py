@@ -4,8 +4,6 @@ The default run takes samples of cuts and changed bytes; with `-m slow` the door
 alone takes them all in test_damaged_files).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -5,8 +5,6 @@ core that the screen's process takes (its children not counted), and the time fr
 before the terminal sees it. The goals are 25 % and 100 ms (95th percentile). A benchmark, not a test: it asserts nothing.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

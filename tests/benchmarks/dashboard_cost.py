@@ -4,8 +4,6 @@ The same experiment in turns by `fwtui run` and by a dashboard on a 120x40 termi
 are compared pair by pair. The goal is less than 1 % on an H200. A benchmark, not a test: it asserts nothing.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -5,8 +5,6 @@ PYTHONDONTWRITEBYTECODE is set, a checkout is compiled at every start. The goal 
 not a test: it asserts nothing.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -5,8 +5,6 @@ The goals are 2 s from a step of the lecturer to the last follower's picture, an
 are one process, which takes processor time, too. A benchmark, not a test: it asserts nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

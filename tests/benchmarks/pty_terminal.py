@@ -1,7 +1,5 @@
 """A terminal with the program in it, for benchmarks: what is pressed, and when what it paints comes."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -5,8 +5,6 @@ is synthetic and says so in its title. On a busy machine the CPU time says more 
 asserts nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

@@ -8,8 +8,6 @@ Weights decide how long the search for predecessors takes: how many arcs are sho
 whether sums are rounded. A benchmark, not a test: it asserts nothing.
 """
 
-from __future__ import annotations
-
 import cProfile
 import os
 import pstats

@@ -1,7 +1,5 @@
 """A headless Chromium that is driven by WebDriver's own protocol; tests are left out where there is none."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The pages of `fwtui serve` in headless Chromium: a dashboard takes keys, a lecturer leads, a follower may wander."""
 
-from __future__ import annotations
-
 import json
 import time
 import urllib.request

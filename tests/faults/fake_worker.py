@@ -1,7 +1,5 @@
 """A worker that misbehaves as the environment variable FAKE_WORKER says; started in place of fwtui.measure.worker."""
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

@@ -1,7 +1,5 @@
 """A rank that fails: rank 1 raises MemoryError where a run allocates."""
 
-from __future__ import annotations
-
 from fwtui.engine.ranks import Allocate, RankWork
 from fwtui.measure.rank_job import main
 

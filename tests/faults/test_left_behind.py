@@ -1,7 +1,5 @@
 """What commands leave when they end, or a signal ends them: no process, no shared memory, no temporary or half-written file."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

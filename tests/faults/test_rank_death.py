@@ -1,7 +1,5 @@
 """Ranks that die, stop or fail: the rank and the reason are said, nothing is left, and the next run is right."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """`fwtui run --stream` and `fwtui replay -` as processes that lose each other."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

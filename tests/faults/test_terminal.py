@@ -1,7 +1,5 @@
 """Signals and lost terminals: every mode is restored, the exit code says why, no child stays behind, and no session is lost."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Workers, parents and disks that fail: said, recorded, and over by the next run."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The GPU, opened once for each file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Few combinations of many choices, in which every value occurs, or every two values of different choices meet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Any

@@ -3,8 +3,6 @@
 So are, unless others are named than `solve`: answers with predecessors, and one with less device memory than its matrix takes.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

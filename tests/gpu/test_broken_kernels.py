@@ -1,7 +1,5 @@
 """Kernels that are broken on purpose, on a real GPU: each is found and told in one right sentence, and the next one runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from threading import Event

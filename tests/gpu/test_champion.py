@@ -1,7 +1,5 @@
 """The top rungs on a GPU: against SciPy on many small graphs, against Dijkstra and another kernel on a large one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

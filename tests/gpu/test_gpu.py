@@ -1,7 +1,5 @@
 """What only a GPU can tell. Run on a machine with one: pytest -m gpu."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Grading on a GPU: what is right is timed against a rung, what breaks the device is told, and the others go on."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What only a GPU can tell of its limits, and of other packages beside it. Run on a machine with one: pytest -m gpu."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

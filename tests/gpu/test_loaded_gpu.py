@@ -2,8 +2,6 @@
 pytest -m gpu.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The examples in CUDA C++ on a GPU: right, timed, and told of like a rung."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

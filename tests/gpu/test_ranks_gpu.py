@@ -1,7 +1,5 @@
 """One matrix over two GPUs: right against SciPy for every type and sign, and nothing left when a rank is killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

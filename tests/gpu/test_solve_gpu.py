@@ -1,7 +1,5 @@
 """`solve` on a GPU: against SciPy, with arrays that are there already, and under a cap of its memory. Run: pytest -m gpu."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

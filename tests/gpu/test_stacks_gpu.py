@@ -3,8 +3,6 @@
 the three widths of a block, each number type once, with predecessors and without, and negative weights.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

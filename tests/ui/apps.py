@@ -1,7 +1,5 @@
 """Applications that tests start: the dashboard with a session that is a script, and recordings at their end."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,7 +1,5 @@
 """Screens under test: no clock, no children, no GPU that is not scripted."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A live session whose children are a script: what fwtui.live.session.Live is to the dashboard, without processes."""
 
-from __future__ import annotations
-
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

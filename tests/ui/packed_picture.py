@@ -1,7 +1,5 @@
 """Pictures of screens as they are kept: without what their grid of cells says anyway, and packed together: 1 KB, not 46."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 from collections.abc import Mapping

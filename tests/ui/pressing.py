@@ -1,7 +1,5 @@
 """Keys, and waiting for what they do."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 

@@ -1,7 +1,5 @@
 """What a recorded session says of its runs, reckoned here from its lines: what screens are held to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from statistics import median
 

@@ -1,7 +1,5 @@
 """A scripted session for the screens' tests: every figure is made up, and the header's title says so."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

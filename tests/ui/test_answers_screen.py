@@ -1,7 +1,5 @@
 """What distances say: asked for, shown in every size and without colours, and in a replay."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """A document's experiments from the dashboard, the claims they answer, and counters beside the runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace as replaced
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Charts: whatever the numbers and the size are, something that can be read or a sentence."""
 
-from __future__ import annotations
-
 import gc
 import math
 from weakref import ref

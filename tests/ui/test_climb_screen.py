@@ -1,7 +1,5 @@
 """The climb: the stairs of the first screen, and their own screen, live and in a replay."""
 
-from __future__ import annotations
-
 import pytest
 import scenes
 from apps import Compare, Replay, dashboard_of, playback_of, view_of

@@ -1,7 +1,5 @@
 """The compare screen: verdicts, what differs where, runs of other sessions; and the race of two runs."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The line that says what the dashboard itself costs."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

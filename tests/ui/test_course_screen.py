@@ -1,7 +1,5 @@
 """The place to learn: the steps of the course, guesses beside answers, what is missing; and a plan followed step by step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

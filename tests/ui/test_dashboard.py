@@ -1,7 +1,5 @@
 """The dashboard, driven by keys against a scripted live session; what it says of noise; a view that stands still."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dialogs over the dashboard: help, the log, the form, the palette of commands, and what is shown kept as a file."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What is drawn, without a screen: bars, the timeline, a run in words."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Why a run is as fast as it is: roofline, ledger, occupancy with sliders."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import time

@@ -1,7 +1,5 @@
 """A replay as a film: its frames are the replay's screens, and its three kinds of file hold nothing but the session."""
 
-from __future__ import annotations
-
 import base64
 import html.parser
 import json

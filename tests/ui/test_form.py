@@ -1,7 +1,5 @@
 """The form: what it offers is what the experiment and the kernels offer, kernels of a user's own among them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Keys: each is a row that says when and why it can do nothing; and those that come faster than they are handled."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterable

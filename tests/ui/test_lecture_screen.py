@@ -1,7 +1,5 @@
 """A lecture on the screen: it stops at its markers, points at a panel, and shows what the run answers when asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """The speed-of-light ledger: expected times are the roofline's, and the words say what they can."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 import scenes

@@ -1,7 +1,5 @@
 """Settings on the screen: themes, plain characters, other keys, pictures that are the same everywhere, and large figures."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """Every key and clicks everywhere, at random and faster than anything is drawn: nothing fails."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

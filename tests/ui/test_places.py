@@ -1,7 +1,5 @@
 """The bar of places: digits, palette and mouse go to each of them, live and in a replay, and all read one Model."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Replays: moving in them, those that still grow, sessions that take their time to open, and pictures without a terminal."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Runs that several ranks share: what they gain and lose, a bar for each; and the little matrix, with whose rows are whose."""
 
-from __future__ import annotations
-
 import pytest
 import scenes
 from apps import Compare, Replay, view_of

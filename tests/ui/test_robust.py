@@ -1,7 +1,5 @@
 """What must not break the screens: quick keys, long sessions, markup in data; and errors of their own, after which they go on."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The library on the screen: found, filtered, ordered, opened, compared, and changed with a way back."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every size down to 1 x 1, every theme, no colour at all; and no part of a screen is empty where there is room."""
 
-from __future__ import annotations
-
 from itertools import groupby
 
 import pytest

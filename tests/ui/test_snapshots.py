@@ -4,8 +4,6 @@ After a change that was meant: pytest tests/ui/test_snapshots.py --snapshot-upda
 tar xOf tests/ui/__snapshots__/test_snapshots.txz test_a_replay_at_its_end.svg > picture.svg
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

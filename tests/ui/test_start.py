@@ -1,7 +1,5 @@
 """What a start does not do twice, what waits for the first frame, and what the next start begins with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

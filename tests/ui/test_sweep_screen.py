@@ -1,7 +1,5 @@
 """The sweep screen, driven by keys against a scripted live session and shown for recorded ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path

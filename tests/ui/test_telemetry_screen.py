@@ -1,7 +1,5 @@
 """Telemetry: bins that do not wobble, lanes that fit, a cursor with values, runs as bands; and the strip below every run."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

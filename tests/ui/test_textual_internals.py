@@ -1,7 +1,5 @@
 """Nothing but one file uses what is private in Textual, and that file says in one sentence what a version lacks."""
 
-from __future__ import annotations
-
 import pytest
 from apps import own_classes
 from pressing import opened

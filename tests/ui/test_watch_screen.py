@@ -1,7 +1,5 @@
 """The screen that judges a kernel at each save, with a loop that is a script; and the picture of where one is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from queue import SimpleQueue

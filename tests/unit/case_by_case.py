@@ -1,7 +1,5 @@
 """What programs in Numba's simulator import that answer case after case (in_simulator.py starts them)."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import random

@@ -1,7 +1,5 @@
 """Machines under test: with a GPU to profile, with an NVML that is made up, with none."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Small matrices, and the distances in them by the textbook's three loops: what everything else is held against."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """The driver of a GPU that is not there: its memory is the host's, and what is launched is noted but not done, surveys apart."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import sys

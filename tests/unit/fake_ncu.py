@@ -1,7 +1,5 @@
 """A profiler that says what it is told to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs in Numba's simulator, each in a process apart: the simulator is chosen when numba is imported."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

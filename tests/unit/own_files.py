@@ -1,7 +1,5 @@
 """Files of a user's own for tests: kernels in plain Python on the CPU, which compile nothing, and programs."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A kernel that offers the least that a program has to: by the README's recipe, in one file."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 A program that in_simulator.py starts imports this; `RIGHT` there is one that does no more.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any

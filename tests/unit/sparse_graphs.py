@@ -1,7 +1,5 @@
 """Graphs of every kind, and what the kernels for sparse graphs make of them; also for programs in Numba's simulator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

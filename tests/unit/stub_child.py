@@ -1,7 +1,5 @@
 """A child process that is none: answers requests with events at once, in place of fwtui.live.child.Child."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What `make` says where it cannot begin, and the versions that its checks install."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

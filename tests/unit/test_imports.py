@@ -1,7 +1,5 @@
 """What each module brings with it, seen in clean processes; and what no file of the project may contain."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

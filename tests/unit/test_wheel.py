@@ -1,7 +1,5 @@
 """What an installation gets: the packages with their types, and the sessions and texts that they read; nothing else."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Stilted phrases stay out of strings, docstrings, comments and Markdown."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

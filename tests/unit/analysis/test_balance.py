@@ -1,7 +1,5 @@
 """Whether several GPUs work equally hard, in a sentence."""
 
-from __future__ import annotations
-
 import pytest
 
 from fwtui.analysis.balance import balance

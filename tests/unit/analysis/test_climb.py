@@ -1,7 +1,5 @@
 """Which kernels are steps of the climb, and which of them are shown where there is little room."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """A session as comparisons need it: the same comparisons, in little memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Differences between runs: the interval against textbook values, the verdicts, and what they refuse to say."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

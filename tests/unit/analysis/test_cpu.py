@@ -1,7 +1,5 @@
 """Why a run on a CPU takes its time: proven by its loop, its cores and the cache that holds its matrix."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

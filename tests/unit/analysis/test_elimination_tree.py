@@ -1,7 +1,5 @@
 """The elimination tree of a sparse graph, drawn in text."""
 
-from __future__ import annotations
-
 import pytest
 
 from fwtui.analysis.sparsity import tree

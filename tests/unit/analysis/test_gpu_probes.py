@@ -1,7 +1,5 @@
 """The code of the GPU's probes: what they compute in the simulator, and the instructions that they are made of."""
 
-from __future__ import annotations
-
 import pytest
 from in_simulator import in_simulator
 

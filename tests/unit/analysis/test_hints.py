@@ -1,7 +1,5 @@
 """Each hint: a run whose numbers prove it, one that differs in that number and says nothing, and who gets none at all."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

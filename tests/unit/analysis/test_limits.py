@@ -1,7 +1,5 @@
 """What a device can do at most: the probes' code, what they compute, what is kept, and a run's share of it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Container, Iterable

@@ -1,7 +1,5 @@
 """What is said of a run of many graphs at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

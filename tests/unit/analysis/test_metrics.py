@@ -1,7 +1,5 @@
 """The documents' metrics, the runs that they are asked of, and the columns of a run, which every table takes from one place."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any

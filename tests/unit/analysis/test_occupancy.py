@@ -1,7 +1,5 @@
 """Theoretical occupancy: worked cases, each limit on either side of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from fwtui.analysis.occupancy import occupancy

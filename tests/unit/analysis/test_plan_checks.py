@@ -1,7 +1,5 @@
 """Plans that are broken on purpose: each is told in one sentence that names the step and its cells."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

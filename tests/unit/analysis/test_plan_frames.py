@@ -1,7 +1,5 @@
 """The film of a plan: every step once, in order, bounded; and what of it is shown at a moment of a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

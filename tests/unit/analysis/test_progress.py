@@ -1,7 +1,5 @@
 """How far a run is that tells nothing for a while: one step of SciPy's at n = 6000 takes minutes."""
 
-from __future__ import annotations
-
 import pytest
 
 from fwtui.analysis.estimate import NEARLY, RATES, progress_now

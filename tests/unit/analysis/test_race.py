@@ -1,7 +1,5 @@
 """Runs side by side: where each one is at any time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

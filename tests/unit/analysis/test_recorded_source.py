@@ -1,7 +1,5 @@
 """Lines of a run's source: what is new and what went since the version before, and where warps were sampled."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

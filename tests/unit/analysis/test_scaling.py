@@ -1,7 +1,5 @@
 """The model of one graph on several devices, against times on two H200 GPUs (NVLink, NCCL, int32, tile 128)."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import pytest

@@ -1,7 +1,5 @@
 """A session as a trace: every event is one that the Trace Event Format describes, and slices nest."""
 
-from __future__ import annotations
-
 import json
 from itertools import groupby
 from pathlib import Path

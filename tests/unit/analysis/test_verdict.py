@@ -1,7 +1,5 @@
 """Why a run takes its time, and the verdict on it: who is how many times as fast, why, and which rung comes next."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Samples of warps: what is said of them, and what is never said."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

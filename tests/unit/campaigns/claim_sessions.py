@@ -1,7 +1,5 @@
 """Sessions made by hand in which a document's claim holds, and in which it is refuted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

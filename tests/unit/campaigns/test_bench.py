@@ -1,7 +1,5 @@
 """Kernels and packages side by side: everybody in turns, who is left out and why, and what is said of the result."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Every claim of the documents can hold and can be refuted: its judge on sessions made by hand."""
 
-from __future__ import annotations
-
 import pytest
 from claim_sessions import HOLDING_AND_REFUTING, blocks, conflicts_counted, even, files, five, managed, pair
 from made_sessions import CLAIMS, Made, int16, int32

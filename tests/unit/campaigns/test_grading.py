@@ -1,7 +1,5 @@
 """Grading for a course: submissions that are right, wrong and hostile."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

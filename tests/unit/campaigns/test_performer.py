@@ -1,7 +1,5 @@
 """What of a preset is run: in which time, how often, checked how, and what is left out and named."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The time of several runs: how it passes, and what of it is left."""
 
-from __future__ import annotations
-
 from math import inf
 
 import pytest

@@ -1,7 +1,5 @@
 """Why a claim is refuted: a cause fits the direction in which it is, or it is said that none is known."""
 
-from __future__ import annotations
-
 import pytest
 from claim_sessions import even, generated, pair
 from made_sessions import CLAIMS, Made, int16, int32

@@ -1,7 +1,5 @@
 """What single claims do beyond holding or not, and how runs are found for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

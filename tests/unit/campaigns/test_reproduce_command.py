@@ -1,7 +1,5 @@
 """The command `fwtui reproduce`, and the graph files that a child writes for it while nobody waits."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a rubric says, and how points come about; and a rubric of a few small graphs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The five documents answered from the sessions that are shipped: all that could be answered is, and every no has a cause."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

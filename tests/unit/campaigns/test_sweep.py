@@ -1,7 +1,5 @@
 """Axes, the grid they span, and running it within a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

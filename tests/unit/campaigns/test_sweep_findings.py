@@ -1,7 +1,5 @@
 """What the results of a sweep say: power laws, break-evens and the fastest; and the command `fwtui sweep`."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`fwtui` as a process: what it prints where, and how it ends."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

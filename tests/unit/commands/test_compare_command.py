@@ -1,7 +1,5 @@
 """The command `fwtui compare`."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Completion: what the program answers to a shell that asks, and the scripts that ask."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

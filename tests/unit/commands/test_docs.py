@@ -1,7 +1,5 @@
 """The generated parts of the README: from the kernels and from a session, never from anybody's memory."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

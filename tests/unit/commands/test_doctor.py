@@ -1,7 +1,5 @@
 """What the doctor says of this and of other machines, the facts that it rests on, and what `fwtui warm` compiles for one."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

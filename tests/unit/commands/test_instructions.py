@@ -1,7 +1,5 @@
 """`fwtui instructions`: kernels compiled for a GPU that is not here, instruction by instruction."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What a user gets wrong on the command line: one sentence, with what was probably meant, and exit code 2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A user's own kernel on the command line: begun from a rung, asked about, run, judged at a save, and not run by what looks."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Rows that fit the terminal."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """`fwtui serve`: who is let in, how many, and how it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """A child and its two sides: what it is asked and says, how it ends, also when its time is over or its parent is gone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

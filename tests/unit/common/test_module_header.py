@@ -1,7 +1,5 @@
 """Modules read without importing them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

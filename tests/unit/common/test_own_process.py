@@ -1,7 +1,5 @@
 """What a process is to itself: a collector at rest, no changes where it may make none, one heap, a folder of compiled code."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """Standard streams in a limited encoding, outputs that are no files, and JSON that every reader takes."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json

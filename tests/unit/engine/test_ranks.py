@@ -1,7 +1,5 @@
 """What a rank launches of a plan, and how the time in a broadcast is divided."""
 
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import pytest

@@ -1,7 +1,5 @@
 """Verification: right results pass, and every kind of wrong one is caught, in full and sampled checks alike."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a user may ask for, and on which device: each field reads what it shows, each mistake gets one useful sentence."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Kernels of a user's own in a process that loads none: their names, and what is asked of another process."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which number type holds every distance, and how that is proved."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

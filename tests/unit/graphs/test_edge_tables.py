@@ -1,7 +1,5 @@
 """Tables of edges from other libraries, and Parquet."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

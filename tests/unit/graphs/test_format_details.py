@@ -1,7 +1,5 @@
 """What no round trip shows of a format: the types, words and order of its files, and the sentences for what it refuses."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -1,7 +1,5 @@
 """Graph files: right ones are read as SciPy reads them, wrong ones are refused in a sentence."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 from collections.abc import Sequence

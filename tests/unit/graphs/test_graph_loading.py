@@ -1,7 +1,5 @@
 """Every kind of graph file: right ones are read as others read them, wrong ones are refused in one sentence."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Saved graphs: what is read again is the same matrix, other programs understand it, and mistakes are sentences."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Generated graphs, their bounds, canonical distances, checksums and negative cycles."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where compiled code reads what of an array: numba promises none of it, and a change would give wrong numbers, not an error."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Threads of a block in the simulator: one after the other between barriers, in any order, each with copies of its own."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

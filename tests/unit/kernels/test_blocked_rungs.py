@@ -1,7 +1,5 @@
 """The blocked rungs: what each changes, which bank of shared memory each thread asks, where a tile's cells lie."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """What the CPU kernels let a user choose: data order, cores, vector instructions."""
 
-from __future__ import annotations
-
 import platform
 import re
 from itertools import product

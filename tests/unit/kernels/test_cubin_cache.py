@@ -1,7 +1,5 @@
 """Code that is compiled once, by one of several processes, and kept: told apart, trusted only if it is one's own, bounded."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Kernels in CUDA C++, compiled for GPUs that are not here."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The distributed rungs: plans over several ranks. Ranks that compute: test_register_tiled_code.py, test_ranked_runs.py."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The rungs that work from global memory, two of them against the blocked ones: their options, schedules and accesses."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The compiled kernels of a program are found on the disk without a launch: those that a launch takes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

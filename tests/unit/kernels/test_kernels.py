@@ -1,7 +1,5 @@
 """The CPU kernels against plain NumPy and SciPy; CUDA kernels are run in test_simulator.py."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

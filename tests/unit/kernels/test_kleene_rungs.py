@@ -1,7 +1,5 @@
 """R-Kleene: its recursion as a plan, its three multiplies, and its base case with any number of threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """How a plan's lanes become streams: seen on streams that only note what they are given."""
 
-from __future__ import annotations
-
 from random import Random
 from types import SimpleNamespace
 from typing import Any

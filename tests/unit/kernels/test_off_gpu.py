@@ -1,7 +1,5 @@
 """Every CUDA kernel compiled for real GPUs without one: no spills, the expected shared memory, the right instructions."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Matrices that the device does not hold: the plan's order, the simulator under a cap of memory, real GPUs' compiler."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 

@@ -1,7 +1,5 @@
 """A kernel file of a user's own: what is taken from it, and what is wrong with it in one sentence."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every kernel's plan, and the machinery that says which of its steps are ordered."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Predecessors on the GPU: every path in the simulator, searches that are broken on purpose, and their compiled code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

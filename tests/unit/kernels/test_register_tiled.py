@@ -1,7 +1,5 @@
 """The register-tiled rungs: what their plans promise, which form of a relaxation is taken, how their products are cut."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The register-tiled rungs' code: right in the simulator, wrong where it is broken on purpose, and what ptxas makes of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

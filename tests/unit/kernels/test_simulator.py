@@ -1,7 +1,5 @@
 """Every CUDA kernel in Numba's simulator: right for every size and type, and wrong where its code is broken on purpose."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

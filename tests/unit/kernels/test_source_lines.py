@@ -1,7 +1,5 @@
 """Instructions of compiled kernels and the lines that they come from, for a GPU that is not here."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from pathlib import Path

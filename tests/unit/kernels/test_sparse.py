@@ -1,7 +1,5 @@
 """Kernels for sparse graphs: their order, their plan along the elimination tree, and their distances."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any

@@ -1,7 +1,5 @@
 """The rungs that take many graphs at once: their plans, and every graph of a stack as if it were alone."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

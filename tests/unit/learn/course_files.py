@@ -1,7 +1,5 @@
 """Two steps of a course, and the recording that both stand on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fwtui.sessions.folders import PACKED

@@ -1,7 +1,5 @@
 """Courses made by hand: broken files are refused in one sentence, numbers come from runs, guesses and prompts are kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Step mode: traces against Floyd-Warshall and against the kernels themselves, paths, positions, edits, sources."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lectures: what a marker's text asks for, where the player stands, and markers put into recorded sessions."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

@@ -1,7 +1,5 @@
 """Questions of the course: answers come from runs, guesses are read, compared with them, and counted in a lecture room."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from course_files import BOTH

@@ -1,7 +1,5 @@
 """What is shipped to learn from: steps stand on their recordings in plain words, lectures on their texts."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shlex

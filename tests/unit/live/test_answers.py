@@ -1,7 +1,5 @@
 """What distances say: against brute force, within a line's bounds, told by the worker, asked for later, exported and printed."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator

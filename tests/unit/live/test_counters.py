@@ -1,7 +1,5 @@
 """Counters: what is asked of ncu, also while a session goes on, how its words are read, and how they reach a session."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

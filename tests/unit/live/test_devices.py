@@ -1,7 +1,5 @@
 """Devices of a run: several are read, refused and chosen; and of two GPUs in a session each has its own."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The process that ended first is found from the pipes that all of them held open."""
 
-from __future__ import annotations
-
 import os
 import select
 

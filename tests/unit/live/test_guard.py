@@ -1,7 +1,5 @@
 """A worker that runs a user's file: what it takes too much of ends it, and all that it started ends with it."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -1,7 +1,5 @@
 """What is told of each save, and in which order: with a clock, a compiler and a trial that are scripts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

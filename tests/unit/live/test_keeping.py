@@ -1,7 +1,5 @@
 """A live session that is kept automatically, gets a name, or goes on from an earlier one; and when recordings begin."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

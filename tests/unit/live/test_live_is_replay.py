@@ -1,7 +1,5 @@
 """What was live is what is replayed: for every recorded session here, at its end and wherever one goes in it."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The samplers of a live session: of telemetry, which begins again, and of warps, when a run has ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace

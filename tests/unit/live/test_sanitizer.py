@@ -1,7 +1,5 @@
 """What compute-sanitizer reports, in words: reports as its documentation and users show them, and a tool that is a script."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from threading import Event, Timer
 

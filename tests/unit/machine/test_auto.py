@@ -1,7 +1,5 @@
 """What auto picks, and how the table that it picks from is filled."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator

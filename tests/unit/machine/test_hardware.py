@@ -1,7 +1,5 @@
 """Which GPUs there are, asked of a child process against a fake NVML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reading a GPU through a driver that answers from a table."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 from typing import Any

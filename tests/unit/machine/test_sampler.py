@@ -1,7 +1,5 @@
 """The sampler as a process, against a fake NVML (tests/faults/fake_nvml.c), and its pace."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

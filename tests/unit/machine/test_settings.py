@@ -1,7 +1,5 @@
 """What wins over what, what is refused in one sentence, and what `fwtui config` says of it."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress

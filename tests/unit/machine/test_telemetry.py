@@ -1,7 +1,5 @@
 """The pure parts of telemetry: throttle reasons, believable numbers, the host's readings, and how often it is read."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The inner loop of a compiled CPU function is found in its assembly text."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numba

@@ -1,7 +1,5 @@
 """Measuring: statistics, stretches and phases, memory, host passes, occupancy."""
 
-from __future__ import annotations
-
 import errno
 import math
 from collections.abc import Callable

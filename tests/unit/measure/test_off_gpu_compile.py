@@ -1,7 +1,5 @@
 """A kernel of the user's own compiled for a GPU that is not here."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

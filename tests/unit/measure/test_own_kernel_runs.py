@@ -1,7 +1,5 @@
 """Runs of a user's own kernel: what a session tells of it, and what it never does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One matrix over several processes on the CPU: right against SciPy, and each rank's time told."""
 
-from __future__ import annotations
-
 import pytest
 from ranked_job import random_graphs, run_all
 

@@ -1,7 +1,5 @@
 """Whole runs on the CPU: what is told, in which order, and what becomes of mistakes, cancels and wrong results."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Kernels that are broken on purpose, tried in the simulator: each is found, and told in one right sentence."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

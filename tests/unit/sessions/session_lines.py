@@ -1,7 +1,5 @@
 """Lines of sessions, and a session file of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fwtui.experiment.experiment import Experiment

@@ -1,7 +1,5 @@
 """What a session says of a function's lines and instructions: once for all runs, and the same to every reader."""
 
-from __future__ import annotations
-
 import gzip
 from collections import Counter
 from pathlib import Path

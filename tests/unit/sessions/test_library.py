@@ -1,7 +1,5 @@
 """Sessions listed and found by name, and what a list says of each."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sessions on pipes: what is written is what is read, however it is cut, and nobody waits for ever."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

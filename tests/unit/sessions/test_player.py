@@ -1,7 +1,5 @@
 """Playing a session: which lines are due when, and where jumps lead."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Recording: every line is in the file at once, nothing is overwritten, and the end counts what is before it."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """The schema and the specification of the format: what they say is what the reader does."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

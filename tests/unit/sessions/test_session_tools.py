@@ -1,7 +1,5 @@
 """Export, trim, merge and the shelf: what they write is what was there, and nothing is ever lost on the way."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import io

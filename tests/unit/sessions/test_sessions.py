@@ -1,7 +1,5 @@
 """Session files that are whole, or packed by gzip: read and checked."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import random

@@ -1,7 +1,5 @@
 """Versions of a kernel's files: numbered, bounded, and gone back to without losing what stands there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

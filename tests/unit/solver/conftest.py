@@ -1,7 +1,5 @@
 """Each test begins like a process that has solved nothing; and a graph to solve."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

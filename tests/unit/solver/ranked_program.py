@@ -1,7 +1,5 @@
 """An MPI program: each rank solves the graphs that rank 0 has, and rank 0 writes what all of them got."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """`fwtui.shortest_path` is SciPy's: SciPy's own tests of it (random graphs: tests/attack/test_arrays.py)."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from typing import Any

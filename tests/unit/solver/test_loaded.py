@@ -1,7 +1,5 @@
 """`solve` without numba: what it launches is what numba would, and where something is missing numba answers, once."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

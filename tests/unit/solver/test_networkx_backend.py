@@ -1,7 +1,5 @@
 """The NetworkX backend: NetworkX's own tests run with it, and its answers beside NetworkX's on random graphs."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import os

@@ -1,7 +1,5 @@
 """`solve` against SciPy: 500 random graphs, its conventions, its types, its refusals (others: tests/attack/test_arrays.py)."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 import sys

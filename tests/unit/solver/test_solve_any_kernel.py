@@ -1,7 +1,5 @@
 """A kernel of one file is picked by auto and by solve, and solve asks nothing of its program that the protocol does not name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from in_simulator import in_simulator

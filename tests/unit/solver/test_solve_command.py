@@ -1,7 +1,5 @@
 """`fwtui solve`: graph files in, distances, paths and summaries out."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`solve` with CUDA kernels, also of arrays that are on a GPU: in Numba's simulator, in a process of its own."""
 
-from __future__ import annotations
-
 from itertools import product
 from types import SimpleNamespace
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """Graphs that are looked at and laid out on the device: the same answers, to the bit, as where the host does that."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

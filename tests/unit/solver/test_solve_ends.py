@@ -1,7 +1,5 @@
 """How `fwtui solve` and `fwtui graph` end: signals at any moment, streams that are closed or full, disks that take no more."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

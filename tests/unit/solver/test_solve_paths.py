@@ -1,7 +1,5 @@
 """Paths of what `solve` answers on the CPU, and the memory that it asks for."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`solve` over several processes on the CPU: as a job of its own, and in an MPI program whose ranks call it."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import re

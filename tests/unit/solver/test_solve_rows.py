@@ -1,7 +1,5 @@
 """`solve(sources=)` and sparse graphs: what is not needed is left out, by the way that takes least time."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace

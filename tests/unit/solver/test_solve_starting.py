@@ -1,7 +1,5 @@
 """A GPU that is made ready while a file is read, and how the time of a command is told."""
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 from pathlib import Path

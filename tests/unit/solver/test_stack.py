@@ -1,7 +1,5 @@
 """`solve` of stacks of small graphs against SciPy, graph by graph; also with CUDA kernels, simulated and compiled."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """The choice from the second call on, and the code that is loaded for it: NumPy's answers, kept safely, also after a fork."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

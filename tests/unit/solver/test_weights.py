@@ -1,7 +1,5 @@
 """What is known of weights before a type is chosen: how low, how high, how whole, and how far vertex 0 is from all."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

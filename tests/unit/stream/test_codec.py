@@ -1,7 +1,5 @@
 """Lines: nothing damaged, hostile or unknown gets through, and everything sound comes back equal."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import unicodedata

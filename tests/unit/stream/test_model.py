@@ -1,7 +1,5 @@
 """The model: the same after live, replay and any seeking, whatever the events say."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from pathlib import Path

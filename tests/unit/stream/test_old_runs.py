@@ -1,7 +1,5 @@
 """A live session of many runs: old ones keep what tables and charts need, and old readings are thinned out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from msgspec.structs import replace

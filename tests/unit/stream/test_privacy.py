@@ -1,7 +1,5 @@
 """Nothing in a session names the machine's owner, unless that was asked for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
