@@ -246,30 +246,21 @@ def repeated(model: Model, run: Run) -> float:
 
     Disturbed runs are left out: they do not represent the others.
     """
-    return model.once(_Repeated).noise(model, run)
+    return model.once(_noise, *model.once(_by_experiment).get((run.device, *identity(run.experiment)), ()))
 
 
-class _Repeated:
-    """The runs of each experiment on each device in a session, and how much their times differ."""
+def _by_experiment(model: Model) -> dict[tuple[object, ...], list[Run]]:
+    """The runs of each experiment on each device, as far as they count."""
+    found: dict[tuple[object, ...], list[Run]] = {}
+    for run in model.runs.values():
+        if run.counts:
+            found.setdefault((run.device, *identity(run.experiment)), []).append(run)
+    return found
 
-    def __init__(self, model: Model) -> None:
-        self._noise: dict[tuple[object, ...], float] = {}
-        self._runs: dict[tuple[object, ...], list[Run]] = {}
-        for run in model.runs.values():
-            if run.counts:
-                self._runs.setdefault(self._key(run), []).append(run)
 
-    @staticmethod
-    def _key(run: Run) -> tuple[object, ...]:
-        return run.device, *identity(run.experiment)
-
-    def noise(self, model: Model, run: Run) -> float:
-        key = self._key(run)
-        if key not in self._noise:
-            runs = [one for one in self._runs.get(key, ()) if not disturbances(one, model.evidence(one))]
-            times = [one.seconds for one in runs if one.seconds]
-            self._noise[key] = max(times) / min(times) - 1 if times else 0.0
-        return self._noise[key]
+def _noise(model: Model, *runs: Run) -> float:
+    times = [run.seconds for run in runs if run.seconds and not disturbances(run, model.evidence(run))]
+    return max(times) / min(times) - 1 if times else 0.0
 
 
 def differences(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, ...]:

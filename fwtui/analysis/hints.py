@@ -5,10 +5,10 @@ Hints, not answers: only what was measured, counted or compiled is said, and not
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fwtui.analysis.cpu import CpuFacts, cpu_facts
 from fwtui.analysis.ledger import (
@@ -101,18 +101,10 @@ class RunFacts:
         """Of the time of all phases."""
         return line.seconds / sum(one.seconds for one in self.lines if one.key or len(self.lines) == 1)
 
-    def offers(self, what: str, value: str) -> bool:
-        """Whether the kernel could be asked for that instead; not where a recording's kernel is no longer known."""
+    def offered(self, what: str) -> Sequence[Any]:
+        """The kernel's tiles, number types or memories; empty where a recording's kernel is no longer known."""
         try:
-            return value in getattr(kernel_named(self.e.kernel), what)
-        except Refused:
-            return False
-
-    @property
-    def tiles(self) -> tuple[int, ...]:
-        """The tiles that its kernel has, in order; empty if a recording's kernel is no longer known."""
-        try:
-            return tuple(sorted(kernel_named(self.e.kernel).tiles))
+            return getattr(kernel_named(self.e.kernel), what)
         except Refused:
             return ()
 
@@ -288,14 +280,14 @@ def _type(f: RunFacts) -> str:
     if graph is None or graph.high is None or (graph.low or 0) < 0 or f.e.dtype == "int16" or f.e.real or f.e.file:
         return ""
     longest = (f.run.n - 1) * graph.high
-    if not f.offers("dtypes", "int16") or longest >= NO_EDGE["int16"]:
+    if "int16" not in f.offered("dtypes") or longest >= NO_EDGE["int16"]:
         return ""
     return f"no path is longer than {longest:,.0f}, which int16 holds in half the bytes of {f.e.dtype}"
 
 
 def _copies(f: RunFacts) -> str:
     seconds, whole = f.run.seconds, f.run.end_to_end
-    if not seconds or whole is None or whole < 2 * seconds or f.e.memory != "device" or not f.offers("memories", "pinned"):
+    if not seconds or whole is None or whole < 2 * seconds or f.e.memory != "device" or "pinned" not in f.offered("memories"):
         return ""
     told = f"copying in and out takes {units.duration(whole - seconds)}, and computing {units.duration(seconds)}"
     return f"{told}; pinned memory is offered"
@@ -328,11 +320,11 @@ def _rows(f: RunFacts) -> str:
     """Too few rows of tiles to share them out evenly."""
     told = of_ranks(f.run)
     rows, ranks = f.run.padded // max(f.e.tile, 1), len(f.run.ranks)
-    smaller = [tile for tile in f.tiles if tile < f.e.tile]
+    smaller = [tile for tile in f.offered("tiles") if tile < f.e.tile]
     if (imbalance(told) or 0.0) < UNEVEN or not rows % ranks or not smaller:
         return ""
     there = f"{units.counted(rows, 'row')} of tiles for {ranks} ranks"
-    return f"{there}: some have more than others; a tile of {smaller[-1]} makes more rows"
+    return f"{there}: some have more than others; a tile of {max(smaller)} makes more rows"
 
 
 def _sampled(reason: str, least: float) -> Rule:

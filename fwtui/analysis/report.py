@@ -15,7 +15,7 @@ from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.ranks import OfRank, gain, imbalance, of_ranks
+from fwtui.analysis.ranks import gain, imbalance, of_ranks
 from fwtui.analysis.reason import reason
 from fwtui.analysis.stack import graphs_per_second
 from fwtui.analysis.warps import loop_facts, shares
@@ -82,7 +82,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "hints": [str(hint) for hint in hints(model, run)],
         "phases": {p.key: p.seconds for p in phases},
         "phase_details": [_phase(p) for p in phases],
-        "ranks": [_rank(one) for one in ranks],
+        "ranks": [{"rank": r.name, "seconds": r.seconds, "phases": {p.key: p.seconds for p in r.phases}} for r in ranks],
         "imbalance": imbalance(ranks),
         "one_device": gained.reference.id if gained is not None else None,
         "speedup_of_one_device": gained.times if gained is not None else None,
@@ -162,10 +162,6 @@ def _phase(phase: PhaseTime) -> dict[str, Any]:
         "model_bytes": phase.device_bytes,
         "model_bytes_per_second": phase.device_bytes / seconds if seconds and phase.device_bytes else None,
     }
-
-
-def _rank(one: OfRank) -> dict[str, Any]:
-    return {"rank": one.name, "seconds": one.seconds, "phases": {p.key: p.seconds for p in one.phases}}
 
 
 def _copies(run: Run) -> dict[str, Any]:

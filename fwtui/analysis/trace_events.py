@@ -68,9 +68,8 @@ class _Tracer:
         self._devices: dict[int, str] = {}
 
     def events(self, lines: Iterable[events.Event]) -> Iterator[TraceEvent]:
-        yield from self._process(RUNS, "runs")
-        for track, name in TRACKS.items():
-            yield from self._thread(RUNS, track, name)
+        for track, name in {None: "runs", **TRACKS}.items():
+            yield from self._name(RUNS, track, name)
         last = 0.0
         for event in lines:
             last = max(last, event.t)
@@ -83,8 +82,8 @@ class _Tracer:
             case events.RunStarted():
                 self._runs[event.run] = _OpenRun(event)
                 for rank in event.ranks:
-                    yield from self._process(RANKS, "ranks, phases of one pass")
-                    yield from self._thread(RANKS, rank.rank + 1, str(rank))
+                    yield from self._name(RANKS, None, "ranks, phases of one pass")
+                    yield from self._name(RANKS, rank.rank + 1, str(rank))
             case events.Device():
                 self._devices[event.gpu] = event.name
             case events.Telemetry():
@@ -152,7 +151,7 @@ class _Tracer:
                 continue
             process = HOST if quantity.host else FIRST_GPU + event.gpu
             device = f"GPU {event.gpu}: {self._devices.get(event.gpu, '')}".rstrip(": ")
-            yield from self._process(process, "host" if quantity.host else device)
+            yield from self._name(process, None, "host" if quantity.host else device)
             unit = UNITS[quantity.unit]
             args = {unit: 100 * value if quantity.unit is PERCENT else value}
             yield {"ph": "C", "name": quantity.title, "ts": _micro(event.t), "pid": process, "tid": 0, "args": args}
@@ -167,17 +166,13 @@ class _Tracer:
         where = {"pid": process, "tid": track}
         return {"ph": "X", "cat": "fwtui", "name": name, "ts": ts, "dur": max(0.0, _micro(end) - ts), **where, "args": known}
 
-    def _process(self, process: int, name: str) -> Iterator[TraceEvent]:
-        if (process, None) not in self._named:
-            self._named.add((process, None))
-            for key, value in (("process_name", {"name": name}), ("process_sort_index", {"sort_index": process})):
-                yield {"ph": "M", "name": key, "pid": process, "tid": 0, "args": value}
-
-    def _thread(self, process: int, track: int, name: str) -> Iterator[TraceEvent]:
+    def _name(self, process: int, track: int | None, name: str) -> Iterator[TraceEvent]:
+        """Name a track, or the process itself, once."""
         if (process, track) not in self._named:
             self._named.add((process, track))
-            for key, value in (("thread_name", {"name": name}), ("thread_sort_index", {"sort_index": track})):
-                yield {"ph": "M", "name": key, "pid": process, "tid": track, "args": value}
+            kind, place = ("process", process) if track is None else ("thread", track)
+            for key, value in ((f"{kind}_name", {"name": name}), (f"{kind}_sort_index", {"sort_index": place})):
+                yield {"ph": "M", "name": key, "pid": process, "tid": track or 0, "args": value}
 
 
 def _micro(seconds: float) -> float:

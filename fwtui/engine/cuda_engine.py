@@ -25,27 +25,6 @@ GRAPH = "graph"
 TELL_EVERY = 0.05  # seconds between checks of a warm-up's progress
 
 
-class Timer:
-    """One device event with a time stamp."""
-
-    def __init__(self) -> None:
-        self._event = checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT))
-
-    def record(self, stream: Any, inside_graph: bool = False) -> None:
-        # external: the capturing graph gets a node that records this event each time it runs
-        external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL if inside_graph else 0
-        checked(driver.cuEventRecordWithFlags(self._event, int(stream.handle), int(external)))
-
-    def wait(self) -> None:
-        checked(driver.cuEventSynchronize(self._event))
-
-    def seconds_until(self, later: Timer) -> float:
-        return checked(driver.cuEventElapsedTime(self._event, later._event)) / 1000
-
-    def __del__(self) -> None:
-        driver.cuEventDestroy(self._event)
-
-
 class LaunchGraph:
     """Launches captured once, with the addresses at capture time."""
 
@@ -74,6 +53,20 @@ class LaunchGraph:
     def __del__(self) -> None:
         if hasattr(self, "_executable"):
             driver.cuGraphExecDestroy(self._executable)
+
+
+def clocked(stream: Any, launch: Callable[..., object]) -> Callable[..., float]:
+    """Launches, and returns the seconds on the GPU."""
+    begin, end = cuda.event(timing=True), cuda.event(timing=True)
+
+    def burst(*given: Any) -> float:
+        begin.record(stream)
+        launch(*given)
+        end.record(stream)
+        end.synchronize()
+        return begin.elapsed_time(end) / 1000
+
+    return burst
 
 
 def _fill(out: Any, recipe: Recipe) -> None:
@@ -155,30 +148,25 @@ class CudaEngine(Engine):
             batch = max(1, min(2 * batch, int(batch * TELL_EVERY / max(seconds, 1e-6))))
 
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
-        begin, end = Timer(), Timer()
-        start = self._launching(partial(self._launch_lanes, program, plan, buffers), mode)
+        start = clocked(self.stream, self._launching(partial(self._launch_lanes, program, plan, buffers), mode))
 
         def run(check: Check) -> float:
             self.stream.synchronize()
             check()
-            begin.record(self.stream)
-            start(check)
-            end.record(self.stream)
-            end.wait()
-            return begin.seconds_until(end)
+            return start(check)
 
         return run
 
     def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
-        timers = [Timer() for _ in range(len(parts) + 1)]
+        clocks = [cuda.event(timing=True) for _ in range(len(parts) + 1)]
 
         def all_steps(check: Check) -> None:
-            timers[0].record(self.stream, mode == GRAPH)
-            for part, timer in zip(parts, timers[1:], strict=True):
+            clocks[0].record(self.stream, mode == GRAPH)
+            for part, clock in zip(parts, clocks[1:], strict=True):
                 for step in part.steps:
                     check()
                     program.launch(step, buffers, self.stream)
-                timer.record(self.stream, mode == GRAPH)
+                clock.record(self.stream, mode == GRAPH)
 
         # with eager launches, gaps between them would count as phases at small sizes
         start = self._launching(all_steps, mode)
@@ -187,7 +175,7 @@ class CudaEngine(Engine):
             self.stream.synchronize()
             start(check)
             self.stream.synchronize()
-            return StretchTimes([early.seconds_until(late) for early, late in pairwise(timers)])
+            return StretchTimes([early.elapsed_time(late) / 1000 for early, late in pairwise(clocks)])
 
         return run
 

@@ -21,11 +21,10 @@ def generate(out, potentials, rule):
         set_cell(out, row, column, potentials, rule)
 
 
-def fill_cuda(recipe: Recipe, stream: Any = None) -> Any:
-    """The graph as an (n, n) device array of the recipe's type; asynchronous on the stream."""
-    stream = stream or cuda.external_stream(0)
-    out = cuda.device_array((recipe.n, recipe.n), dtype=np.dtype(recipe.dtype), stream=stream)
-    generate[recipe.n, THREADS, stream](out, cuda.to_device(recipe.potentials, stream=stream), recipe.rule)
+def fill_cuda(recipe: Recipe) -> Any:
+    """The graph as an (n, n) device array of the recipe's type; asynchronous."""
+    out = cuda.device_array((recipe.n, recipe.n), dtype=np.dtype(recipe.dtype))
+    generate[recipe.n, THREADS](out, cuda.to_device(recipe.potentials), recipe.rule)
     return out
 
 

@@ -76,10 +76,6 @@ class LoadedKernel:
         return canonical(self.result(), graph, self.program.shape.dtype)
 
 
-def _unreported(name: str) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 @contextmanager
 def loaded(
     kernel: Kernel,
@@ -87,7 +83,7 @@ def loaded(
     engine: Engine,
     matrix: Any = None,
     plan: Sequence[Step] | None = None,
-    stage: Callable[[str], AbstractContextManager[None]] = _unreported,
+    stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
 ) -> Iterator[LoadedKernel]:
     """Build the kernel, allocate its buffers, load the matrix if one is given; free the buffers afterwards. Raises NotTaken.
 

@@ -184,6 +184,7 @@ def _seconds(work: Callable[..., object], *arguments: Any, clock: Callable[[], f
 
 def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
+    from fwtui.engine.cuda_engine import clocked
     from fwtui_kernels.compiled.device import cuda, host_copy
 
     number = FORMS.index(form)
@@ -196,7 +197,7 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     slabs = cuda.to_device(source, stream=stream)
     clocks = cuda.device_array(blocks, np.int64, stream=stream)
     launch = probe[blocks, probe_cuda.BLOCK, stream]
-    burst = _timed(stream, lambda: launch(held, slabs, np.int32(0), np.int32(TURNS), clocks))
+    burst = clocked(stream, lambda: launch(held, slabs, np.int32(0), np.int32(TURNS), clocks))
 
     burst()
     got = host_copy(held, stream)
@@ -213,12 +214,13 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
 
 def _cuda_copy(engine: Any) -> float:
     """Bytes read and written per second, from device memory to device memory."""
+    from fwtui.engine.cuda_engine import clocked
     from fwtui_kernels.compiled.device import cuda
 
     stream = engine.stream
     size = min(COPY, engine.free_bytes() // COPY_SHARE)
     source, to = (cuda.device_array(size, np.uint8, stream=stream) for _ in range(2))
-    burst = _timed(stream, lambda: cuda.copy_on_device(to, source, size, stream))
+    burst = clocked(stream, lambda: cuda.copy_on_device(to, source, size, stream))
     burst()
     return 2 * size / min(_bursts(burst))
 
@@ -233,6 +235,7 @@ def _cuda_levels(engine: Any) -> Iterator[events.LevelLimit]:
 
 def cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_reads.THREADS) -> float:
     """Bytes per second."""
+    from fwtui.engine.cuda_engine import clocked
     from fwtui_kernels.compiled.device import cuda, host_copy
 
     stream, blocks = engine.stream, engine.target.multiprocessors
@@ -242,24 +245,8 @@ def cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_read
     launch(source, np.int32(pieces), np.int32(READS_CHECKED), found)
     if not np.array_equal(host_copy(found, stream), probe_reads.expected(words, pieces, READS_CHECKED, blocks)):
         raise NotRight(f"the GPU's probe of {'shared memory' if shared else 'the L2 cache'} is wrong")
-    seconds = min(_bursts(_timed(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), found))))
+    seconds = min(_bursts(clocked(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), found))))
     return blocks * threads * probe_reads.WORDS * words.itemsize * TURNS / seconds
-
-
-def _timed(stream: Any, launch: Callable[[], object]) -> Callable[[], float]:
-    """Launches, and returns the seconds on the GPU."""
-    from fwtui.engine.cuda_engine import Timer
-
-    begin, end = Timer(), Timer()
-
-    def burst() -> float:
-        begin.record(stream)
-        launch()
-        end.record(stream)
-        end.wait()
-        return begin.seconds_until(end)
-
-    return burst
 
 
 def _bursts(burst: Callable[[], Any]) -> Iterator[Any]:

@@ -95,16 +95,26 @@ class Stream:
 
 
 class CudaEvent:
-    """One without a clock."""
+    """A point in a stream's work; with `timing` it notes when that is reached."""
 
-    def __init__(self) -> None:
-        self._event = checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+    def __init__(self, timing: bool) -> None:
+        flags = driver.CUevent_flags
+        self._event = checked(driver.cuEventCreate(flags.CU_EVENT_DEFAULT if timing else flags.CU_EVENT_DISABLE_TIMING))
 
-    def record(self, stream: Stream) -> None:
-        checked(driver.cuEventRecord(self._event, stream.handle))
+    def record(self, stream: Stream, inside_graph: bool = False) -> None:
+        # external: the capturing graph gets a node that records this event each time it runs
+        external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL if inside_graph else 0
+        checked(driver.cuEventRecordWithFlags(self._event, stream.handle, int(external)))
 
     def wait(self, stream: Stream) -> None:
         checked(driver.cuStreamWaitEvent(stream.handle, self._event, 0))
+
+    def synchronize(self) -> None:
+        checked(driver.cuEventSynchronize(self._event))
+
+    def elapsed_time(self, later: CudaEvent) -> float:
+        """In milliseconds."""
+        return checked(driver.cuEventElapsedTime(self._event, later._event))
 
     def __del__(self) -> None:
         if hasattr(self, "_event"):
@@ -113,15 +123,11 @@ class CudaEvent:
 
 DEFAULT = Stream(0)
 external_stream = Stream
+event = CudaEvent
 
 
 def stream() -> Stream:
     return Stream(int(checked(driver.cuStreamCreate(int(driver.CUstream_flags.CU_STREAM_DEFAULT)))))
-
-
-def event(timing: bool) -> CudaEvent:
-    assert not timing
-    return CudaEvent()
 
 
 def synchronize() -> None:

@@ -37,7 +37,8 @@ print(json.dumps([any(m.partition(".")[0] in ("numba", "llvmlite") for m in sys.
 
 
 def pythonpath() -> str:
-    return os.pathsep.join((str(UNIT.parents[1]), str(UNIT)))
+    root = UNIT.parents[1]
+    return os.pathsep.join(map(str, (root, root / "kernels", UNIT)))
 
 
 def test_what_is_compiled_is_launched_without_numba(tmp_path: Path) -> None:
