@@ -60,11 +60,6 @@ def test_npy_has_the_narrowest_floats_and_a_diagonal_that_shows_zeros(
     assert found.dtype == dtype and found.tolist() == written
 
 
-def test_npy_refuses_zeros_that_nothing_shows(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"^in \.npy this graph's weights of 0 would be read as no edge; choose \.mtx$"):
-        write(of(np.array([[-1, 0], [5, -1]], np.int32)), tmp_path / "g.npy")
-
-
 def named(graph: Adjacency) -> list[str]:
     return [graph.vertices.name(vertex) for vertex in range(graph.n)]
 
@@ -85,24 +80,8 @@ def test_an_array_is_as_it_was_saved_and_the_side_of_a_square_is_checked() -> No
             assert found.dtype == np.int16 and found.tolist() == array.tolist()
     assert sides == [2, 2, 2, 0, 0, 0]
     assert npy.array_in(io.BytesIO(saved(np.arange(6).reshape(2, 3).T)), "a", 999).tolist() == [[0, 3], [1, 4], [2, 5]]
-
-
-@pytest.mark.parametrize(
-    ("shape", "cut", "sentence"),
-    [
-        ((10, 10), 700, "a declares shape '(10, 10)', more than its 300 bytes hold; save it again"),
-        ((5, 5), 8, "a ends after 192 bytes of an array of 200; fetch it again"),
-    ],
-)
-def test_an_array_is_not_longer_than_its_file(shape: tuple[int, ...], cut: int, sentence: str) -> None:
-    with pytest.raises(Refused, match=f"^{re.escape(sentence)}$"):
-        npy.array_in(io.BytesIO(saved(np.zeros(shape))[:-cut]), "a", 300)
-
-
-def test_a_side_below_zero_is_told() -> None:
-    data = saved(np.zeros((20, 20))).replace(b"(20, 20)", b"(-2, 20)")
-    with pytest.raises(Refused, match=re.escape("a declares shape '(-2, 20)', which no array can have; save it again")):
-        npy.array_in(io.BytesIO(data), "a", 999)
+    with pytest.raises(Refused, match=r"^a ends after 192 bytes of an array of 200; fetch it again$"):
+        npy.array_in(io.BytesIO(saved(np.zeros((5, 5)))[:-8]), "a", 300)
 
 
 @pytest.mark.parametrize("form", [coo_array, csr_array, csc_array])
@@ -114,29 +93,6 @@ def test_sparse_matrices_of_npz(tmp_path: Path, form: Any) -> None:
         assert (type(graph.parts) is Arcs) == (form is coo_array)
     arcs = (graph.adjacency if isinstance(graph, LazyGraph) else graph).all_arcs()
     assert sorted(zip(*(part.tolist() for part in arcs), strict=True)) == [(0, 1, 2.5), (1, 2, 3), (2, 0, 4)]
-
-
-COO = {"row": np.array([0, 1]), "col": np.array([1, 0]), "data": np.array([1.0, 2]), "shape": np.array([2, 2]), "format": "coo"}
-CSR = {"indptr": np.array([0, 1, 2]), "indices": np.array([1, 0]), "data": np.array([1.0, 2]), "shape": [2, 2], "format": "csr"}
-
-
-@pytest.mark.parametrize(
-    ("whole", "changed", "sentence"),
-    [
-        (COO, {"row": np.array([0])}, "g.npz has 1 rows for 2 columns; save it again"),
-        (COO, {"row": np.array([0, 2])}, "g.npz has an index outside 0 to 1; save it again"),
-        (COO, {"data": np.ones((2, 1))}, "g.npz does not have one number for each index; save it again with scipy"),
-        (COO, {"format": ["coo", "coo"]}, "g.npz is a sparse matrix of form 'unknown'; save csr, csc or coo"),
-        (COO, {"format": "x" * 999}, "g.npz is a sparse matrix of form 'unknown'; save csr, csc or coo"),
-        (COO, {"shape": [0, 0]}, "g.npz has 0 vertices, outside 1 to 1,048,576; choose another graph"),
-        (CSR, {"indptr": np.array([1, 1, 2])}, "g.npz has row pointers that do not fit its 2 entries; save it again"),
-        (CSR, {"indptr": np.array([0, 2])}, "g.npz has row pointers that do not fit its 2 entries; save it again"),
-    ],
-)
-def test_damaged_sparse_matrices(tmp_path: Path, whole: dict[str, Any], changed: dict[str, Any], sentence: str) -> None:
-    np.savez(tmp_path / "g.npz", **{**whole, **changed})
-    with pytest.raises(Refused, match=f"^{re.escape(sentence)}"):
-        load(str(tmp_path / "g.npz"))
 
 
 @pytest.mark.parametrize(("kind", "held"), [("i2", "f4"), ("i4", "f8"), ("f4", "f4")])
@@ -174,39 +130,6 @@ def test_numbers_of_vertices_are_kept_in_an_edge_list_and_names_are_not(tmp_path
         assert (tmp_path / "out.txt").read_text().endswith(f"\n{expected}")
     (tmp_path / "g.txt").write_text("3 4 100\n4 5 100\n5 3 1\n")
     assert named(load(str(tmp_path / "g.txt"))) == ["3", "4", "5"]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        ("g.gr", "p sp x 3\na 1 2 3\n", "'p sp x 3' is where 'p sp vertices arcs' should be; put that line first"),
-        (
-            "g.mtx",
-            "%%MatrixMarket matrix array real\n",
-            "line 1 is not a Matrix Market banner; begin with '%%MatrixMarket matrix ",
-        ),
-        (
-            "g.mtx",
-            "%%MatrixMarket matrix array x general\n",
-            "convert it to real or double or integer or unsigned-integer or pattern",
-        ),
-        ("g.mtx", "%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n", "a pattern cannot be coordinate and skew-"),
-        ("g.csv", "from,to,w\n,b,1\n", "g.csv, line 2 names no source; fill it in"),
-        ("g.csv", "from,to,w\na,,1\n", "g.csv, line 2 names no target; fill it in"),
-        ("g.csv", "a,b,c,d\n", "keep source, target and weight, or name the columns so in the first line"),
-        ("g.csv", "from,b,c,d\n", "g.csv, line 1 has 4 columns without titles; keep"),
-        ("g.csv", 'a,"b\n', "unexpected end of data; correct the quotes"),
-        (
-            "g.graphml",
-            "<graphml><graph></graphml>",
-            "is not GraphML that NetworkX can read: mismatched tag: line 1, column 18; save",
-        ),
-    ],
-)
-def test_mistakes_in_texts(tmp_path: Path, name: str, text: str, sentence: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(Refused, match=re.escape(sentence)):
-        load(str(tmp_path / name))
 
 
 def test_half_of_a_skew_symmetric_matrix_and_an_array_in_pieces(tmp_path: Path, pretend: Pretend) -> None:
