@@ -92,7 +92,9 @@ def by_lines(code: Sequence[MachineInstruction], samples: ByOffset) -> dict[Sour
     """Samples by the line of source."""
     found: dict[SourceLine, Counter[str]] = {}
     for one in code:
-        found.setdefault(one.source, Counter()).update(samples.get(one.offset, {}))
+        line = found.setdefault(one.source, Counter())
+        for reason, count in samples.get(one.offset, {}).items():
+            line[reason] += count
     return found
 
 

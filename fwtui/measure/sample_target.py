@@ -46,10 +46,10 @@ from fwtui_kernels.plan import EVERY, Kernel, Link, Shape, Step
 from fwtui_kernels.programs.cuda_program import functions_of, kept_cubins
 
 ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
-MOST_LAUNCHES = 64
+MOST_LAUNCHES = 256
 MOMENTS = 4096  # at which each multiprocessor is sampled in them, about
 PERIODS = 5, 24  # CUPTI takes powers of two cycles from 5 to 31
-MOST_FINER = 2  # powers of two by which a period may be finer than suits the launches: four times the samples
+MOST_COARSER = 2  # powers of two by which a period may be coarser than suits the launches: a quarter of the samples
 CYCLES = 1.5e9  # a second, about
 SLOW = 0.3  # seconds of a pass from which only the sampled launches run
 RANK = 0  # of several, whose steps are sampled
@@ -193,7 +193,7 @@ def sessions(launches: Sequence[SampledLaunches]) -> list[list[SampledLaunches]]
         alike = (
             together
             for together in told
-            if one.period <= together[0].period + MOST_FINER
+            if one.period <= together[0].period + MOST_COARSER
             and all(one.functions and other.functions and one.functions.isdisjoint(other.functions) for other in together)
         )
         if (together := next(alike, None)) is not None:
@@ -212,7 +212,7 @@ def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: Sam
                 it.launch(one.step)
         context.engine.synchronize()
 
-    period = together[0].period
+    period = max(one.period for one in together)
     samples = context.sampler.samples(period, launch)
     return {one.step.op: (samples.of(one.functions) if len(together) > 1 else samples, period) for one in together}
 
