@@ -11,6 +11,7 @@ from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from string import Template
 
 import textual_serve
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -24,32 +25,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'self' 'unsafe-inline' data:; connect-src 'self' ws: wss:; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>fwtui</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="static/css/xterm.css">
-<style>
-body {{ background: #11161b; margin: 0; }}
-@font-face {{ font-family: "Roboto Mono"; src: url("static/fonts/RobotoMono-VariableFont_wght.ttf"); }}
-#ended {{ display: none; position: absolute; z-index: 10; inset: 0 0 auto; padding: 2em; border-bottom: 2px solid #56b6c2; }}
-#ended {{ background: #11161b; color: #d3dbe1; font: 18px sans-serif; }}
-body.-closed #ended {{ display: block; }}
-</style>
-<script src="static/js/textual.js"></script>
-</head>
-<body>
-<div id="ended" role="alert">The program has ended; <a href="" style="color: #56b6c2">reload</a> the page to begin again.</div>
-<div id="terminal" class="textual-terminal" data-font-size="{size}"></div>
-<script>
-document.getElementById("terminal").dataset.sessionWebsocketUrl = new URL("ws", location.href).href.replace(/^http/, "ws");
-addEventListener("load", () => document.querySelector(".xterm-helper-textarea").focus());
-</script>
-</body>
-</html>
-"""
+PAGE = Template(Path(__file__).with_name("web_page.html").read_text(encoding="utf-8"))
 STATIC = Path(textual_serve.__file__).parent / "static"  # the terminal of the page
 DRIVER = {"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver", "TEXTUAL_FPS": "60", "TEXTUAL_COLOR_SYSTEM": "truecolor"}
 BEGINS = b"__GANGLION__\n"  # what that driver begins with
@@ -162,7 +138,7 @@ class WebServer:
         if len(self._visits) >= self._most:
             return web.Response(status=503, text=FULL.format(most=self._most), headers=HEADERS)
         size = request.query.get("fontsize", "")
-        page = PAGE.format(size=size if size.isascii() and size.isdecimal() and len(size) < 3 else 16)
+        page = PAGE.substitute(size=size if size.isascii() and size.isdecimal() and len(size) < 3 else 16)
         return web.Response(text=page, content_type="text/html", headers=HEADERS)
 
     async def _visit(self, request: web.Request) -> web.WebSocketResponse:
