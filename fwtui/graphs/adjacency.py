@@ -1,4 +1,4 @@
-"""A graph as given, before a number type is chosen: a dense matrix or arcs."""
+"""A graph as given, before a number type is chosen: a dense matrix or arcs, checked or not yet."""
 
 from __future__ import annotations
 
@@ -95,6 +95,11 @@ class Adjacency:
         return _facts_of_matrix(self.dense)
 
     @property
+    def adjacency(self) -> Adjacency:
+        """Itself: a LazyGraph has one, too."""
+        return self
+
+    @property
     def parts(self) -> np.ndarray | Arcs | None:
         """Its arrays, if other programs can take them as they are."""
         if self.dense is None:
@@ -132,6 +137,36 @@ class Adjacency:
                 matrix[rows, :n] = _converted(self.dense[rows], matrix.dtype)
         diagonal = np.arange(len(matrix))
         matrix[diagonal, diagonal] = np.minimum(matrix[diagonal, diagonal], 0)
+
+
+class CsrRows(NamedTuple):
+    """A sparse matrix row by row, like SciPy's csr: entries of row v are pointers[v] : pointers[v + 1]."""
+
+    pointers: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class LazyGraph:
+    """A graph whose arrays are not yet checked: `look` may still raise, or find arcs to or from missing vertices."""
+
+    n: int
+    parts: np.ndarray | CsrRows | Arcs
+    look: Callable[[], Adjacency]
+    name: str = ""
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The result of `look`, called once."""
+        return self.look()
+
+    @property
+    def vertices(self) -> Vertices:
+        return Vertices(range(self.n))
+
+
+GivenGraph = Adjacency | LazyGraph
 
 
 class RowBlocks:
@@ -214,6 +249,20 @@ def of_dense(dense: np.ndarray, vertices: Vertices, finite: int) -> Adjacency:
     n = len(dense)
     whole = Adjacency(n, vertices, dense=dense)
     return whole if finite * _DENSE >= n * n else Adjacency(n, vertices, arcs=whole.all_arcs())
+
+
+def of_rows(n: int, rows: CsrRows, look: Callable[[], Adjacency]) -> LazyGraph | None:
+    """None if its pointers are wrong or its arrays must be converted first."""
+    pointers, count = rows.pointers, len(rows.targets)
+    ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
+    sound = ends and all(map(is_plain, rows)) and not (pointers[1:] < pointers[:-1]).any()
+    return LazyGraph(n, rows, look) if sound else None
+
+
+def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> LazyGraph | None:
+    """None if it is not square or must be converted first."""
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    return LazyGraph(len(matrix), matrix, look) if square and is_plain(matrix) else None
 
 
 def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> EdgeFacts:

@@ -3,51 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from collections.abc import Hashable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, is_plain, of_dense
+from fwtui.graphs.adjacency import (
+    Adjacency,
+    Arcs,
+    CsrRows,
+    GivenGraph,
+    LazyGraph,
+    both_ways,
+    count_finite,
+    of_dense,
+    of_matrix,
+    of_rows,
+)
 from fwtui.graphs.vertices import Vertices
 
 
-class CsrRows(NamedTuple):
-    """A sparse matrix row by row, like SciPy's csr: entries of row v are pointers[v] : pointers[v + 1]."""
-
-    pointers: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
-
-
-@dataclass(frozen=True)
-class LazyGraph:
-    """A graph whose arrays are not yet checked: `look` may still raise, or find arcs to or from missing vertices."""
-
-    n: int
-    parts: np.ndarray | CsrRows | Arcs
-    look: Callable[[], Adjacency]
-    name: str = ""
-
-    @cached_property
-    def adjacency(self) -> Adjacency:
-        """The result of `look`, called once."""
-        return self.look()
-
-    @property
-    def vertices(self) -> Vertices:
-        return Vertices(range(self.n))
-
-
-def adjacency_of(graph: Adjacency | LazyGraph) -> Adjacency:
-    """The graph, fully checked."""
-    return graph if isinstance(graph, Adjacency) else graph.adjacency
-
-
-def graph_of(given: Any) -> Adjacency | LazyGraph:
+def graph_of(given: Any) -> GivenGraph:
     """The graph in an object, unchecked if its arrays can be used as they are; see of_object."""
     return lazy_of_object(given) or of_object(given)
 
@@ -63,20 +41,6 @@ def lazy_of_object(graph: Any) -> LazyGraph | None:
         rows = graph.tocsr()  # which adds up duplicate entries
         return of_rows(graph.shape[0], CsrRows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
     return of_matrix(graph, partial(of_object, graph)) if type(graph) is np.ndarray else None
-
-
-def of_rows(n: int, rows: CsrRows, look: Callable[[], Adjacency]) -> LazyGraph | None:
-    """None if its pointers are wrong or its arrays must be converted first."""
-    pointers, count = rows.pointers, len(rows.targets)
-    ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
-    sound = ends and all(map(is_plain, rows)) and not (pointers[1:] < pointers[:-1]).any()
-    return LazyGraph(n, rows, look) if sound else None
-
-
-def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> LazyGraph | None:
-    """None if it is not square or must be converted first."""
-    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
-    return LazyGraph(len(matrix), matrix, look) if square and is_plain(matrix) else None
 
 
 def of_object(graph: Any) -> Adjacency:

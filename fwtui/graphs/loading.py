@@ -11,12 +11,11 @@ import numpy as np
 import psutil
 
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import EXACT_REAL
 from fwtui.graphs.formats import read_suffixes, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.graph_limits import Demand, refused_for_room
-from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, opened
 
@@ -27,10 +26,10 @@ _SHARE = 2  # a matrix in a file may take half of the free memory: the other hal
 
 def load(path: str, demand: Demand = ANY, tell: Tell = lambda share: None) -> Adjacency:
     """The graph in a file, in the format of its suffix. Raises only Refused, which names file, line and way out."""
-    return adjacency_of(load_lazily(path, demand, tell))
+    return load_lazily(path, demand, tell).adjacency
 
 
-def load_lazily(path: str, demand: Demand = ANY, tell: Tell = lambda share: None) -> Adjacency | LazyGraph:
+def load_lazily(path: str, demand: Demand = ANY, tell: Tell = lambda share: None) -> GivenGraph:
     """Like load, but arrays are checked only when their adjacency is asked for, which may raise Refused too.
 
     `tell` is called often, with the share of the file that has been read.

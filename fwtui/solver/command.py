@@ -14,8 +14,7 @@ from fwtui.common.atomic_file import check_place
 from fwtui.common.errors import Refused
 from fwtui.common.signals import undone_by
 from fwtui.common.streams import report
-from fwtui.graphs.adjacency import Adjacency, both_ways
-from fwtui.graphs.library_objects import LazyGraph, adjacency_of
+from fwtui.graphs.adjacency import GivenGraph, both_ways
 from fwtui.graphs.loading import load_lazily
 from fwtui.solver import output
 from fwtui.solver.launching import Clock
@@ -44,7 +43,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     with progress.stage("reading"):
         graph = load_lazily(request.graph, tell=progress.tell)
         if request.undirected:
-            graph = both_ways(adjacency_of(graph))
+            graph = both_ways(graph.adjacency)
         pairs = _pairs(request, graph)
         ends = [
             output.read_vertices(file, graph.vertices, title) if file else None
@@ -82,15 +81,15 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     report(f"{output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}")
 
 
-def _pairs(request: argparse.Namespace, graph: Adjacency | LazyGraph) -> list[tuple[int, int]] | None:
+def _pairs(request: argparse.Namespace, graph: GivenGraph) -> list[tuple[int, int]] | None:
     if request.source:
         return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
     return output.read_pairs(request.pairs, graph.vertices) if request.pairs else None
 
 
-def _say(request: argparse.Namespace, graph: Adjacency | LazyGraph, result: Result, pairs: list[tuple[int, int]] | None) -> None:
+def _say(request: argparse.Namespace, graph: GivenGraph, result: Result, pairs: list[tuple[int, int]] | None) -> None:
     if request.source and pairs:
-        print("\n".join(output.path_lines(result, adjacency_of(graph), *pairs[0])))
+        print("\n".join(output.path_lines(result, graph.adjacency, *pairs[0])))
     elif pairs is not None and not request.out:
         output.pair_table(result, pairs, request.paths, sys.stdout)
     if request.summary or not (request.out or pairs):
@@ -103,7 +102,7 @@ def _say(request: argparse.Namespace, graph: Adjacency | LazyGraph, result: Resu
 
 def _print_json(
     request: argparse.Namespace,
-    graph: Adjacency | LazyGraph,
+    graph: GivenGraph,
     result: Result,
     pairs: list[tuple[int, int]] | None,
     seconds: Mapping[str, float],

@@ -20,10 +20,9 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.engine.memory import check_memory
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.graphs.library_objects import CsrRows, LazyGraph
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import graph_kernels, launching
 from fwtui.solver.choose import suited
@@ -53,7 +52,7 @@ class DeviceGraph(OneGraph):
     piece_bytes = 1 << 24  # of distances that are converted and copied at once
     copying_threads = 8  # of the host, at most, each with a piece of pinned memory
 
-    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | LazyGraph):
+    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph):
         super().__init__(origin, engine)
         self._arrays = arrays
         start = np.full(EDGES + 1, -np.inf)
@@ -174,7 +173,7 @@ class Matrix(DeviceGraph):
 
     looks = 2  # the paths of a dense graph have few edges
 
-    def __init__(self, array: Any, engine: Engine, origin: Adjacency | LazyGraph):
+    def __init__(self, array: Any, engine: Engine, origin: GivenGraph):
         self._survey, self._escaped = graph_kernels.survey_matrix, graph_kernels.escaped_matrix
         self._blocks = min(len(array), launching.BLOCKS)
         super().__init__((array,), len(array), engine, origin)
@@ -225,7 +224,7 @@ class ArcList(DeviceGraph):
 
     looks = 8
 
-    def __init__(self, arcs: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | LazyGraph):
+    def __init__(self, arcs: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph):
         self._survey, self._escaped = graph_kernels.survey_arcs, graph_kernels.escaped_arcs
         self._blocks = max(1, min(-(-len(arcs[-1]) // launching.THREADS), launching.BLOCKS))
         super().__init__(arcs, n, engine, origin)
@@ -275,7 +274,7 @@ def _copied(matrix: Any, engine: Engine) -> Adjacency:
     return Adjacency(len(matrix), Vertices(range(len(matrix))), dense=np.ascontiguousarray(on_host(matrix, engine)))
 
 
-def to_device(graph: Adjacency | LazyGraph, engine: Engine, clock: Clock) -> DeviceGraph | None:
+def to_device(graph: GivenGraph, engine: Engine, clock: Clock) -> DeviceGraph | None:
     """The graph on the engine's device. None if the host must check it: if there is no room for it beside its distances, its
     numbers may not fit float64, or it may not be a graph.
     """

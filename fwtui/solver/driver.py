@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import GivenGraph
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice, choices, exact_up_to, far_of
-from fwtui.graphs.library_objects import LazyGraph
 from fwtui.solver import choose, warm
 from fwtui.solver.host_graph import HostGraph, OneCoreGraph
 from fwtui.solver.launching import Clock, compiled, threads_lost
@@ -50,7 +49,7 @@ def answer(
 
 def _engine(graph: Any, named: Kernel | None, device: str | int | None, devices: str | None) -> AbstractContextManager[Engine]:
     """The engine of one device, or of a job that lasts as long as the block. Raises Refused."""
-    resident = not isinstance(graph, (Adjacency, LazyGraph))
+    resident = not isinstance(graph, GivenGraph)
     if devices is not None:
         if resident:
             what = "get their graph from the host, and the array is on a GPU; copy it to the host"
@@ -77,7 +76,7 @@ def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock)
         from fwtui.solver import device_graph
 
         clock.lap("set-up")
-        if not isinstance(graph, (Adjacency, LazyGraph)):
+        if not isinstance(graph, GivenGraph):
             from fwtui_kernels.compiled.device import cuda
 
             return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)

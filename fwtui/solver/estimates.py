@@ -14,9 +14,8 @@ from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.solver.choose import WORTH, check_room, shape_of
 from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
@@ -65,14 +64,14 @@ def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
     return f"searches from {begins} take about {units.duration(by_searches)}, and {other} {units.duration(by_kernel)}"
 
 
-def may_be_searched(graph: Adjacency | LazyGraph) -> bool:
+def may_be_searched(graph: GivenGraph) -> bool:
     """Whether searches from all vertices may be sooner than a kernel on this machine."""
     from fwtui.machine.hardware import driver_present
 
     return (
         graph.n >= LEAST
         and not driver_present()
-        and _is_sparse(adjacency_of(graph).facts)
+        and _is_sparse(graph.adjacency.facts)
         and _room_for_all(graph.n, False)  # else a kernel says what fits
     )
 
@@ -107,7 +106,7 @@ def _relaxed(relaxations: int, backend: str, itemsize: int = 4) -> float:
 
 
 def sparser(
-    named: Kernel | None, graph: Adjacency | LazyGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
+    named: Kernel | None, graph: GivenGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
 ) -> tuple[Kernel, Shape, str]:
     """The kernel and its shape, or those of one for sparse graphs that takes less time; and why, if METIS was asked.
 
@@ -115,7 +114,7 @@ def sparser(
     """
     backend = engine.target.backend
     if kernel.ordered is not None:
-        other, ordered = kernel, in_order(kernel, shape, adjacency_of(graph))
+        other, ordered = kernel, in_order(kernel, shape, graph.adjacency)
     elif named is not None or backend not in SPARSE or engine.ranks:
         return kernel, shape, ""
     else:
@@ -123,7 +122,7 @@ def sparser(
         tried = shape_of(other, shape.n, shape.dtype, shape.nonnegative)
         if not _order_pays(graph, facts, _relaxed(shape.n**3, backend, shape.itemsize)) or not _fits(other, tried, engine):
             return kernel, shape, ""
-        ordered = in_order(other, tried, adjacency_of(graph))
+        ordered = in_order(other, tried, graph.adjacency)
         if not _fits(other, ordered, engine):  # which is padded more
             return kernel, shape, ""
     if ordered.order is None:
@@ -156,7 +155,7 @@ def _is_sparse(facts: EdgeFacts) -> bool:
     return facts.n >= LEAST and facts.edges <= MOST_DEGREE * facts.n
 
 
-def _order_pays(graph: Adjacency | LazyGraph, facts: EdgeFacts, seconds: float) -> bool:
+def _order_pays(graph: GivenGraph, facts: EdgeFacts, seconds: float) -> bool:
     """Whether the graph is sparse, and METIS is there and done in fewer seconds."""
     if not _is_sparse(facts) or threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
         return False

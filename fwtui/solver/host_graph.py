@@ -8,10 +8,9 @@ import numpy as np
 
 from fwtui.common import units
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.graph import EdgeFacts, blocks
-from fwtui.graphs.library_objects import LazyGraph
 from fwtui.solver.choose import check_room
 from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.solver_graph import OneGraph
@@ -67,7 +66,7 @@ class HostGraph(OneGraph):
 class OneCoreGraph(HostGraph):
     """A graph of everyday size: a dense one is looked through and finished by code compiled ahead, a sparse one by NumPy."""
 
-    def __init__(self, origin: Adjacency | LazyGraph, engine: Engine, code: OneCore):
+    def __init__(self, origin: GivenGraph, engine: Engine, code: OneCore):
         super().__init__(origin, engine)
         self._code = code
         parts = origin.parts

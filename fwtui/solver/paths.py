@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, least_of_parallel
 from fwtui.graphs.graph import EdgeFacts, blocks
-from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui_kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs: checking them takes less time than loading compiled code
@@ -53,13 +52,13 @@ class Paths:
     the longest one if there are negative weights.
     """
 
-    graph: Adjacency | LazyGraph
+    graph: GivenGraph
     distances: np.ndarray
     exact: bool
 
     @property
     def adjacency(self) -> Adjacency:
-        return adjacency_of(self.graph)
+        return self.graph.adjacency
 
     @property
     def facts(self) -> EdgeFacts:

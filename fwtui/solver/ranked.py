@@ -17,9 +17,8 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.links import Channel, RankLink, patiently, unlink_shared_memory
 from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine, encoded, obey
 from fwtui.experiment.device import RankDevice
-from fwtui.graphs.adjacency import Adjacency, Arcs, RowBlocks
+from fwtui.graphs.adjacency import Arcs, GivenGraph, RowBlocks
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.graphs.library_objects import LazyGraph
 from fwtui.measure.rank import assigned, cores_for, engine_at, of_place
 from fwtui.measure.worker import diagnosis
 from fwtui.solver import choose, driver
@@ -35,7 +34,7 @@ ALLOWED = (None, "cpu", "all")  # devices of an MPI program
 
 
 def solve_ranked(
-    read: Callable[[], Adjacency | LazyGraph],
+    read: Callable[[], GivenGraph],
     comm: Any,
     dtype: str | None,
     predecessors: bool,
@@ -246,7 +245,7 @@ class RankedGraph(HostGraph):
 class ScatteredGraph(RankedGraph):
     """The same, whose distances stay with the ranks."""
 
-    def __init__(self, origin: Adjacency | LazyGraph, engine: RankZeroEngine, predecessors: bool):
+    def __init__(self, origin: GivenGraph, engine: RankZeroEngine, predecessors: bool):
         super().__init__(origin, engine)
         self._traced = predecessors
 

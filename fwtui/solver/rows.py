@@ -11,10 +11,9 @@ import psutil
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.graphs.adjacency import Adjacency, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, least_of_parallel
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.cycles import cycle_or_heights
-from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.driver import answer
 from fwtui.solver.estimates import may_be_searched, processes, seconds_of_searches, why_searches
@@ -29,7 +28,7 @@ _CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
 
 
 def solve_one(
-    graph: Adjacency | LazyGraph,
+    graph: GivenGraph,
     sources: Sequence[Hashable] | None = None,
     targets: Sequence[Hashable] | None = None,
     *,
@@ -53,10 +52,10 @@ def solve_one(
     fewest = min((len(ends) for ends in (rows, columns) if ends is not None), default=graph.n)
     free, whole = dtype is device is devices is None and kernel == AUTO.id, rows is None and columns is None
     searchable = free and (not whole or may_be_searched(graph))
-    reason = why_searches(adjacency_of(graph), fewest, predecessors) if searchable else ""
+    reason = why_searches(graph.adjacency, fewest, predecessors) if searchable else ""
     clock.lap("prepare")
     if reason:
-        return _searched(adjacency_of(graph), rows, columns, predecessors, reason, clock, tell)
+        return _searched(graph.adjacency, rows, columns, predecessors, reason, clock, tell)
     chosen = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device, "devices": devices}
     found = answer(graph, **chosen, tell=tell, clock=clock)
     if whole:

@@ -8,9 +8,9 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, least_of_parallel
 from fwtui.graphs.bounds import unfit
-from fwtui.graphs.library_objects import LazyGraph, graph_of
+from fwtui.graphs.library_objects import graph_of
 from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result, StackResult
@@ -111,7 +111,7 @@ def solve(
             raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
         from fwtui.solver.ranked import solve_ranked
 
-        def read() -> Adjacency | LazyGraph:
+        def read() -> GivenGraph:
             if resident:
                 raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
             return graph_of(graph)

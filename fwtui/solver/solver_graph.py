@@ -10,11 +10,10 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from fwtui.engine.engine import Engine, one_of_each_op
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.bounds import Choice
 from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.choose import beside, check_room, check_wide, fitting
 from fwtui.solver.estimates import sparser
@@ -101,14 +100,14 @@ class Closed(NamedTuple):
 class OneGraph(SolverGraph[Result]):
     """What all representations of one graph share; `origin` is the graph as given."""
 
-    def __init__(self, origin: Adjacency | LazyGraph, engine: Engine):
+    def __init__(self, origin: GivenGraph, engine: Engine):
         self.n = origin.n
         self.engine = engine
         self.origin = origin
 
     def whole(self) -> Adjacency:
         """The graph on the host."""
-        return adjacency_of(self.origin)
+        return self.origin.adjacency
 
     def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
         check_room(self.n, dtype, predecessors, low=self.facts.low, beside=beside(dtype, self.engine))

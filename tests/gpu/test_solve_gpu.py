@@ -77,7 +77,7 @@ def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n
         there = answer(graph, engine=engine)
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr(device_graph, "to_device", lambda *given: None)
-            here = answer(graph if isinstance(graph, Adjacency) else graph.adjacency, engine=engine)
+            here = answer(graph.adjacency, engine=engine)
         assert there.distances.dtype == here.distances.dtype and there.stats.edges == here.stats.edges
         assert there.distances.tobytes() == here.distances.tobytes()
 

@@ -9,7 +9,7 @@ A module declares literal constants, read without importing it:
     WHOLE       True: real weights cannot be written
     ARC_BYTES   least bytes of a written arc besides its two vertices; 0: no size is predicted
     MOST_DRAWN  most vertices that can be written; 0: any number
-and offers `read(source: Source) -> Adjacency | LazyGraph`, `write(graph: GraphInput, file, suffix: str) -> None`, or both.
+and offers `read(source: Source) -> GivenGraph`, `write(graph: GraphInput, file, suffix: str) -> None`, or both.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, of_matrix
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import named
-from fwtui.graphs.library_objects import LazyGraph, of_array, of_matrix
+from fwtui.graphs.library_objects import of_array
 from fwtui.graphs.number_lines import GraphFile
 
 TITLE = "NumPy"
@@ -31,7 +31,7 @@ _HEADER = 10_000  # bytes that NumPy accepts of a header
 _LONGEST_SIDE = 1 << 40  # also of an array without elements, beside whose longest side another is 0
 
 
-def read(source: GraphFile) -> Adjacency | LazyGraph:
+def read(source: GraphFile) -> GivenGraph:
     """Raises Refused if it is not a square matrix of numbers."""
     name = source.name
     return weights_in(array_in(source.file, name, source.size, lambda n: source.demand.check_size(n, name, "declares")), name)
@@ -92,7 +92,7 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
     return array.reshape(shape, order="F" if by_columns else "C")
 
 
-def weights_in(array: np.ndarray, name: str) -> Adjacency | LazyGraph:
+def weights_in(array: np.ndarray, name: str) -> GivenGraph:
     """The graph of a matrix of weights."""
 
     def look() -> Adjacency:

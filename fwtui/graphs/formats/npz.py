@@ -12,11 +12,11 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.common.units import memory
-from fwtui.graphs.adjacency import Adjacency, Arcs, count_finite, is_plain, of_dense
+from fwtui.graphs.adjacency import Adjacency, Arcs, CsrRows, GivenGraph, LazyGraph, count_finite, is_plain, of_dense, of_rows
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import named
-from fwtui.graphs.library_objects import CsrRows, LazyGraph, of_entries, of_rows
+from fwtui.graphs.library_objects import of_entries
 from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, MOST_EXPANSION
 from fwtui.graphs.vertices import Vertices
@@ -35,7 +35,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
 
 
-def read(source: GraphFile) -> Adjacency | LazyGraph:
+def read(source: GraphFile) -> GivenGraph:
     """Raises Refused if it is not a graph or its arrays need too much memory."""
     name, most = source.name, source.most
     try:
@@ -86,7 +86,7 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     return of_dense(dense, Vertices(range(len(weights))), count_finite(dense))
 
 
-def _sparse(array: Any, name: str) -> Adjacency | LazyGraph:
+def _sparse(array: Any, name: str) -> GivenGraph:
     told = array("format")
     form = str(told.reshape(-1)[0]) if told.size == 1 and told.dtype.itemsize <= _WORD else "unknown"
     if form.startswith("b'"):

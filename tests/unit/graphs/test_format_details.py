@@ -13,9 +13,8 @@ from scipy.sparse import coo_array, csc_array, csr_array, save_npz
 from test_graph_writers import of
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, LazyGraph
 from fwtui.graphs.formats import graphml, npy, read_help, suffix_of, written_help
-from fwtui.graphs.library_objects import LazyGraph
 from fwtui.graphs.loading import load, load_lazily, read
 from fwtui.graphs.writers import write
 from fwtui_kernels.plan import NO_EDGE
@@ -91,7 +90,7 @@ def test_sparse_matrices_of_npz(tmp_path: Path, form: Any) -> None:
     assert isinstance(graph, LazyGraph) == (form is not csc_array)
     if isinstance(graph, LazyGraph):
         assert (type(graph.parts) is Arcs) == (form is coo_array)
-    arcs = (graph.adjacency if isinstance(graph, LazyGraph) else graph).all_arcs()
+    arcs = graph.adjacency.all_arcs()
     assert sorted(zip(*(part.tolist() for part in arcs), strict=True)) == [(0, 1, 2.5), (1, 2, 3), (2, 0, 4)]
 
 

@@ -8,7 +8,8 @@ from in_simulator import in_simulator
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.library_objects import CsrRows, lazy_of_object
+from fwtui.graphs.adjacency import CsrRows
+from fwtui.graphs.library_objects import lazy_of_object
 from fwtui.solver.launching import Clock
 
 VANISHING = "a weight that is not 0 would become 0 in float32, beside weights up to 1; make it 0, or larger"

@@ -16,7 +16,7 @@ from fwtui.__main__ import main
 from fwtui.common.errors import Failed, Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
-from fwtui.graphs.library_objects import adjacency_of, graph_of
+from fwtui.graphs.library_objects import graph_of
 from fwtui.solver import estimates, searches
 from fwtui.solver.choose import shape_of
 from fwtui.solver.estimates import LEAST
@@ -202,7 +202,7 @@ def test_on_a_gpu_it_is_ordered_where_that_takes_less_time_and_fits(
     order: float, free: int, kernel: str, pretend: Pretend
 ) -> None:
     pretend.limits(estimates, _ORDERED=order)
-    graph, dense = adjacency_of(graph_of(arcs(LEAST, kind="grid"))), registry()["look-ahead"]
+    graph, dense = graph_of(arcs(LEAST, kind="grid")).adjacency, registry()["look-ahead"]
     shape = shape_of(dense, LEAST, "int32")
     gpu: Any = SimpleNamespace(target=Target("cuda"), ranks=(), free_bytes=lambda: free)
     chosen, ordered, reason = estimates.sparser(None, graph, graph.facts, dense, shape, gpu)
