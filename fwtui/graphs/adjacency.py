@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -78,7 +77,7 @@ class Adjacency:
     """A directed weighted graph of n vertices: either `dense` or `arcs`; among parallel arcs the least weight counts."""
 
     n: int
-    vertices: Vertices
+    labels: Sequence[Hashable] | None = None  # of the vertices; None: 0 .. n - 1
     arcs: Arcs | None = None
     dense: np.ndarray | None = None  # (n, n) of any real type; a value that is not finite means no edge
     name: str = ""
@@ -93,6 +92,10 @@ class Adjacency:
             return _facts_of_arcs(self.n, self.arcs, self.merged)
         assert self.dense is not None
         return _facts_of_matrix(self.dense)
+
+    @cached_property
+    def vertices(self) -> Vertices:
+        return Vertices(range(self.n) if self.labels is None else self.labels)
 
     @property
     def adjacency(self) -> Adjacency:
@@ -209,18 +212,6 @@ def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return block.astype(dtype)
 
 
-def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
-    """The weight of each edge of a path: the least among parallel edges."""
-    if adjacency.dense is not None:
-        return adjacency.dense[path[:-1], path[1:]].astype(np.float64)
-    arcs = adjacency.all_arcs()
-    starts = np.isin(arcs.sources, path[:-1])
-    least: dict[tuple[int, int], float] = {}
-    for u, v, w in zip(arcs.sources[starts].tolist(), arcs.targets[starts].tolist(), arcs.weights[starts].tolist(), strict=True):
-        least[u, v] = min(w, least.get((u, v), np.inf))
-    return np.array([least[edge] for edge in pairwise(path)], dtype=np.float64)
-
-
 def both_ways(graph: Adjacency) -> Adjacency:
     """The graph with every edge in both directions."""
     arcs = graph.all_arcs()
@@ -244,11 +235,11 @@ def count_finite(dense: np.ndarray) -> int:
     return sum(int(np.count_nonzero(np.isfinite(dense[rows]))) for rows in blocks(dense))
 
 
-def of_dense(dense: np.ndarray, vertices: Vertices, finite: int) -> Adjacency:
+def of_dense(dense: np.ndarray, finite: int) -> Adjacency:
     """The graph of a square matrix in which +inf and NaN mean no edge; with few `finite` cells it is kept as arcs."""
     n = len(dense)
-    whole = Adjacency(n, vertices, dense=dense)
-    return whole if finite * _DENSE >= n * n else Adjacency(n, vertices, arcs=whole.all_arcs())
+    whole = Adjacency(n, dense=dense)
+    return whole if finite * _DENSE >= n * n else Adjacency(n, arcs=whole.all_arcs())
 
 
 def of_rows(n: int, rows: CsrRows, look: Callable[[], Adjacency]) -> LazyGraph | None:

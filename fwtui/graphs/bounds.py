@@ -55,9 +55,9 @@ def limit(graph: EdgeFacts, dtype: str) -> float:
     return most - 2 * graph.drift
 
 
-def exact_up_to(graph: EdgeFacts, largest: float) -> bool:
-    """Whether float32 represents distances up to that exactly, and everything compared with them on the way."""
-    return largest < limit(graph, "float32") / (2 if graph.drift else 1)
+def exact_below(graph: EdgeFacts) -> float:
+    """Below it float32 represents distances exactly, and everything compared with them on the way."""
+    return limit(graph, "float32") / (2 if graph.drift else 1)
 
 
 def proved_by_edges(graph: EdgeFacts, dtype: str) -> bool:
@@ -66,10 +66,12 @@ def proved_by_edges(graph: EdgeFacts, dtype: str) -> bool:
 
 
 class Choice(NamedTuple):
-    """A type and the proof that it holds every distance: a text of graphs.bounds, or ROUNDED."""
+    """A type for distances, and what its cells mean."""
 
     dtype: str
-    proof: str
+    proof: str  # that it holds every distance: a text of graphs.bounds, or ROUNDED
+    far: float  # from this value up a cell means no path
+    exact_below: float  # while all distances are smaller, no sum of weights was rounded
 
 
 def choices(graph: EdgeFacts, asked: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
@@ -96,18 +98,20 @@ def choices(graph: EdgeFacts, asked: str | None, reach_within: Callable[[float],
     for dtype in (asked,) if asked is not None else _NARROW_FIRST:
         if unfit(graph, dtype) is not None:
             continue
+        far = far_of(graph, dtype)
         if graph.high is None or (graph.exact_sums and proved_by_edges(graph, dtype)):
-            yield Choice(dtype, BY_EDGES)
+            yield Choice(dtype, BY_EDGES, far, np.inf)
         elif dtype == "float32":
             # the result shows it: while distances stay small, no sum lost a digit
-            yield Choice(dtype, AFTERWARDS if graph.exact_sums else ROUNDED)
+            exact = exact_below(graph) if graph.exact_sums else 0.0
+            yield Choice(dtype, AFTERWARDS if graph.exact_sums else ROUNDED, far, exact)
         else:
             if reach is None:
                 reach, complete = reach_within(limit(graph, dtype))
             if reach < limit(graph, dtype) and complete:
-                yield Choice(dtype, BY_SEARCHES)
+                yield Choice(dtype, BY_SEARCHES, far, np.inf)
             elif asked is not None or (reach < limit(graph, dtype) and not graph.drift):
-                yield Choice(dtype, AFTERWARDS)
+                yield Choice(dtype, AFTERWARDS, far, np.inf)
 
 
 def unfit(graph: EdgeFacts, dtype: str) -> str | None:

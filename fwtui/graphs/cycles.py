@@ -1,13 +1,14 @@
-"""Negative cycles in an input graph, or the proof that there are none."""
+"""The weights of paths and cycles in an input graph: a negative cycle, or the proof that there is none."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency, weights_along
+from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import blocks
 from fwtui_kernels.plan import NO_EDGE
 
@@ -62,6 +63,18 @@ def _searched(
             if cycle and weigh(cycle) < 0:
                 return cycle, np.zeros(n)
     return (), distance
+
+
+def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
+    """The weight of each edge of a path: the least among parallel edges."""
+    if adjacency.dense is not None:
+        return adjacency.dense[path[:-1], path[1:]].astype(np.float64)
+    arcs = adjacency.all_arcs()
+    starts = np.isin(arcs.sources, path[:-1])
+    least: dict[tuple[int, int], float] = {}
+    for u, v, w in zip(arcs.sources[starts].tolist(), arcs.targets[starts].tolist(), arcs.weights[starts].tolist(), strict=True):
+        least[u, v] = min(w, least.get((u, v), np.inf))
+    return np.array([least[edge] for edge in pairwise(path)], dtype=np.float64)
 
 
 def cycle_weight(matrix: np.ndarray, cycle: tuple[int, ...]) -> float:

@@ -10,7 +10,6 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import brief, clean, shown
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.formats.table import named_columns
-from fwtui.graphs.vertices import Vertices
 
 _SHOWN = 6  # titles in a message
 
@@ -52,7 +51,7 @@ def of_table(table: Any, name: str = "the table") -> Adjacency:
     weights = np.ones(len(numbers)) if columns.weight is None else _weights(column(columns.weight), name)
     if not len(weights):
         raise Refused(f"{name} has no rows; give a table with a row for each edge")
-    return Adjacency(len(labels), Vertices(labels), arcs=Arcs(numbers[:, 0], numbers[:, 1], weights))
+    return Adjacency(len(labels), labels, arcs=Arcs(numbers[:, 0], numbers[:, 1], weights))
 
 
 def _has_columns(table: Any) -> bool:

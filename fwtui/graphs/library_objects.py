@@ -22,7 +22,62 @@ from fwtui.graphs.adjacency import (
     of_matrix,
     of_rows,
 )
-from fwtui.graphs.vertices import Vertices
+from fwtui.graphs.stack import Stack, naming
+
+_NATIVE = (
+    np.float64,
+    np.float32,
+    np.int64,
+    np.int32,
+)  # weights in a stack that are read as they are; others become float64
+
+
+def is_stack(given: Any) -> bool:
+    """Whether it is several graphs: an array of three dimensions, or a list of what is a graph each."""
+    if isinstance(given, np.ndarray):
+        return given.ndim == 3
+    if not isinstance(given, list | tuple) or not given:
+        return False
+    first, networkx = given[0], sys.modules.get("networkx")
+    if isinstance(first, list | tuple):
+        return bool(first) and isinstance(first[0], list | tuple)
+    return getattr(first, "ndim", 0) == 2 or (networkx is not None and isinstance(first, networkx.Graph))
+
+
+def stack_of(given: Any) -> Stack:
+    """The stack in an array or a list. Raises Refused if it is none, TypeError for an object of unknown kind."""
+    if isinstance(given, np.ndarray):
+        count, rows, columns = given.shape
+        if rows != columns:
+            raise Refused(f"an array of shape {given.shape} is not a stack of graphs; give b square matrices of n x n weights")
+        if not count:
+            raise Refused(f"an array of shape {given.shape} holds no graph; give at least one")
+        weights, clear = weights_in(given), isinstance(given, np.ma.MaskedArray)
+        return Stack(_native(weights), np.full(count, rows), np.arange(count), np.full(count, clear), True)
+    read = [naming(number, _square, graph) for number, graph in enumerate(given)]
+    cells = [matrix.reshape(-1) for matrix, _ in read]
+    if len({part.dtype for part in cells}) > 1:
+        cells = [part.astype(np.float64) for part in cells]
+    sizes = np.array([len(matrix) for matrix, _ in read])
+    return Stack(_native(np.concatenate(cells)), sizes, np.arange(len(sizes)), np.array([clear for _, clear in read]), False)
+
+
+def _native(weights: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(weights, None if weights.dtype in _NATIVE else np.float64).reshape(-1)
+
+
+def _square(graph: Any) -> tuple[np.ndarray, bool]:
+    """A graph's weights, +inf for no edge, and whether zeros are edges for sure."""
+    if isinstance(graph, np.ndarray | list | tuple):
+        weights = weights_in(graph)
+        if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
+            raise Refused(f"an array of shape {weights.shape} is not a graph; give a square matrix of n x n weights")
+        return weights, isinstance(graph, np.ma.MaskedArray)
+    adjacency = of_object(graph)
+    matrix = np.full((adjacency.n, adjacency.n), np.inf)
+    sources, targets, weights = adjacency.all_arcs()
+    np.minimum.at(matrix, (sources, targets), weights)
+    return matrix, True
 
 
 def graph_of(given: Any) -> GivenGraph:
@@ -85,7 +140,7 @@ def of_array(given: Any) -> Adjacency:
                 "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
                 "or numpy.ma.array(matrix) for edges"
             )
-    return of_dense(dense, Vertices(range(len(dense))), finite)
+    return of_dense(dense, finite)
 
 
 def weights_in(given: Any) -> np.ndarray:
@@ -132,7 +187,7 @@ def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.nda
     if np.isneginf(weights[~present]).any():
         raise Refused("-inf is not a weight; give finite numbers")
     ends = sources[present].astype(np.int64), targets[present].astype(np.int64)
-    return Adjacency(n, Vertices(range(n)), arcs=Arcs(*ends, weights[present].astype(np.float64)))
+    return Adjacency(n, arcs=Arcs(*ends, weights[present].astype(np.float64)))
 
 
 def of_networkx(given: Any) -> Adjacency:
@@ -145,7 +200,7 @@ def of_networkx(given: Any) -> Adjacency:
     if np.isnan(weights).any() or np.isneginf(weights).any():
         raise Refused("the graph has a weight that is NaN or -inf; correct the attribute 'weight' of its edges")
     present = np.isfinite(weights)
-    graph = Adjacency(len(labels), Vertices(labels), arcs=Arcs(sources[present], targets[present], weights[present]))
+    graph = Adjacency(len(labels), labels, arcs=Arcs(sources[present], targets[present], weights[present]))
     return graph if given.is_directed() else both_ways(graph)
 
 

@@ -15,7 +15,6 @@ from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import Demand
-from fwtui.graphs.vertices import Vertices
 
 CHUNK = 1 << 22  # bytes parsed at once
 MOST_IDLE = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and reading them line by line takes long
@@ -88,7 +87,7 @@ def numbered(layout: Layout) -> Adjacency:
     """The graph of the remaining lines, with vertices counted from 1. Raises Refused for wrong lines."""
     layout.source.demand.check_size(layout.n, layout.source.name, "declares")
     gathered = arcs_in(layout)
-    return Adjacency(layout.n, Vertices(range(1, layout.n + 1)), arcs=gathered.all(), merged=gathered.merged)
+    return Adjacency(layout.n, range(1, layout.n + 1), arcs=gathered.all(), merged=gathered.merged)
 
 
 def arcs_in(layout: Layout) -> ArcCollector:

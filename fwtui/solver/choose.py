@@ -1,30 +1,39 @@
-"""Chooses the engine, kernel and shape, and checks that the answer fits into memory."""
+"""Chooses by what a graph is solved: on which engine, by searches or a kernel, and which kernel; and checks that there is room.
+
+Of all distances it estimates how long each way takes: searches, a dense kernel, or one for sparse graphs, which METIS puts in
+order.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator
-from math import inf, isqrt
+from dataclasses import replace
+from importlib.util import find_spec
+from math import ceil, inf, isqrt, log2
 from typing import TYPE_CHECKING
 
 import psutil
 
+from fwtui.common import units
+from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.common.text import instead, shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for as engine_of_device
 from fwtui.experiment.device import DeviceId
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.measure.cuda_words import why_not_started
 from fwtui.solver import warm
 from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
-from fwtui_kernels.auto import AUTO, in_order
+from fwtui_kernels.auto import in_order as best_first
 from fwtui_kernels.compiled import cubin_cache
+from fwtui_kernels.parts.supernodal import elimination
 from fwtui_kernels.peers.packages import NUMPY
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
 from fwtui_kernels.streaming import out_of_core
@@ -37,21 +46,24 @@ WORTH = 2048  # vertices from which starting a GPU pays
 _NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
 _ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
 _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
-_WIDE_DISTANCE = 8  # beside the matrix
-_PREDECESSOR = 4
+WIDE_DISTANCE = 8  # beside the matrix
+PREDECESSOR = 4
 _TILE = 128  # the largest multiple to which the matrix is padded
 CPU = engine_of_device(DeviceId("cpu"))
 _started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
-
-
-def named(name: str) -> Kernel | None:
-    """The kernel of that id; None for auto. Raises Refused if there is none."""
-    if name == AUTO.id:
-        return None
-    kernel = NUMPY if name == NUMPY.id else registry().get(name)
-    if kernel is None:
-        raise Refused(f"there is no kernel {shown(str(name))}; {instead(str(name), (AUTO.id, NUMPY.id, *registry()))}")
-    return kernel
+SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
+LEAST = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
+MOST_DEGREE = 32  # on average
+_COPIES = 6  # of the matrix on the host, at most, beside the result
+# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in METIS's order, its tree
+# and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
+SEARCHED, _ORDERED, _LOOKED_AT = 1e-8, 3e-5, 1e-9
+_RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
+_GPU_STARTS, _COPIED = 1.0, 8e9  # seconds, and bytes a second of all distances to new memory of the host
+WORTH_A_PROCESS, _PROCESS_STARTS = 1.0, 0.5  # seconds of searching, and until SciPy is there
+_ALONE = 0.02  # seconds by which all distances must be sooner than some, to be worth their memory
+_DOUBT = 2  # times by which searches from all vertices must be sooner, as estimates err
+_SOON = 1e-3  # seconds that nobody waits for
 
 
 def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
@@ -93,6 +105,71 @@ def cuda_engine(gpu: DeviceId) -> Engine:
     return engine
 
 
+def seconds_of_searches(graph: Adjacency, count: int) -> float:
+    """On one core, from that many vertices."""
+    return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * SEARCHED
+
+
+def processes(seconds: float) -> int:
+    """How many share searches that take one core so long; 1: this one alone."""
+    return max(1, min(len(usable_cores()), ceil(seconds / WORTH_A_PROCESS)))
+
+
+def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
+    """Why searches from that many vertices are the way; empty if a kernel finds all distances sooner, and there is room."""
+    if not _room_for_all(graph.n, predecessors):
+        return "all distances do not fit into memory"
+    alone, whole = seconds_of_searches(graph, count), count == graph.n
+    shares = processes(alone)
+    by_searches = alone / shares + _PROCESS_STARTS * (shares > 1)
+    by_kernel = _seconds_of_kernel(graph, by_searches)
+    if by_searches * (_DOUBT if whole else 1) > by_kernel + _ALONE:
+        return ""
+    if max(by_searches, by_kernel) < _SOON:
+        return "on so small a graph searches take less than a millisecond"
+    begins = "all vertices" if whole else units.counted(count, "vertex", "vertices")
+    other = "a kernel" if whole else "all distances"
+    return f"searches from {begins} take about {units.duration(by_searches)}, and {other} {units.duration(by_kernel)}"
+
+
+def may_be_searched(graph: GivenGraph) -> bool:
+    """Whether searches from all vertices may be sooner than a kernel on this machine."""
+    from fwtui.machine.hardware import driver_present
+
+    return (
+        graph.n >= LEAST
+        and not driver_present()
+        and _is_sparse(graph.adjacency.facts)
+        and _room_for_all(graph.n, False)  # else a kernel says what fits
+    )
+
+
+def _room_for_all(n: int, predecessors: bool) -> bool:
+    try:
+        check_room(n, "int32", predecessors)
+    except Refused:
+        return False
+    return True
+
+
+def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
+    """For all distances by the best kernel of this machine; METIS is asked only if that may change what is less than `most`."""
+    from fwtui.machine.hardware import driver_present
+
+    backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
+    besides = _GPU_STARTS + 4 * graph.n**2 / _COPIED if backend == "cuda" else 0.0
+    dense = _relaxed(graph.n**3, backend)
+    ordered = _ordered(graph, graph.facts, backend, "int32", min(dense, most), None)
+    if ordered is None or ordered.order is None:
+        return besides + dense
+    return besides + _relaxed(elimination(ordered).relaxations(ordered.tile), backend)
+
+
+def _relaxed(relaxations: int, backend: str, itemsize: int = 4) -> float:
+    """Seconds of a kernel."""
+    return relaxations * itemsize / 4 / (_RELAXED_ON_GPU if backend == "cuda" else _RELAXED * len(usable_cores()))
+
+
 def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
     """The requested kernel, or the best known one that takes the size. Raises Refused if none does."""
     if asked is not None and engine.ranks and not (asked.ranked and asked.backend == engine.target.backend):
@@ -117,7 +194,7 @@ def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
         return
     if backend == "cpu" and (threads_lost() or n <= (_NUMPY_MOST if "numba" not in sys.modules else _ALWAYS_NUMPY)):
         yield NUMPY
-    yield from in_order(backend, dtype)
+    yield from best_first(backend, dtype)
 
 
 def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False, ranks: int = 1) -> Shape:
@@ -158,10 +235,81 @@ def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, 
     return kernel, fitted
 
 
+def sparser(
+    asked: Kernel | None, graph: GivenGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
+) -> tuple[Kernel, Shape, str]:
+    """The kernel and its shape, or those of one for sparse graphs that takes less time; and why, if METIS was asked.
+
+    Where a kernel is named, it is that one.
+    """
+    backend = engine.target.backend
+    if kernel.ordered is not None:
+        ordered = in_order(kernel, shape, graph.adjacency)
+    elif asked is not None or backend not in SPARSE or engine.ranks:
+        return kernel, shape, ""
+    else:
+        ordered = _ordered(graph, facts, backend, shape.dtype, _relaxed(shape.n**3, backend, shape.itemsize), engine)
+        if ordered is None:
+            return kernel, shape, ""
+    if ordered.order is None:
+        return kernel, shape, "no small separators: the dense plan"
+    times = ordered.n**3 / elimination(ordered).relaxations(ordered.tile)
+    nodes = units.counted(len(ordered.order.supernodes), "supernode")
+    reason = f"{nodes} leave {units.gain(times)} fewer relaxations than a dense graph"
+    return kernel if kernel.ordered is not None else registry()[SPARSE[backend]], ordered, reason
+
+
+def _ordered(
+    graph: GivenGraph, facts: EdgeFacts, backend: str, dtype: str, seconds: float, engine: Engine | None
+) -> Shape | None:
+    """The shape for the kernel for sparse graphs, in METIS's order if that is best; None if there is no room, or if
+    METIS would take more seconds than that.
+    """
+    if not _order_pays(graph, facts, seconds):
+        return None
+    kernel = registry()[SPARSE[backend]]
+    shape = shape_of(kernel, facts.n, dtype, facts.nonnegative)
+    if not _fits(kernel, shape, engine):
+        return None
+    ordered = in_order(kernel, shape, graph.adjacency)
+    return ordered if _fits(kernel, ordered, engine) else None  # it is padded more
+
+
+def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:
+    """Whether there is room for the matrix and its copies, on the engine's GPU or on the host."""
+    if kernel.backend == "cuda":
+        free = engine.free_bytes() if engine is not None else None
+        return free is None or kernel.fitted(shape, free - KEPT_FREE) is not None
+    return _COPIES * shape.n**2 * shape.itemsize < psutil.virtual_memory().available - KEPT_FREE
+
+
+def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
+    """The shape with the order in which the kernel has least to do, which is kept with the graph; unchanged if dense is best."""
+    assert kernel.ordered is not None
+    key = kernel.id, shape.tile
+    if key not in graph.orders:
+        arcs = graph.all_arcs()
+        graph.orders[key] = kernel.ordered(shape, (arcs.sources, arcs.targets)).order
+    return replace(shape, order=graph.orders[key])
+
+
+def _is_sparse(facts: EdgeFacts) -> bool:
+    """Whether it is so large, and has so few edges, that something other than the dense plan may be sooner."""
+    return facts.n >= LEAST and facts.edges <= MOST_DEGREE * facts.n
+
+
+def _order_pays(graph: GivenGraph, facts: EdgeFacts, seconds: float) -> bool:
+    """Whether the graph is sparse, and METIS is there and done in fewer seconds."""
+    if not _is_sparse(facts) or threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
+        return False
+    unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
+    return facts.n * _ORDERED + facts.n**2 * _LOOKED_AT * unseen < seconds
+
+
 def bytes_a_cell(dtype: str, predecessors: bool, wide: bool = False) -> int:
     """Host memory in bytes per pair of vertices while solving; `wide`: with a float64 result."""
-    matrix = ITEMSIZE[dtype] + (_WIDE_DISTANCE if wide else _DISTANCE if ITEMSIZE[dtype] < _DISTANCE else 0)
-    return matrix + (_PREDECESSOR if predecessors else 0)
+    matrix = ITEMSIZE[dtype] + (WIDE_DISTANCE if wide else _DISTANCE if ITEMSIZE[dtype] < _DISTANCE else 0)
+    return matrix + (PREDECESSOR if predecessors else 0)
 
 
 def beside(dtype: str, engine: Engine) -> int:
@@ -221,17 +369,3 @@ def check_room(
     raise Refused(
         f"{what} of {n:,} vertices in {dtype} need {memory(needed)} and {memory(free)} are free; what fits is {' or '.join(ways)}"
     )
-
-
-def check_wide(n: int, rows: int, predecessors: bool) -> None:
-    """Like check_room, for distances that turned out not to fit float32; `predecessors`: if still to be computed.
-
-    `rows`: that many on this host.
-    """
-    free = psutil.virtual_memory().available
-    needed = n * rows * (_WIDE_DISTANCE + (_PREDECESSOR if predecessors else 0))
-    if needed > max(0, free - KEPT_FREE):
-        raise Refused(
-            f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
-            f"choose dtype float32, which rounds them, or a smaller graph"
-        )

@@ -17,10 +17,11 @@ from fwtui.common.streams import report
 from fwtui.graphs.adjacency import GivenGraph, both_ways
 from fwtui.graphs.loading import load_lazily
 from fwtui.solver import output
-from fwtui.solver.launching import Clock
+from fwtui.solver.call import Call, Clock
 from fwtui.solver.result import Result
-from fwtui.solver.rows import solve_one
+from fwtui.solver.solve import solve_one
 from fwtui.solver.starting import GpuStart
+from fwtui_kernels.auto import AUTO
 
 _EVERY = 0.1  # seconds
 _PATIENCE = 0.5  # seconds before the first output
@@ -54,16 +55,16 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     clock.lap("set-up")
     # single paths are found from the distances; only all predecessors need room
     with progress.stage(f"{graph.n:,} vertices"):
-        result = solve_one(
-            *(graph, *ends),
+        call = Call(
             dtype=request.dtype or None,
             predecessors=request.paths and bool(request.out) and pairs is None,
-            kernel=request.kernel or "auto",
+            kernel=request.kernel or AUTO.id,
             device=request.device or None,
             devices=request.devices or None,
             tell=progress.tell,
             clock=clock,
         )
+        result = solve_one(graph, call, *ends)
     size = 0
     if request.out:
         with progress.stage("writing"):

@@ -39,6 +39,7 @@ def by_solving(device: str, dtype: str, n: int, *others: int) -> None:
     from scipy.sparse import csr_array
 
     from fwtui.graphs.library_objects import of_object
+    from fwtui.solver.call import Call
     from fwtui.solver.driver import answer
     from fwtui.solver.solve import solve
 
@@ -59,7 +60,7 @@ def by_solving(device: str, dtype: str, n: int, *others: int) -> None:
         solve(dense(other), dtype=dtype, kernel=kernel, device=device)
     if device != "cpu":
         solve(weights.astype(dtype), dtype=dtype, device=device)
-        answer(of_object(sparse), dtype=dtype, device=device)  # arcs, as files of edges have them
+        answer(of_object(sparse), Call(dtype, device=device))  # arcs, as files of edges have them
     else:
         for predecessors in (False, True):
             solve(np.array([weights[:8, :8]] * 4096), dtype=dtype, device=device, predecessors=predecessors)

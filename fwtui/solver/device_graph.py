@@ -23,12 +23,12 @@ from fwtui.engine.memory import check_memory
 from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver import graph_kernels, launching
+from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import suited
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
 from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.launching import Clock, compiled, on_device, on_host
+from fwtui.solver.launching import compiled, on_device, on_host
 from fwtui.solver.paths import Traced
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import OneGraph
@@ -193,18 +193,20 @@ class ResidentMatrix(Matrix):
 
     keep_on_device = True
 
-    def refuses(self, choice: Choice) -> str | None:
-        if choice.dtype == "float32" or choice.proof != AFTERWARDS:
-            return None
-        return f"distances may not fit {choice.dtype}, and on a device this cannot be proved; leave dtype out"
+    def choices(self, dtype: str | None) -> Iterator[Choice]:
+        for choice in super().choices(dtype):
+            if choice.dtype == "float32" or choice.proof != AFTERWARDS:
+                yield choice
+            elif dtype is not None:
+                raise Refused(f"distances may not fit {dtype}, and on a device this cannot be proved; leave dtype out")
 
-    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
-        kernel, shape = suited(named, self.n, dtype, self.facts.nonnegative, self.engine)
+    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
+        kernel, shape = suited(call.named, self.n, dtype, self.facts.nonnegative, self.engine)
         check_memory(kernel, shape, self.engine)
         return kernel, shape
 
-    def check_wide(self, shape: Shape, predecessors: bool) -> None:
-        pass
+    def rows_here(self, shape: Shape) -> int:
+        return 0
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
         result = self._empty((self.n, self.n), np.float64 if wide else np.float32)
@@ -271,7 +273,7 @@ def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
 
 
 def _copied(matrix: Any, engine: Engine) -> Adjacency:
-    return Adjacency(len(matrix), Vertices(range(len(matrix))), dense=np.ascontiguousarray(on_host(matrix, engine)))
+    return Adjacency(len(matrix), dense=np.ascontiguousarray(on_host(matrix, engine)))
 
 
 def to_device(graph: GivenGraph, engine: Engine, clock: Clock) -> DeviceGraph | None:
@@ -297,12 +299,17 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock) -> DeviceGraph | 
         engine.synchronize()
         clock.lap("copy in")
         if isinstance(parts, CsrRows):
-            rows, there[0] = there[0], cuda.device_array(len(parts.targets), np.int32, stream=engine.stream)
-            blocks = min(graph.n, launching.BLOCKS)
-            launching.launch(graph_kernels.rows_of, blocks, engine.stream, rows, np.int32(graph.n), there[0])
+            there[0] = _sources(there[0], there[1], engine)
         dense = isinstance(parts, np.ndarray)
         found = Matrix(there[0], engine, graph) if dense else ArcList(tuple(there), graph.n, engine, graph)
     clock.lap("prepare")
     facts = found.facts
     unsure = found.bad or (found.unclear and dense and isinstance(graph, LazyGraph))
     return None if unsure or max(-(facts.low or 0), facts.high or 0) > units.LARGEST else found
+
+
+def _sources(pointers: Any, targets: Any, engine: Engine) -> Any:
+    """The source of each entry of CSR rows, as a device array."""
+    n, sources = len(pointers) - 1, cuda.device_array(len(targets), np.int32, stream=engine.stream)
+    launching.launch(graph_kernels.rows_of, min(n, launching.BLOCKS), engine.stream, pointers, np.int32(n), sources)
+    return sources

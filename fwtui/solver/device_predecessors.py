@@ -9,9 +9,9 @@ import numpy as np
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
-from fwtui.graphs.bounds import exact_up_to, far_of
+from fwtui.graphs.bounds import exact_below, far_of
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.solver.launching import Clock
+from fwtui.solver.call import Clock
 from fwtui.solver.paths import Traced, share_of
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
@@ -25,7 +25,7 @@ def terms_of(facts: EdgeFacts, dtype: str, largest: float) -> Terms | None:
     were rounded.
     """
     negative = not facts.nonnegative
-    if dtype == "float32" and not (facts.exact_sums and exact_up_to(facts, largest)):
+    if dtype == "float32" and not (facts.exact_sums and largest < exact_below(facts)):
         if negative or not 0 < largest < np.inf:
             return None
         scale = 2.0 ** (_ROUNDED_BITS - np.ceil(np.log2(largest)))

@@ -5,69 +5,61 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
+import psutil
+
 from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import brief
+from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import GivenGraph
-from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice, choices, exact_up_to, far_of
+from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice
 from fwtui.solver import choose, warm
+from fwtui.solver.call import Call
 from fwtui.solver.host_graph import HostGraph, OneCoreGraph
-from fwtui.solver.launching import Clock, compiled, threads_lost
+from fwtui.solver.launching import compiled, threads_lost
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import OneGraph, SolverGraph, Tell
+from fwtui.solver.solver_graph import OneGraph, SolverGraph
 from fwtui_kernels.parts.supernodal import elimination
-from fwtui_kernels.plan import Kernel
 
 Answer = TypeVar("Answer")
 
 
-def answer(
-    graph: Any,
-    *,
-    dtype: str | None = None,
-    predecessors: bool = False,
-    kernel: str = "auto",
-    device: str | int | None = None,
-    devices: str | None = None,
-    engine: Engine | None = None,
-    tell: Tell = lambda share: None,
-    clock: Clock | None = None,
-) -> Result:
-    """Like solve, for an Adjacency, a LazyGraph or a device's array. `tell` gets the share done; `engine` runs the kernels,
-    chosen by `device` unless given.
+def answer(graph: Any, call: Call | None = None, engine: Engine | None = None) -> Result:
+    """All distances of one graph, as given or in a device's array. `engine` runs the kernels, chosen by the call unless given.
+
+    Raises like solve.
     """
-    clock = clock or Clock()
-    clock.lap("prepare")
-    named = choose.named(kernel)
-    with _engine(graph, named, device, devices) if engine is None else nullcontext(engine) as chosen:
-        here = _represented(graph, chosen, named, clock)
-        result = run(here, named, dtype, predecessors, clock, tell)
-    if named is None and chosen is choose.CPU:
+    call = call or Call()
+    call.clock.lap("prepare")
+    with _engine(graph, call) if engine is None else nullcontext(engine) as chosen:
+        result = run(_represented(graph, call, chosen), call)
+    if call.named is None and chosen is choose.CPU:
         warm.everyday.took(result.stats)
     return result
 
 
-def _engine(graph: Any, named: Kernel | None, device: str | int | None, devices: str | None) -> AbstractContextManager[Engine]:
+def _engine(graph: Any, call: Call) -> AbstractContextManager[Engine]:
     """The engine of one device, or of a job that lasts as long as the block. Raises Refused."""
     resident = not isinstance(graph, GivenGraph)
-    if devices is not None:
+    if call.devices is not None:
         if resident:
             what = "get their graph from the host, and the array is on a GPU; copy it to the host"
-            raise Refused(f"devices {brief(devices)} {what}")
-        if device is not None:
-            raise Refused(f"devices {brief(devices)} and device {device} exclude each other; leave out one of them")
+            raise Refused(f"devices {brief(call.devices)} {what}")
+        if call.device is not None:
+            raise Refused(f"devices {brief(call.devices)} and device {call.device} exclude each other; leave out one of them")
         from fwtui.solver.job import job_engine
 
-        return job_engine(devices)
-    if named is not None and named.backend != "cuda":
+        return job_engine(call.devices)
+    if call.named is not None and call.named.backend != "cuda":
         if resident:
-            raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
+            raise Refused(f"kernel {call.kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
         return nullcontext(choose.CPU)
     # an array on a GPU is of any size, possibly without a length
-    return nullcontext(choose.engine_for(device, 0 if resident else graph.n, resident or named is not None))
+    return nullcontext(choose.engine_for(call.device, 0 if resident else graph.n, resident or call.named is not None))
 
 
-def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock) -> OneGraph:
+def _represented(graph: Any, call: Call, engine: Engine) -> OneGraph:
     """The graph as the engine takes it."""
     if engine.elsewhere:
         return HostGraph(graph, engine)
@@ -75,69 +67,75 @@ def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock)
     if engine.target.backend != "cpu":
         from fwtui.solver import device_graph
 
-        clock.lap("set-up")
+        call.clock.lap("set-up")
         if not isinstance(graph, GivenGraph):
             from fwtui_kernels.compiled.device import cuda
 
             return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)
-        return device_graph.to_device(graph, engine, clock) or HostGraph(graph, engine)
-    code = warm.everyday.ready(graph.n) if named is None and (graph.n <= warm.MOST or threads_lost()) else None
-    clock.lap("set-up")
+        return device_graph.to_device(graph, engine, call.clock) or HostGraph(graph, engine)
+    code = warm.everyday.ready(graph.n) if call.named is None and (graph.n <= warm.MOST or threads_lost()) else None
+    call.clock.lap("set-up")
     return HostGraph(graph, engine) if code is None else OneCoreGraph(graph, engine, code)
 
 
-def run(
-    graph: SolverGraph[Answer],
-    named: Kernel | None = None,
-    dtype: str | None = None,
-    predecessors: bool = False,
-    clock: Clock | None = None,
-    tell: Tell = lambda share: None,
-) -> Answer:
+def run(graph: SolverGraph[Answer], call: Call) -> Answer:
     """The answer from the named kernel, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
-    clock = clock or Clock()
-    reason = f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out"
-    for choice in choices(graph.facts, dtype, graph.reach):
-        refusal = graph.refuses(choice)
-        if refusal is not None:
-            reason = refusal
-            continue
-        clock.lap("prepare")
-        answer = _attempt(graph, choice, named, predecessors, clock, tell)
+    for choice in graph.choices(call.dtype):
+        call.clock.lap("prepare")
+        answer = _attempt(graph, choice, call)
         if answer is not None:
             return answer
-    raise Refused(reason)
+    raise Refused(f"some distances are beyond what {call.dtype} can hold; choose another dtype, or leave it out")
 
 
-def _attempt(
-    graph: SolverGraph[Answer], choice: Choice, named: Kernel | None, predecessors: bool, clock: Clock, tell: Tell
-) -> Answer | None:
+def _attempt(graph: SolverGraph[Answer], choice: Choice, call: Call) -> Answer | None:
     """The answer computed in that type; None if some distances were too long for it."""
-    facts, engine, dtype = graph.facts, graph.engine, choice.dtype
-    kernel, shape = graph.suited(named, dtype, predecessors)
+    facts, engine, clock, dtype = graph.facts, graph.engine, call.clock, choice.dtype
+    kernel, shape = graph.suited(call, dtype)
     if engine.elsewhere:
         clock.lap("set-up")
-    far, unproved = far_of(facts, dtype), choice.proof == AFTERWARDS
     with compiled() if kernel.compiles and not engine.elsewhere else nullcontext():
-        closed = graph.closed(kernel, shape, predecessors, clock, tell)
-        largest, diagonal = closed.side.look(closed.distances, far)
+        closed = graph.closed(kernel, shape, call)
+        largest, diagonal = closed.side.look(closed.distances, choice.far)
         graph.check_cycles(diagonal)
-        if unproved and dtype != "float32" and closed.side.escaped(closed.distances, far):
+        if choice.proof == AFTERWARDS and dtype != "float32" and closed.side.escaped(closed.distances, choice.far):
             return None
         wide = dtype != "float32" and largest >= EXACT_INTEGER
         if wide:
-            graph.check_wide(shape, predecessors)
-        distances = closed.side.finished(closed.distances, far, wide)
+            _check_wide(facts.n, graph.rows_here(shape), call.predecessors)
+        distances = closed.side.finished(closed.distances, choice.far, wide)
         clock.lap("copy out")
         traced = closed.trace(largest)
-    exact = dtype != "float32" or (facts.exact_sums and (not unproved or exact_up_to(facts, largest)))
-    before = None
-    if predecessors:
+    exact, before = largest < choice.exact_below, None
+    if call.predecessors:
         before = graph.predecessors(distances, exact, traced)
         clock.lap("paths")
-    proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0
-    devices = tuple(map(str, engine.ranks))
-    seconds, relaxations = dict(clock.seconds), elimination(shape).relaxations(shape.tile) if shape.order is not None else 0
-    told = (dtype, proof, exact, kernel.id, tile, engine.target.backend, devices, seconds)
-    stats = Stats(facts.n, facts.edges, *told, relaxations=relaxations, reason=graph.reason)
+    stats = Stats(
+        n=facts.n,
+        edges=facts.edges,
+        dtype=dtype,
+        proof=choice.proof if exact else ROUNDED,
+        exact=exact,
+        kernel=kernel.id,
+        tile=shape.tile if kernel.tiles else 0,
+        device=engine.target.backend,
+        devices=tuple(map(str, engine.ranks)),
+        seconds=dict(clock.seconds),
+        relaxations=0 if shape.order is None else elimination(shape).relaxations(shape.tile),
+        reason=graph.reason,
+    )
     return graph.answer(distances, before, stats)
+
+
+def _check_wide(n: int, rows: int, predecessors: bool) -> None:
+    """Like choose.check_room, for distances that turned out not to fit float32; `predecessors`: if still to be computed.
+
+    `rows`: that many on this host.
+    """
+    free = psutil.virtual_memory().available
+    needed = n * rows * (choose.WIDE_DISTANCE + (choose.PREDECESSOR if predecessors else 0))
+    if needed > max(0, free - KEPT_FREE):
+        raise Refused(
+            f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
+            f"choose dtype float32, which rounds them, or a smaller graph"
+        )

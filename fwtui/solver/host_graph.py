@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,15 @@ from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.graph import EdgeFacts, blocks
+from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import check_room
-from fwtui.solver.launching import Clock, on_host
+from fwtui.solver.launching import on_host
 from fwtui.solver.solver_graph import OneGraph
-from fwtui_kernels.compiled.survey import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
-from fwtui_kernels.one_core import OneCore
+from fwtui_kernels.compiled.survey import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
 from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
+
+if TYPE_CHECKING:
+    from fwtui_kernels.one_core import OneCore  # which brings llvmlite
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
 _ROUNDS = 16  # of a search by compiled code, at most
@@ -72,14 +75,16 @@ class OneCoreGraph(HostGraph):
         parts = origin.parts
         self._given = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
         if self._given is not None:
-            told = code.survey(self._given)
+            surveyed, loops = np.empty((2, EDGES + 1))
+            code.call("survey", self._given, surveyed, loops)
+            told = surveyed.tolist()
             self._facts = facts_of(self.n, int(told[EDGES]), told[LOW], told[HIGH], told[FRACTION])
             unclear = isinstance(origin, LazyGraph) and told[ZEROS] and not told[MISSING]  # no edges, or edges of weight 0?
-            if told[BAD] or unclear or max(-(self._facts.low or 0), self._facts.high or 0) > units.LARGEST:
+            if told[LOW] == -np.inf or unclear or max(-(self._facts.low or 0), self._facts.high or 0) > units.LARGEST:
                 self._given = None  # the host checks it, and says what is wrong
 
-    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
-        check_room(self.n, dtype, predecessors, low=self.facts.low)
+    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
+        check_room(self.n, dtype, call.predecessors, low=self.facts.low)
         return self._code.kernel, Shape(self.n, TILE, dtype, nonnegative=self.facts.nonnegative)
 
     @property
@@ -93,7 +98,7 @@ class OneCoreGraph(HostGraph):
         ends[:, 0] = 0
         for _ in range(_ROUNDS):
             before = ends.copy()
-            self._code.search(self._given, outward, inward)
+            self._code.call("search", self._given, outward, inward)
             if 2 * ends.max() < enough or (ends == before).all():
                 break
         return longest(outward, inward)
@@ -102,15 +107,18 @@ class OneCoreGraph(HostGraph):
         if self._given is None:
             super().load(program, buffers, clock)
             return
-        self._code.enter(self._given, float(NO_EDGE[program.shape.dtype]), buffers[0])
+        cells = buffers[0]
+        self._code.call(f"enter_{cells.dtype.char}", self._given, float(NO_EDGE[program.shape.dtype]), cells)
         clock.lap("prepare")
 
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
-        return self._code.largest(distances, far), distances.diagonal()[: self.n]
+        most = np.zeros(1)
+        self._code.call(f"largest_{distances.dtype.char}", distances, far, most)
+        return float(most[0]), distances.diagonal()[: self.n]
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
         result = np.empty((self.n, self.n), np.float64 if wide else np.float32)
-        self._code.leave(distances, far, result)
+        self._code.call(f"leave_{distances.dtype.char}_{result.dtype.char}", distances, far, result)
         return result
 
 

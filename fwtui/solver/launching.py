@@ -1,11 +1,11 @@
-"""Compiled code inside a caller's process: one thread at a time, with this program's cache folder; and its timing."""
+"""Compiled code inside a caller's process: one thread at a time, with this program's cache folder."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from fwtui.common.environment import cache_folder
 from fwtui.engine.engine import Engine
+from fwtui.solver.call import Clock
 from fwtui_kernels.compiled import cubin_cache
 
 # per block, a power of two; in the simulator each is a host thread
@@ -39,43 +40,6 @@ os.register_at_fork(after_in_child=_after_fork)
 def threads_lost() -> bool:
     """Whether numba's threads, on which compiled CPU kernels run, would end this process: OpenMP does so in forked ones."""
     return "omp" in _layers_before_fork
-
-
-class Clock:
-    """Seconds of wall-clock time by stage, without gaps; compiling or loading code during launches is "compile"."""
-
-    compiling = 0.0  # by launches since the last lap of any clock
-
-    def __init__(self, ago: float = 0.0, now: Callable[[], float] = time.perf_counter):
-        """Start with that many seconds already elapsed."""
-        self._now = now
-        self.seconds: dict[str, float] = {}
-        self._last = now() - ago
-        Clock.compiling = 0.0  # of earlier calls
-
-    def lap(self, stage: str) -> None:
-        """Assign the time since the last call to that stage, except for compiling."""
-        now = self._now()
-        self._add(stage, now - self._last - Clock.compiling)
-        if Clock.compiling:
-            self._add("compile", Clock.compiling)
-        self._last, Clock.compiling = now, 0.0
-
-    def take(self, stage: str, seconds: float) -> None:
-        """Assign that many seconds of another clock to that stage; the rest since the last call is "prepare"."""
-        self._add(stage, seconds)
-        self._last += seconds
-        self.lap("prepare")
-
-    def add(self, seconds: Mapping[str, float]) -> None:
-        """Add what another clock measured since the last call of this one."""
-        for stage, spent in seconds.items():
-            self._add(stage, spent)
-        self._last, Clock.compiling = self._now(), 0.0
-
-    def _add(self, stage: str, seconds: float) -> None:
-        # a device's clock and this one may differ slightly
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + max(0.0, seconds)
 
 
 @contextmanager

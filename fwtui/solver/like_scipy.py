@@ -10,7 +10,6 @@ from scipy.sparse import issparse
 
 from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.library_objects import check_sparse, of_entries
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver.solve import exactly
 
 
@@ -85,7 +84,7 @@ def shortest_path(
 
 def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
     """Whether these are vertices whose rows are found sooner among all distances; what is none SciPy refuses."""
-    from fwtui.solver.estimates import why_searches
+    from fwtui.solver.choose import why_searches
 
     rows = np.asarray(indices)
     valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and rows.min() >= 0 and rows.max() < graph.n
@@ -122,4 +121,4 @@ def _of_csgraph(given: Any, directed: bool, unweighted: bool) -> Adjacency | Non
     np.fill_diagonal(dense, 0)
     if not directed:
         dense = np.minimum(dense, dense.T)
-    return of_dense(dense, Vertices(range(n)), count_finite(dense))
+    return of_dense(dense, count_finite(dense))

@@ -21,7 +21,6 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
 from fwtui.graphs.library_objects import edges_of_networkx
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver.choose import check_room
 from fwtui.solver.solve import in_float64
 
@@ -86,7 +85,7 @@ def _read(origin: Any, weight: Hashable | None) -> WeightReading:
     weights = np.array(values, dtype=np.float64)
     if not np.isfinite(weights).all():
         raise NotImplementedError(f"{weight!r} has values that are not finite")
-    graph = Adjacency(len(nodes), Vertices(nodes), arcs=Arcs(*ends, weights))
+    graph = Adjacency(len(nodes), nodes, arcs=Arcs(*ends, weights))
     complete = weight is None or missing not in given
     return WeightReading(nodes, graph if origin.is_directed() else both_ways(graph), whole, complete)
 

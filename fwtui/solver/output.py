@@ -15,7 +15,8 @@ from fwtui.common import units
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, clean, shown
-from fwtui.graphs.adjacency import Adjacency, weights_along
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.cycles import weights_along
 from fwtui.graphs.edge_tables import arrow
 from fwtui.graphs.formats.table import DELIMITERS
 from fwtui.graphs.vertices import Vertices

@@ -22,8 +22,9 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.measure.rank import assigned, cores_for, engine_at, of_place
 from fwtui.measure.worker import diagnosis
 from fwtui.solver import choose, driver
+from fwtui.solver.call import Call, Clock
 from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
-from fwtui.solver.launching import Clock, compiled
+from fwtui.solver.launching import compiled
 from fwtui.solver.paths import Paths, Traced
 from fwtui.solver.result import Result, Stats
 from fwtui.stream.requests import Reply
@@ -36,15 +37,11 @@ ALLOWED = (None, "cpu", "all")  # devices of an MPI program
 def solve_ranked(
     read: Callable[[], GivenGraph],
     comm: Any,
-    dtype: str | None,
-    predecessors: bool,
-    kernel: str,
-    devices: str | None,
     gather: bool,
-    clock: Clock,
+    call: Call,
 ) -> Result:
     """See solve. Rank 0 alone reads the graph. What one rank refuses, all raise."""
-    named = choose.named(kernel)
+    named, devices = call.named, call.devices
     if devices not in ALLOWED:
         raise Refused(f"devices {devices!r} are not for comm=, whose ranks are there already; give 'cpu', 'all' or nothing")
     member = _member(comm, devices == "cpu" or (named is not None and named.backend == "cpu"), devices is None and named is None)
@@ -54,9 +51,9 @@ def solve_ranked(
         if member.comm.rank == 0:
             engine = _Engine(member, work)
             try:
-                source = RankedGraph(read(), engine) if gather else ScatteredGraph(read(), engine, predecessors)
-                clock.lap("set-up")
-                outcome = driver.run(source, named, dtype, predecessors, clock)
+                source = RankedGraph(read(), engine) if gather else ScatteredGraph(read(), engine, call.predecessors)
+                call.clock.lap("set-up")
+                outcome = driver.run(source, call)
             except Exception as error:
                 outcome = error
             member.channel.order(encoded(EndOrder()))
@@ -74,7 +71,7 @@ def solve_ranked(
         return outcome
     rows = np.empty(0, np.int64) if gather else work.rows
     distances = np.empty((0, told.stats.n), np.float32) if gather else work.distances
-    before = (np.empty((0, told.stats.n), np.int32) if gather else work.predecessors) if predecessors else None
+    before = (np.empty((0, told.stats.n), np.int32) if gather else work.predecessors) if call.predecessors else None
     return replace(told, distances=distances, predecessors=before, rows=rows)
 
 
@@ -254,9 +251,9 @@ class ScatteredGraph(RankedGraph):
         assert isinstance(self.engine.work, RowWork)
         return self.engine.work
 
-    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
-        kept = choose.bytes_a_cell(dtype, predecessors) + ITEMSIZE[dtype] * predecessors
-        return choose.fitting(named, self.facts, dtype, self.engine, kept)
+    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
+        kept = choose.bytes_a_cell(dtype, call.predecessors) + ITEMSIZE[dtype] * call.predecessors
+        return choose.fitting(call.named, self.facts, dtype, self.engine, kept)
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
         if self._traced:
@@ -279,8 +276,8 @@ class ScatteredGraph(RankedGraph):
         orders = (LeadsOut(arcs.sources.tobytes(), arcs.targets.tobytes()) for arcs in self.whole().pieces())
         return any(any(self.engine.on_all_ranks(order)) for order in orders)
 
-    def check_wide(self, shape: Shape, predecessors: bool) -> None:
-        choose.check_wide(self.n, shape.rows * sum(rank.host == 0 for rank in self.engine.ranks), predecessors)
+    def rows_here(self, shape: Shape) -> int:
+        return shape.rows * sum(rank.host == 0 for rank in self.engine.ranks)
 
     def finished(self, distances: Any, far: float, wide: bool) -> np.ndarray:
         self.engine.on_all_ranks(Finish(far, wide))

@@ -1,8 +1,7 @@
-"""One graph in host memory, by what takes least time: searches from some or all vertices, or a kernel for all distances."""
+"""Rows and columns of distances by searches from some or all vertices, without room for the others."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,96 +10,26 @@ import psutil
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.graphs.adjacency import Adjacency, GivenGraph, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, least_of_parallel
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.cycles import cycle_or_heights
-from fwtui.graphs.vertices import Vertices
-from fwtui.solver.driver import answer
-from fwtui.solver.estimates import may_be_searched, processes, seconds_of_searches, why_searches
-from fwtui.solver.launching import Clock
+from fwtui.solver.call import Call
+from fwtui.solver.choose import processes, seconds_of_searches
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import Tell, cycle_error
-from fwtui_kernels.auto import AUTO
+from fwtui.solver.solver_graph import cycle_error
 
 PROOF = "sums in 64 bits"
 _CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
 
 
-def solve_one(
-    graph: GivenGraph,
-    sources: Sequence[Hashable] | None = None,
-    targets: Sequence[Hashable] | None = None,
-    *,
-    dtype: str | None = None,
-    predecessors: bool = False,
-    kernel: str = "auto",
-    device: str | int | None = None,
-    devices: str | None = None,
-    tell: Tell = lambda share: None,
-    clock: Clock | None = None,
-) -> Result:
-    """The result's rows of these sources and columns of these targets, in their order; None: all. Raises Refused, Failed, and
-    SciPy's NegativeCycleError.
-
-    A dtype, a kernel or devices that are named find all distances. Else what is estimated to take least time does.
-    """
-    clock = clock or Clock()
-    if targets is not None and predecessors:
-        raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
-    rows, columns = (_checked(*given, graph.vertices) for given in (("source", sources), ("target", targets)))
-    fewest = min((len(ends) for ends in (rows, columns) if ends is not None), default=graph.n)
-    free, whole = dtype is device is devices is None and kernel == AUTO.id, rows is None and columns is None
-    searchable = free and (not whole or may_be_searched(graph))
-    reason = why_searches(graph.adjacency, fewest, predecessors) if searchable else ""
-    clock.lap("prepare")
-    if reason:
-        return _searched(graph.adjacency, rows, columns, predecessors, reason, clock, tell)
-    chosen = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device, "devices": devices}
-    found = answer(graph, **chosen, tell=tell, clock=clock)
-    if whole:
-        return found
-    why = f"all distances take less time than searches from {units.counted(fewest, 'vertex', 'vertices')}" if free else ""
-    wanted = slice(None) if rows is None else rows
-    distances = np.asarray(found.distances)[wanted]
-    before = found.predecessors[wanted] if found.predecessors is not None else None
-    if columns is not None:
-        distances = distances[:, columns]
-    return Result(distances, before, replace(found.stats, reason=why), found.vertices, rows=rows, columns=columns)
-
-
-def _checked(what: str, ends: Sequence[Hashable] | None, vertices: Vertices) -> np.ndarray | None:
-    """The vertices as an array: integers are their numbers, all else are labels. Raises Refused for one that is not there."""
-    if ends is None:
-        return None
-    array = isinstance(ends, np.ndarray) and (ends.ndim != 1 or ends.dtype == bool)
-    if array or isinstance(ends, (str, bytes)) or not isinstance(ends, Iterable):
-        raise Refused(f"{what}s is no list of vertices; give one like [3, 17], or numpy.flatnonzero(mask)")
-    n = len(vertices)
-    numbers = [int(end) if isinstance(end, (int, np.integer)) else vertices.row(end) for end in ends]
-    if not numbers:
-        raise Refused(f"{what}s is empty; name at least one vertex, or leave it out for all")
-    for number in numbers:
-        if not 0 <= number < n:
-            raise Refused(f"{what} {number} is outside 0 to {n - 1}; choose vertices of the graph")
-    return np.array(numbers, dtype=np.int64)
-
-
-def _searched(
-    graph: Adjacency,
-    rows: np.ndarray | None,
-    columns: np.ndarray | None,
-    predecessors: bool,
-    reason: str,
-    clock: Clock,
-    tell: Tell,
-) -> Result:
+def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray | None, reason: str, call: Call) -> Result:
     """By a search from each source, or against the arcs from each target where these are fewer."""
     from scipy.sparse import csr_array
 
     from fwtui.solver.searches import block_rows, searched
 
-    n, facts = graph.n, graph.facts
+    n, facts, clock, predecessors = graph.n, graph.facts, call.clock, call.predecessors
     backward = columns is not None and (rows is None or len(columns) < len(rows))
     begins, ends = (columns, rows) if backward else (rows, columns)
     begins = np.arange(n) if begins is None else begins
@@ -110,11 +39,10 @@ def _searched(
     # float32 holds them, unless a weight would become 0 in it
     size, dtype = (_WIDE, np.float64) if facts.vanishing else (_CELL, np.float32)
     _check_room(shape, size + 4 * predecessors, beside)
-    arcs = graph.all_arcs()
-    cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(graph)
+    sources, targets, weights = arcs = least_of_parallel(graph.all_arcs())
+    cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(replace(graph, dense=None, arcs=arcs))
     if cycle:
         raise cycle_error(graph.vertices, [*cycle, cycle[0]])
-    sources, targets, weights = least_of_parallel(arcs)
     weights = np.maximum(weights + heights[sources] - heights[targets], 0)  # what rounding leaves below 0
     apart = sources != targets
     links = (targets, sources) if backward else (sources, targets)
@@ -124,7 +52,7 @@ def _searched(
     before = np.empty(shape, np.int32) if predecessors else None
     clock.lap("prepare")
     for part, every, nearest in searched(matrix, begins, predecessors, shares):
-        tell(part.start / len(begins))
+        call.tell(part.start / len(begins))
         if before is not None and nearest is not None:
             before[part] = nearest
         found = every if ends is None else every[:, ends]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
 from fwtui.common.errors import Refused
+from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, least_of_parallel
 from fwtui.graphs.bounds import unfit
-from fwtui.graphs.library_objects import graph_of
+from fwtui.graphs.library_objects import graph_of, is_stack
+from fwtui.graphs.vertices import Vertices
+from fwtui.solver.call import Call
+from fwtui.solver.choose import may_be_searched, why_searches
 from fwtui.solver.driver import answer
-from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result, StackResult
-from fwtui.solver.rows import solve_one
-from fwtui.solver.stack import is_stack, solve_stack
+from fwtui.solver.rows import by_searches
+from fwtui.solver.stack import solve_stack
 
 # for type checkers, to which an array of unknown shape is one graph
 Matrix = np.ndarray[tuple[int, int], Any]
@@ -95,9 +99,8 @@ def solve(
     distances are float32 if that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) if the
     input is not a graph or does not fit, and TypeError.
     """
-    clock = Clock()
     several, resident = is_stack(graph), hasattr(graph, "__cuda_array_interface__")
-    chosen: dict[str, Any] = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device, "clock": clock}
+    call = Call(dtype, predecessors, kernel, device, devices)
     if sources is not None or targets is not None:
         asked = "targets" if sources is None else "sources"
         if comm is not None or devices is not None or gather:
@@ -116,16 +119,62 @@ def solve(
                 raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
             return graph_of(graph)
 
-        return solve_ranked(read, comm, dtype, predecessors, kernel, devices, gather, clock)
+        return solve_ranked(read, comm, gather, call)
     if gather:
         raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
     if several:
         if devices is not None:
             raise Refused("a stack of graphs is solved on one device; leave devices out")
-        return solve_stack(graph, **chosen)
-    if resident:
-        return answer(graph, devices=devices, **chosen)
-    return solve_one(graph_of(graph), sources, targets, devices=devices, **chosen)
+        return solve_stack(graph, call)
+    return solve_one(graph if resident else graph_of(graph), call, sources, targets)
+
+
+def solve_one(
+    graph: Any, call: Call, sources: Sequence[Hashable] | None = None, targets: Sequence[Hashable] | None = None
+) -> Result:
+    """The rows of these sources and columns of these targets of a graph as given, in their order; None: all. All are wanted of
+    a device's array.
+
+    A dtype, a kernel or devices that are named find all distances. Else what is estimated to take least time does: searches
+    from some or all vertices, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.
+    """
+    if targets is not None and call.predecessors:
+        raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
+    rows, columns = (
+        None if ends is None else _numbers(what, ends, graph.vertices)
+        for what, ends in (("source", sources), ("target", targets))
+    )
+    some = [len(ends) for ends in (rows, columns) if ends is not None]
+    if call.is_free and isinstance(graph, GivenGraph) and (some or may_be_searched(graph)):
+        reason = why_searches(graph.adjacency, min(some, default=graph.n), call.predecessors)
+        call.clock.lap("prepare")
+        if reason:
+            return by_searches(graph.adjacency, rows, columns, reason, call)
+    found = answer(graph, call)
+    if not some:
+        return found
+    why = f"all distances take less time than searches from {counted(min(some), 'vertex', 'vertices')}" if call.is_free else ""
+    wanted = slice(None) if rows is None else rows
+    distances = np.asarray(found.distances)[wanted]
+    before = found.predecessors[wanted] if found.predecessors is not None else None
+    if columns is not None:
+        distances = distances[:, columns]
+    return Result(distances, before, replace(found.stats, reason=why), found.vertices, rows=rows, columns=columns)
+
+
+def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndarray:
+    """The vertices as an array: integers are their numbers, all else are labels. Raises Refused for one that is not there."""
+    array = isinstance(ends, np.ndarray) and (ends.ndim != 1 or ends.dtype == bool)
+    if array or isinstance(ends, (str, bytes)) or not isinstance(ends, Iterable):
+        raise Refused(f"{what}s is no list of vertices; give one like [3, 17], or numpy.flatnonzero(mask)")
+    n = len(vertices)
+    numbers = [int(end) if isinstance(end, (int, np.integer)) else vertices.row(end) for end in ends]
+    if not numbers:
+        raise Refused(f"{what}s is empty; name at least one vertex, or leave it out for all")
+    for number in numbers:
+        if not 0 <= number < n:
+            raise Refused(f"{what} {number} is outside 0 to {n - 1}; choose vertices of the graph")
+    return np.array(numbers, dtype=np.int64)
 
 
 def exactly(graph: Adjacency, predecessors: bool) -> Result | None:
@@ -133,7 +182,7 @@ def exactly(graph: Adjacency, predecessors: bool) -> Result | None:
     facts = graph.facts
     if not facts.exact_sums or (facts.integer and unfit(facts, "int32")):  # float32 has fewer digits than int32
         return None
-    result = answer(graph, predecessors=predecessors)
+    result = answer(graph, Call(predecessors=predecessors))
     return result if result.stats.exact else None
 
 

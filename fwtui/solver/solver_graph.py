@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -11,20 +11,19 @@ import numpy as np
 
 from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
-from fwtui.graphs.bounds import Choice
+from fwtui.graphs.bounds import Choice, choices
 from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver.choose import beside, check_room, check_wide, fitting
-from fwtui.solver.estimates import sparser
-from fwtui.solver.launching import Clock, on_host, put
+from fwtui.solver.call import Call, Clock
+from fwtui.solver.choose import beside, check_room, fitting, sparser
+from fwtui.solver.launching import on_host, put
 from fwtui.solver.paths import Paths, Traced
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
 Answer = TypeVar("Answer", covariant=True)
-Tell = Callable[[float], None]  # the share of the work done
 _KEPT = 8  # programs
 _kept: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
@@ -48,16 +47,16 @@ class SolverGraph(Protocol[Answer]):
     def reach(self, enough: float) -> tuple[float, bool]:
         """An upper bound on all distances, valid if the second value is true; the search may end below `enough`."""
 
-    def refuses(self, choice: Choice) -> str | None:
-        """Why distances that a choice leaves to be checked afterwards cannot be, in a sentence."""
-        return None
+    def choices(self, dtype: str | None) -> Iterator[Choice]:
+        """The types to try, or only that one. Raises Refused if it cannot be."""
+        return choices(self.facts, dtype, self.reach)
 
     @abstractmethod
-    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
+    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         """The named kernel, or the best one, and its shape. Raises Refused if there is no room for the answer."""
 
     @abstractmethod
-    def closed(self, kernel: Kernel, shape: Shape, predecessors: bool, clock: Clock, tell: Tell) -> Closed:
+    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> Closed:
         """Load the graph into the kernel and run it."""
 
     @abstractmethod
@@ -74,8 +73,9 @@ class SolverGraph(Protocol[Answer]):
         Without such an arc, all other vertices are unreachable.
         """
 
-    def check_wide(self, shape: Shape, predecessors: bool) -> None:
-        """Raises Refused if there is no room for distances in float64."""
+    def rows_here(self, shape: Shape) -> int:
+        """How many rows of distances this host gets."""
+        return 0
 
     @abstractmethod
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
@@ -109,10 +109,10 @@ class OneGraph(SolverGraph[Result]):
         """The graph on the host."""
         return self.origin.adjacency
 
-    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
-        check_room(self.n, dtype, predecessors, low=self.facts.low, beside=beside(dtype, self.engine))
-        kernel, shape = fitting(named, self.facts, dtype, self.engine)
-        kernel, shape, self.reason = sparser(named, self.origin, self.facts, kernel, shape, self.engine)
+    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
+        check_room(self.n, dtype, call.predecessors, low=self.facts.low, beside=beside(dtype, self.engine))
+        kernel, shape = fitting(call.named, self.facts, dtype, self.engine)
+        kernel, shape, self.reason = sparser(call.named, self.origin, self.facts, kernel, shape, self.engine)
         return kernel, shape
 
     @abstractmethod
@@ -127,10 +127,10 @@ class OneGraph(SolverGraph[Result]):
         """The same graph for a program whose matrix is there."""
         return self
 
-    def closed(self, kernel: Kernel, shape: Shape, predecessors: bool, clock: Clock, tell: Tell) -> Closed:
-        engine, facts = self.engine, self.facts
+    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> Closed:
+        engine, facts, clock = self.engine, self.facts, call.clock
         program, plan, buffers = _ready(kernel, shape, engine, clock)
-        weights = program.weights(buffers) if predecessors else None
+        weights = program.weights(buffers) if call.predecessors else None
         if weights is not None:
             from fwtui_kernels.paths.predecessors import compile_search  # which brings numba
 
@@ -140,7 +140,7 @@ class OneGraph(SolverGraph[Result]):
         side.load(program, buffers, clock)
         launched = count()
         timed = engine.clean_pass(program, plan, buffers, "eager")
-        clock.take("kernels", timed(lambda: tell(next(launched) / len(plan))))
+        clock.take("kernels", timed(lambda: call.tell(next(launched) / len(plan))))
 
         def trace(largest: float) -> Traced | None:
             if weights is None:
@@ -156,8 +156,8 @@ class OneGraph(SolverGraph[Result]):
         if not self.facts.nonnegative and (diagonal < 0).any():
             check_cycles(self.whole(), self.facts, diagonal)
 
-    def check_wide(self, shape: Shape, predecessors: bool) -> None:
-        check_wide(self.n, self.n, predecessors)
+    def rows_here(self, shape: Shape) -> int:
+        return self.n
 
     def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> Any:
         paths = Paths(self.whole(), on_host(distances, self.engine), exact)

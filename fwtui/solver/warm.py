@@ -89,11 +89,11 @@ def path(suits: str) -> Path:
 def load() -> OneCore | None:
     """The code that is kept for such a machine; None if there is none, or none that can be used."""
     try:
-        from fwtui_kernels.compiled.object_code import ObjectCode, suits
+        from fwtui_kernels.compiled.object_code import suits
         from fwtui_kernels.one_core import OneCore
 
         code = cubin_cache.unsealed(path(suits()), suits(), _MOST_BYTES)
-        return None if code is None else OneCore(ObjectCode(code))
+        return None if code is None else OneCore(code)
     except (ImportError, OSError, RuntimeError):  # LLVM is missing or damaged, or does not know the processor or the code
         return None
 

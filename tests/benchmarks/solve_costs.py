@@ -23,8 +23,8 @@ import numpy as np
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose, driver
+from fwtui.solver.call import Call
 from fwtui.solver.host_graph import HostGraph
 from fwtui_kernels.paths import predecessors
 
@@ -73,14 +73,14 @@ def _turned_rows(n: int) -> np.ndarray:
 def streaming(n: int, gibibytes: float) -> None:
     """int32, dense; in core first."""
     engine = choose.engine_for(None, n, needed=True)
-    graph = Adjacency(n, Vertices(range(n)), dense=_turned_rows(n))
+    graph = Adjacency(n, dense=_turned_rows(n))
     # the matrix is not looked through for what is known of it
     graph.__dict__["facts"] = EdgeFacts(n, n * (n - 1), 1.0, 999.0, True, True)
     for cap in (None, int(gibibytes * 2**30)):
         if cap is not None:
             engine.free_bytes = lambda cap=cap: cap
         begin = time.perf_counter()
-        solved = driver.run(HostGraph(graph, engine), None, "int32").stats
+        solved = driver.run(HostGraph(graph, engine), Call("int32")).stats
         spent = time.perf_counter() - begin
         print(f"n = {n} {solved.kernel} (tile {solved.tile}): {_stages(solved.seconds)}; in all {spent:.1f}")
         del solved

@@ -19,6 +19,7 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.measure.runner import Runner
 from fwtui.solver import choose
+from fwtui.solver.call import Call
 from fwtui.solver.driver import answer
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
@@ -83,7 +84,7 @@ def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
         ways = {"int16": some, "int32": some * 5000, "float32": some / 4, "negative": random_matrix(n, n, negative=True)}
         for name, matrix in {**ways, "rounded": some * np.pi}.items():
             matrix = matrix.astype(np.float32).astype(float)
-            result = answer(of_object(np.ma.masked_invalid(matrix)), engine=engine, predecessors=True)
+            result = answer(of_object(np.ma.masked_invalid(matrix)), Call(predecessors=True), engine)
             near = 4e-6 * (name == "rounded")
             assert np.allclose(result.distances, by_scipy(matrix), 2 * near, 0) and result.predecessors is not None, (name, n)
             check_paths(matrix, result.distances, result.predecessors, near=near)
@@ -101,7 +102,7 @@ def solve_capped(engine: Any, n: int) -> None:
         lambda: choose.KEPT_FREE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
     )
     try:
-        result = answer(of_object(matrix), dtype="int32", engine=engine)
+        result = answer(of_object(matrix), Call(dtype="int32"), engine)
     finally:
         engine.free_bytes = free
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()

@@ -15,8 +15,8 @@ from fwtui.experiment.experiment import KINDS, Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.library_objects import lazy_of_object, of_object
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose, device_graph
+from fwtui.solver.call import Call
 from fwtui.solver.driver import answer
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.paths import Paths
@@ -40,7 +40,7 @@ def test_random_graphs_of_every_kind_number_type_and_sign(kind: str, more: dict[
         made = generate(Experiment(n=n, kind=kind, density=min(1.0, 4 / n), seed=seed, dtype="float32", **more))
         graph = sparse(np.where(made.matrix == made.no_edge, np.inf, made.matrix.astype(float)))
         for kernel in ("auto", "sparse"):
-            result = answer(of_object(graph), engine=engine, kernel=kernel, predecessors=seed % 3 == 0)
+            result = answer(of_object(graph), Call(kernel=kernel, predecessors=seed % 3 == 0), engine)
             assert np.array_equal(result.distances, johnson(graph)), (kernel, n)
             assert result.stats.device == "cuda" and result.stats.exact
 
@@ -71,7 +71,7 @@ def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n
     given: list[Any] = [
         *(lazy_of_object(form) for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32))),
         lazy_of_object(csr_array((matrix[present], ends), shape=(n, n))),
-        Adjacency(n, Vertices(range(n)), arcs=arcs),
+        Adjacency(n, arcs=arcs),
     ]
     for graph in given:
         there = answer(graph, engine=engine)
@@ -96,7 +96,7 @@ def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeyp
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
     monkeypatch.setattr(engine, "free_bytes", lambda: choose.KEPT_FREE + (8 << 20))
-    result = answer(of_object(matrix), dtype=dtype, engine=engine)
+    result = answer(of_object(matrix), Call(dtype=dtype), engine)
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 
 
@@ -118,7 +118,7 @@ def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None, pretend: Pret
         matrix += lift[:, None] - lift[None, :]
         np.fill_diagonal(matrix, 0)
         # masked nowhere: zeros are edges, also where there is one everywhere
-        result = answer(of_object(np.ma.array(matrix)), engine=engine, predecessors=True)
+        result = answer(of_object(np.ma.array(matrix)), Call(predecessors=True), engine)
         assert result.predecessors is not None
         check_paths(matrix, result.distances, result.predecessors)
 

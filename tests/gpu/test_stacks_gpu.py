@@ -13,6 +13,7 @@ from small_runs import ran
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.solver import choose, stack
+from fwtui.solver.call import Call
 from fwtui.solver.stack import solve_stack
 
 pytestmark = pytest.mark.gpu
@@ -27,7 +28,7 @@ def engine() -> Any:
 def checked(sizes: range | tuple[int, ...], scale: float, negative: bool, dtype: str, density: float, engine: Any) -> None:
     matrices = [random_matrix(n, n, density, negative, scale) for n in sizes]
     given = [np.ma.array(matrix) for matrix in matrices]  # masked nowhere: zeros are edges, also where there is one everywhere
-    result: Any = solve_stack(given, predecessors=True, engine=engine)
+    result: Any = solve_stack(given, Call(predecessors=True), engine)
     assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack.GPU.id, "cuda")
     near = 0 if result.stats.exact else 1e-6
     assert result.stats.exact == (scale != 0.1)
@@ -51,9 +52,9 @@ def test_negative_cycles_and_large_graphs(engine: Any) -> None:
     """The variant of runs without predecessors, in blocks of 128 and 32; and one graph after the other."""
     cycle = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
     with pytest.raises(NegativeCycleError, match="graph 1 has a negative cycle"):
-        solve_stack([np.abs(cycle), cycle], dtype="float32", engine=engine)
+        solve_stack([np.abs(cycle), cycle], Call(dtype="float32"), engine)
     matrices = [random_matrix(n, n) for n in (100, 200, 128, 130)]
-    result: Any = solve_stack(matrices, dtype="float32", engine=engine)
+    result: Any = solve_stack(matrices, Call(dtype="float32"), engine)
     assert all((d == by_scipy(m)).all() for d, m in zip(result.distances, matrices, strict=True))
 
 

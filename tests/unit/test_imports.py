@@ -41,6 +41,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui_kernels.compiled.object_code": ("llvmlite",),
+    "fwtui_kernels.one_core": ("llvmlite",),
     "fwtui_kernels.programs.nvrtc": ("cuda",),
     "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.cpu_stacks": ("numba", "llvmlite", "scipy"),

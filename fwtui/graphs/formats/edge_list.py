@@ -17,7 +17,6 @@ from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.number_lines import GraphFile, Layout, arcs_in, comment, write_arcs, write_lonely
-from fwtui.graphs.vertices import Vertices
 
 TITLE = "edge list"
 SUFFIXES = (".txt", ".edges", ".el", ".snap")
@@ -45,7 +44,7 @@ def read(source: GraphFile) -> Adjacency:
         numbers, places = np.unique(np.concatenate(arcs[:2]), return_inverse=True)
         sources, targets = np.split(places, 2)
     labels: Sequence[int] = range(first, last + 1) if last - first == len(numbers) - 1 else numbers.tolist()
-    graph = Adjacency(len(numbers), Vertices(labels), arcs=Arcs(sources, targets, arcs.weights), merged=gathered.merged)
+    graph = Adjacency(len(numbers), labels, arcs=Arcs(sources, targets, arcs.weights), merged=gathered.merged)
     return both_ways(graph) if undirected else graph
 
 

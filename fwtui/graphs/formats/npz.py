@@ -19,7 +19,6 @@ from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_entries
 from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, MOST_EXPANSION
-from fwtui.graphs.vertices import Vertices
 
 TITLE = "NumPy"
 WRITTEN = "NumPy: weights, no_edge"
@@ -83,7 +82,7 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     dense = np.empty(weights.shape, np.result_type(weights, np.float32))  # which holds every weight of that type
     for rows in blocks(weights):
         dense[rows] = np.where(weights[rows] == no_edge.reshape(-1)[0], np.inf, weights[rows])
-    return of_dense(dense, Vertices(range(len(weights))), count_finite(dense))
+    return of_dense(dense, count_finite(dense))
 
 
 def _sparse(array: Any, name: str) -> GivenGraph:

@@ -19,7 +19,6 @@ from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.number_lines import CHUNK, GraphFile, names_of, write_arcs, write_lonely
-from fwtui.graphs.vertices import Vertices
 
 TITLE = "table"
 SUFFIXES = (".csv", ".tsv")
@@ -60,7 +59,7 @@ def read(source: GraphFile) -> Adjacency:
         gathered.add(_arcs(chunk, columns.weight is not None, number, name))
     if not number:
         raise Refused(f"{name} has column titles and no edges; add some")
-    return Adjacency(len(number), Vertices(list(number)), arcs=gathered.all(), merged=gathered.merged)
+    return Adjacency(len(number), list(number), arcs=gathered.all(), merged=gathered.merged)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

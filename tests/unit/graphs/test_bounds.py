@@ -67,7 +67,12 @@ def test_types_are_tried_narrowest_first_each_with_its_proof(
     within: list[float] = []
     found: Any
     try:
-        found = [*bounds.choices(facts, asked, lambda most: within.append(most) or reach)]
+        chosen = [*bounds.choices(facts, asked, lambda most: within.append(most) or reach)]
+        found = [(choice.dtype, choice.proof) for choice in chosen]
+        for choice in chosen:
+            below = bounds.exact_below(facts) if (choice.dtype, choice.proof) == ("float32", AFTER) else np.inf
+            assert choice.exact_below == (0 if choice.proof == bounds.ROUNDED else below)
+            assert choice.far == bounds.far_of(facts, choice.dtype)
     except Refused as refusal:
         found = str(refusal)
     assert found == expected
@@ -77,7 +82,7 @@ def test_types_are_tried_narrowest_first_each_with_its_proof(
 def test_what_float32_represents_exactly() -> None:
     whole, real, below = (bounds.EdgeFacts(3, 2, low, 9, integer, True) for low, integer in ((1, True), (1, False), (-2, True)))
     for facts, most in ((whole, 2**24), (real, 2**16), (below, 2**23 - 4)):
-        assert bounds.exact_up_to(facts, most - 1) and not bounds.exact_up_to(facts, most)
+        assert bounds.exact_below(facts) == most
     assert (bounds.far_of(below, "float32"), bounds.far_of(below, "int16")) == (np.inf, INT16 - 8)
 
 

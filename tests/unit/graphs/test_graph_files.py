@@ -158,7 +158,6 @@ CELLS = r"""
 import numpy as np
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.adjacency import Arcs
-from fwtui.graphs.vertices import Vertices
 
 TITLE = "cells"
 SUFFIXES = (
@@ -168,7 +167,7 @@ SUFFIXES = (
 
 def read(source):
     u, v, w = np.loadtxt(source.file, ndmin=2).T
-    return Adjacency(3, Vertices(range(3)), arcs=Arcs(u.astype(np.int64), v.astype(np.int64), w))
+    return Adjacency(3, arcs=Arcs(u.astype(np.int64), v.astype(np.int64), w))
 
 
 def write(graph, file, suffix):

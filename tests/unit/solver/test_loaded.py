@@ -17,6 +17,7 @@ fake_driver.all_kernels_kept()
 import numpy as np
 from scipy.sparse import csr_array
 from fwtui.graphs.library_objects import lazy_of_object, of_object
+from fwtui.solver.call import Call
 from fwtui.solver.driver import answer
 
 n = 200
@@ -26,7 +27,7 @@ forms = dense, np.asfortranarray(dense.astype(np.float32)), sparse, of_object(sp
 for dtype, greatest, fraction in (("int16", 9, 0), ("int16", 100, 0), ("int32", 9, 0), ("float32", 9, 1), ("float32", 9, 2)):
     fake_driver.survey[1], fake_driver.survey[3] = greatest, fraction
     for form in forms:
-        result = answer(lazy_of_object(form) if form is not forms[-1] else form, dtype=dtype, device="0", predecessors=True)
+        result = answer(lazy_of_object(form) if form is not forms[-1] else form, Call(dtype=dtype, device="0", predecessors=True))
         assert result.stats.device == "cuda" and result.stats.kernel == "look-ahead" and result.predecessors.shape == (n, n)
 launched = [
     [told["key"], told["name"], told["types"], grid, [w if abs(w) < 1 << 32 else 0 for w in words]]

@@ -15,7 +15,6 @@ from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 import fwtui
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver.solve import solve
 
 KINDS = ("directed", "undirected", "negative", "disconnected", "zeros", "parallel", "loops", "real")
@@ -54,7 +53,7 @@ class TestAgainstSciPy:
             n, arcs = random_arcs(kind, seed)
             matrix = least(n, arcs)
             expected = by_scipy(matrix)
-            result = solve(Adjacency(n, Vertices(range(n)), arcs=arcs), predecessors=seed % 3 == 0)
+            result = solve(Adjacency(n, arcs=arcs), predecessors=seed % 3 == 0)
             if kind == "real":
                 assert np.allclose(result.distances, expected, rtol=1e-5) and result.stats.exact == (not result.stats.edges)
             else:

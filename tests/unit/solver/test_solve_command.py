@@ -19,7 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.loading import load
 from fwtui.graphs.summary import summarise
-from fwtui.graphs.vertices import Vertices
+from fwtui.solver.call import Call
 from fwtui.solver.command import SolveProgress, carry_out
 from fwtui.solver.driver import answer
 from fwtui.solver.output import summary_lines
@@ -199,10 +199,10 @@ class TestProgress:
 
     def test_the_kernels_tell(self) -> None:
         n, arcs = roads(20)
-        graph = Adjacency(n, Vertices(range(n)), arcs=Arcs(arcs[:, 0], arcs[:, 1], arcs[:, 2].astype(float)))
+        graph = Adjacency(n, arcs=Arcs(arcs[:, 0], arcs[:, 1], arcs[:, 2].astype(float)))
         for kernel in ("numpy", "tiled-cpu"):
             told: list[float] = []
-            answer(graph, kernel=kernel, tell=told.append)
+            answer(graph, Call(kernel=kernel, tell=told.append))
             assert told == sorted(told) and told[-1] <= 1 and len(told) > 4
 
 

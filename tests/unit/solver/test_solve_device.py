@@ -33,7 +33,7 @@ for n, low, kernel, scale in (
     (9, 0, "naive", 1e-5 * np.pi),  # rounded
 ):
     matrix, told = random_matrix(n, n, 0.5, low < 0, scale, max(low, 0)), []
-    result = driver.answer(of_object(matrix), kernel=kernel, predecessors=True, engine=engine, tell=told.append)
+    result = driver.answer(of_object(matrix), Call(kernel=kernel, predecessors=True, tell=told.append), engine)
     check(matrix, result.distances, result.predecessors, 1e-5 * (scale != 1))
     stats = result.stats
     assert stats.device == "simulator" and (kernel == "auto" or stats.kernel == kernel)
@@ -48,7 +48,7 @@ arcs = 4 * n * (n - 1)
 for free, sources in ((arcs, 128), (arcs - 1, None)):
     engine.free_bytes = lambda: choose.KEPT_FREE + device_bytes(n, BLOCK) + free
     found.clear()
-    result = driver.answer(of_object(zeros), kernel="naive", predecessors=True, engine=engine)
+    result = driver.answer(of_object(zeros), Call(kernel="naive", predecessors=True), engine)
     assert found == ([] if sources else [n]), found
     assert ((result.predecessors >= 0) == ~np.eye(n, dtype=bool)).all()
 del engine.free_bytes
@@ -133,9 +133,8 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus(every: bool) -> Non
 # the file's own module global `cuda` is what the simulator swaps
 RESIDENT = """
 def ask(matrix, dtype=None, kernel=None):
-    clock = launching.Clock()
-    graph = device_graph.of_device_array(cuda.to_device(matrix), engine)
-    return driver.run(graph, registry()[kernel] if kernel else None, dtype, True, clock)
+    asked = Call(dtype, predecessors=True, kernel=kernel or "auto")
+    return driver.run(device_graph.of_device_array(cuda.to_device(matrix), engine), asked)
 
 chain = np.full((5, 5), np.inf)
 chain[np.arange(4), np.arange(1, 5)] = 2.0**24 + 1
@@ -179,7 +178,7 @@ assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype
 launch = launching.launch
 
 def slowly(*given):
-    launching.Clock.compiling += 1000
+    Clock.compiling += 1000
     launch(*given)
 
 launching.launch = slowly

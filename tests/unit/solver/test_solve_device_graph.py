@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csc_array, csr_array
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import CsrRows
 from fwtui.graphs.library_objects import lazy_of_object
-from fwtui.solver.launching import Clock
+from fwtui.solver.call import Clock
 
 VANISHING = "a weight that is not 0 would become 0 in float32, beside weights up to 1; make it 0, or larger"
 SIMULATED = """
@@ -39,11 +39,11 @@ def compare(name, graph, kernel="naive", **asked):
     looked.clear()
     device_graph.DeviceGraph.copying_threads = 8 if "dense" in name else 2  # if few, they copy the pieces
     paths = name in ("dense by columns", "rows", "arcs of both signs")
-    first = answer(graph, engine=engine, predecessors=paths, kernel=kernel, **asked)
+    first = answer(graph, Call(predecessors=paths, kernel=kernel, **asked), engine)
     assert not looked, f"{name}: the host laid it out"
     device_graph.to_device = lambda *given: None
     seen = graph if isinstance(graph, Adjacency) else graph.adjacency
-    again = answer(seen, engine=engine, predecessors=paths, kernel=kernel, **asked)
+    again = answer(seen, Call(predecessors=paths, kernel=kernel, **asked), engine)
     device_graph.to_device = to_device
     assert looked, name
     assert first.distances.dtype == again.distances.dtype, name
@@ -70,7 +70,7 @@ compare("dense alone", lazy_of_object(np.zeros((1, 1))))
 
 def arcs(n, count, weights):
     sources, targets = rng.integers(0, n, (2, count))
-    return Adjacency(n, Vertices(range(n)), arcs=Arcs(sources, targets, weights.astype(float)))
+    return Adjacency(n, arcs=Arcs(sources, targets, weights.astype(float)))
 
 compare("arcs with parallel ones and loops", arcs(7, 200, rng.integers(0, 50, 200)))
 compare("arcs of int32", arcs(7, 200, rng.integers(0, 50, 200) * 10**4))
@@ -79,11 +79,11 @@ shared = arcs(8, 120, rng.integers(0, 30, 120))
 lift = rng.integers(0, 20, 8)
 weights = shared.arcs.weights + lift[shared.arcs.sources] - lift[shared.arcs.targets]
 compare("arcs of both signs", Adjacency(8, shared.vertices, arcs=shared.arcs._replace(weights=weights)))
-chain = Adjacency(12, Vertices(range(12)), arcs=Arcs(np.arange(12), np.roll(np.arange(12), -1), np.full(12, 1600.0)))
+chain = Adjacency(12, arcs=Arcs(np.arange(12), np.roll(np.arange(12), -1), np.full(12, 1600.0)))
 compare("arcs in a ring", chain)
 # a loop that nobody follows counts in no bound, and need fit no type
 ends = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 2, 2, 3])
-loops = Adjacency(4, Vertices(range(4)), arcs=Arcs(*ends, np.array([1e14, 2, 3, 1e300, 4])))
+loops = Adjacency(4, arcs=Arcs(*ends, np.array([1e14, 2, 3, 1e300, 4])))
 compare("arcs and long loops", loops, dtype="int16")
 sparse = csr_array(np.where(random_matrix(8, 1, 0.5) < np.inf, rng.integers(0, 30, (8, 8)), 0))
 compare("rows", lazy_of_object(sparse))
@@ -98,7 +98,7 @@ ELSEWHERE = (
     + """
 def said(graph, **asked):
     try:
-        return answer(graph, engine=engine, **asked).stats.proof
+        return answer(graph, Call(**asked), engine).stats.proof
     except (ValueError, NegativeCycleError) as error:
         return f"{type(error).__name__}: {error}"
 
@@ -137,7 +137,7 @@ big = random_matrix(24, 1, 0.5)
 assert device_graph.to_device(lazy_of_object(big), engine, Clock()) is not None
 engine.free_bytes = lambda: choose.KEPT_FREE + 24 * 24 * 8
 assert device_graph.to_device(lazy_of_object(big), engine, Clock()) is None
-here, there = answer(of_object(big), device="cpu"), answer(lazy_of_object(big), engine=engine)
+here, there = answer(of_object(big), Call(device="cpu")), answer(lazy_of_object(big), engine=engine)
 out["no room"] = bool((there.distances == here.distances).all())
 print(json.dumps(out))
 """

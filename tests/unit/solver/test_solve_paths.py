@@ -11,7 +11,6 @@ from test_solve import KINDS, least, random_arcs
 
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose, paths, solver_graph
 from fwtui.solver.choose import check_room
 from fwtui.solver.solve import solve
@@ -84,7 +83,7 @@ class TestPaths:
                 kept = weights[sources, targets]
                 # each a second time, longer by less than rounding tells apart
                 arcs = Arcs(*(np.concatenate(two) for two in ((sources, sources), (targets, targets), (kept, kept * 1.0000005))))
-                given = Adjacency(n, Vertices(range(n)), arcs=arcs)
+                given = Adjacency(n, arcs=arcs)
             result = solve(given, predecessors=True, device="cpu")
             assert not result.stats.exact and result.predecessors is not None and result.paths is not None
             rows = np.array([result.paths.row(i) for i in range(n)])
@@ -132,4 +131,4 @@ class TestRoom:
         pretend.free_memory(free)
         monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
         with pytest.raises(Refused, match=said):
-            solve(Adjacency(n, Vertices(range(n)), arcs=Arcs(np.array([0]), np.array([1]), np.array([weight]))), device="cpu")
+            solve(Adjacency(n, arcs=Arcs(np.array([0]), np.array([1]), np.array([weight]))), device="cpu")

@@ -15,7 +15,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError
 
 from fwtui import Refused, solve
+from fwtui.engine.engine import Engine
 from fwtui.solver import stack
+from fwtui.solver.call import Call
 
 
 def random_graph(rng: np.random.Generator, n: int, scale: float = 1, low: int = 1) -> np.ndarray:
@@ -28,10 +30,10 @@ def random_graph(rng: np.random.Generator, n: int, scale: float = 1, low: int = 
     return matrix
 
 
-def check(given: Any, matrices: list[np.ndarray], dtype: str, **asked: Any) -> None:
-    result, alone = (cast("Any", stack.solve_stack(given, predecessors=paths, **asked)) for paths in (True, False))
+def check(given: Any, matrices: list[np.ndarray], dtype: str, engine: Engine | None = None) -> None:
+    result, alone = (cast("Any", stack.solve_stack(given, Call(predecessors=paths), engine)) for paths in (True, False))
     assert (result.stats.dtype, result.stats.graphs) == (dtype, len(matrices))
-    assert result.stats.kernel == ("stacked" if "engine" in asked else stack.HOST.id)
+    assert result.stats.kernel == ("stacked" if engine else stack.HOST.id)
     assert result.stats.relaxations == sum(len(m) ** 3 for m in matrices)
     assert result.stats.edges == sum(np.isfinite(m).sum() - len(m) for m in matrices)
     for number, matrix in enumerate(matrices):

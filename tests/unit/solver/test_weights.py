@@ -16,7 +16,6 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import GRID
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver import host_graph
 
 
@@ -49,7 +48,7 @@ def test_of_a_matrix(n: int, seed: int, kind: str, fraction: float, cells: int) 
     before = dense.copy()
     with pytest.MonkeyPatch.context() as patch:
         Pretend(patch).limits("fwtui.graphs.graph", CELLS_AT_ONCE=cells)
-        assert Adjacency(n, Vertices(range(n)), dense=dense).facts == brute(dense)
+        assert Adjacency(n, dense=dense).facts == brute(dense)
     assert np.array_equal(dense, before, equal_nan="f" in kind), "the caller's matrix is left alone"
 
 

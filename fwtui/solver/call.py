@@ -1,0 +1,81 @@
+"""One call of solve: what is asked for beside the graph, and the clock of its stages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import instead, shown
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO
+from fwtui_kernels.peers.packages import NUMPY
+from fwtui_kernels.plan import Kernel
+
+
+class Clock:
+    """Seconds of wall-clock time by stage, without gaps; compiling or loading code during launches is "compile"."""
+
+    compiling = 0.0  # by launches since the last lap of any clock
+
+    def __init__(self, ago: float = 0.0, now: Callable[[], float] = time.perf_counter):
+        """Start with that many seconds already elapsed."""
+        self._now = now
+        self.seconds: dict[str, float] = {}
+        self._last = now() - ago
+        Clock.compiling = 0.0  # of earlier calls
+
+    def lap(self, stage: str) -> None:
+        """Assign the time since the last call to that stage, except for compiling."""
+        now = self._now()
+        self._add(stage, now - self._last - Clock.compiling)
+        if Clock.compiling:
+            self._add("compile", Clock.compiling)
+        self._last, Clock.compiling = now, 0.0
+
+    def take(self, stage: str, seconds: float) -> None:
+        """Assign that many seconds of another clock to that stage; the rest since the last call is "prepare"."""
+        self._add(stage, seconds)
+        self._last += seconds
+        self.lap("prepare")
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Add what another clock measured since the last call of this one."""
+        for stage, spent in seconds.items():
+            self._add(stage, spent)
+        self._last, Clock.compiling = self._now(), 0.0
+
+    def _add(self, stage: str, seconds: float) -> None:
+        # a device's clock and this one may differ slightly
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + max(0.0, seconds)
+
+
+@dataclass(frozen=True)
+class Call:
+    """The options of solve that say how, its clock, and whom to tell the share of the work that is done."""
+
+    dtype: str | None = None
+    predecessors: bool = False
+    kernel: str = AUTO.id
+    device: str | int | None = None
+    devices: str | None = None
+    tell: Callable[[float], None] = lambda share: None
+    clock: Clock = field(default_factory=Clock)
+
+    @cached_property
+    def named(self) -> Kernel | None:
+        """The kernel of that id; None for auto. Raises Refused if there is none."""
+        if self.kernel == AUTO.id:
+            return None
+        kernel = NUMPY if self.kernel == NUMPY.id else registry().get(self.kernel)
+        if kernel is None:
+            ids = (AUTO.id, NUMPY.id, *registry())
+            raise Refused(f"there is no kernel {shown(str(self.kernel))}; {instead(str(self.kernel), ids)}")
+        return kernel
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it names nothing that only kernels have."""
+        return self.named is self.dtype is self.device is self.devices is None
