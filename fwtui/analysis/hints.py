@@ -6,17 +6,15 @@ Hints, not answers: only what was measured, counted or compiled is said, and not
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from fwtui.analysis.cpu import CpuFacts, cpu_facts
+from fwtui.analysis.cpu import cpu_facts
 from fwtui.analysis.ledger import (
     COUNTERS,
     LATENCY,
     LAUNCH_SECONDS,
     LedgerLine,
-    Roofs,
     counters_of,
     ledger,
     roofs,
@@ -29,8 +27,8 @@ from fwtui.analysis.warps import DEVICE_MEMORY, SHARED_MEMORY, SHARED_PIPE, loop
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
-from fwtui.stream.events import Occupancy, WarpSamples
-from fwtui.stream.model import Evidence, Model
+from fwtui.stream.events import Occupancy
+from fwtui.stream.model import Model
 from fwtui.stream.quantity import GPM
 from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui_kernels import rungs
@@ -62,40 +60,18 @@ class Hint(NamedTuple):
 
 
 class RunFacts:
-    """What is known of a run, looked up once."""
+    """What is known of a run."""
 
     def __init__(self, model: Model, run: Run):
         self.model, self.run, self.e = model, run, run.experiment
         self.itemsize = ITEMSIZE.get(run.experiment.dtype, 4)
-
-    @cached_property
-    def evidence(self) -> Evidence | None:
-        return self.model.evidence(self.run)
-
-    @cached_property
-    def roofs(self) -> Roofs:
-        return roofs(self.model, self.run)
-
-    @cached_property
-    def lines(self) -> tuple[LedgerLine, ...]:
-        return tuple(line for line in ledger(self.model, self.run) if line.seconds > 0)
-
-    @cached_property
-    def slowest(self) -> LedgerLine | None:
-        return slowest_line(self.lines)
-
-    @cached_property
-    def main(self) -> Occupancy | None:
-        found = self.run.main_occupancy
-        return found if found is not None and found.max_warps and found.threads else None
-
-    @cached_property
-    def counters(self) -> dict[str, float]:
-        return dict(counters_of(self.run, self.slowest.key)) if self.slowest is not None else {}
-
-    @cached_property
-    def samples(self) -> WarpSamples | None:
-        return samples_of(self.run, self.slowest.key) if self.slowest is not None else None
+        self.evidence, self.roofs, self.cpu = model.evidence(run), roofs(model, run), cpu_facts(model, run)
+        self.lines = tuple(line for line in ledger(model, run) if line.seconds > 0)
+        slowest = self.slowest = slowest_line(self.lines)
+        self.counters = dict(counters_of(run, slowest.key)) if slowest is not None else {}
+        self.samples = samples_of(run, slowest.key) if slowest is not None else None
+        main = run.main_occupancy
+        self.main = main if main is not None and main.max_warps and main.threads else None
 
     def share(self, line: LedgerLine) -> float:
         """Of the time of all phases."""
@@ -112,15 +88,6 @@ class RunFacts:
         """One counter for each of another."""
         over, under = self.counters.get(amount), self.counters.get(by)
         return over / under if over is not None and under else None
-
-    @cached_property
-    def cpu(self) -> CpuFacts | None:
-        return cpu_facts(self.model, self.run)
-
-    @cached_property
-    def busy_cores(self) -> float | None:
-        """How many cores the run itself kept busy."""
-        return self.cpu.busy if self.cpu is not None else None
 
 
 def hints(model: Model, run: Run) -> tuple[Hint, ...]:
@@ -294,16 +261,16 @@ def _copies(f: RunFacts) -> str:
 
 
 def _cores(f: RunFacts) -> str:
-    busy, cores = f.busy_cores, f.cpu.cores if f.cpu is not None else None
+    busy, cores = (f.cpu.busy, f.cpu.cores) if f.cpu is not None else (None, None)
     if busy is None or cores is None or cores < 2 or not busy < 1.5:
         return ""
     return f"{busy:.1f} of {cores} cores were busy"
 
 
 def _scalar(f: RunFacts) -> str:
-    each = f.cpu.each if f.cpu is not None else None
+    each, busy = (f.cpu.each, f.cpu.busy) if f.cpu is not None else (None, None)
     vectors = any(loop.lanes > 1 for loop in f.run.loops)  # then something else holds it back
-    if each is None or vectors or f.busy_cores is None or f.busy_cores < 0.5:
+    if each is None or vectors or busy is None or busy < 0.5:
         return ""
     return f"{each:.2g} relaxations a clock on each busy core, where one vector instruction does several" if each < 1 else ""
 

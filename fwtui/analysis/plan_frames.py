@@ -268,7 +268,8 @@ def raced_scene(film: PlanFilm, run: Run, share: float, seconds: float) -> Scene
 
 def _followed(film: PlanFilm, run: Run, share: float, seconds: float, about: str) -> Scene:
     """The step at that share of a pass of that many seconds, or the heaviest of its round if steps are too short to follow."""
-    done = _done(film, share)
+    # rounded: the share was a quotient of whole numbers, and a step ends at exactly such a number
+    done = round(max(share, 0.0) * film.relaxations)
     return _lit(film, film.at(done) if film.rounds <= FOLLOWED * seconds else film.heaviest(done), run, about)
 
 
@@ -286,11 +287,6 @@ def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
         return 0.0, 0.0, ""
     since = run.samples[-1].t if run.samples and run.stage == "clean" else run.stage_since
     return min((now - since) / seconds, 1.0), seconds, "about "
-
-
-def _done(film: PlanFilm, share: float) -> int:
-    # rounded: the share was a quotient of whole numbers, and a step ends at exactly such a number
-    return round(max(share, 0.0) * film.relaxations)
 
 
 def _lit(film: PlanFilm, frame: PlanFrame, run: Run, about: str) -> Scene:

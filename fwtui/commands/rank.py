@@ -25,7 +25,6 @@ from fwtui.experiment.device import ALL, RankDevice, written
 from fwtui.experiment.experiment import kernel_named
 from fwtui.live.rank_job import GIVEN
 from fwtui.machine import hardware, settings
-from fwtui.stream import events
 from fwtui_kernels.auto import AUTO
 
 CPU = "cpu"
@@ -69,7 +68,11 @@ def execute(given: argparse.Namespace) -> int:
         if world.rank:
             return 0  # rank 0 says why
         raise
-    return _lead(world, ranks, timeout) if world.rank == 0 else _follow(world, ranks, timeout)
+    if world.rank == 0:
+        return _lead(world, ranks, timeout)
+    on_signals(signal.SIG_IGN)  # rank 0 ends the job
+    _serve(world, ranks, timeout)
+    return 0
 
 
 def _places(world: Any, given: argparse.Namespace) -> tuple[RankDevice, ...]:
@@ -104,12 +107,6 @@ def _lead(world: Any, ranks: tuple[RankDevice, ...], timeout: float) -> int:
     return code if code >= 0 else SIGNALLED - code
 
 
-def _follow(world: Any, ranks: tuple[RankDevice, ...], timeout: float) -> int:
-    on_signals(signal.SIG_IGN)  # rank 0 ends the job
-    _serve(world, ranks, timeout)
-    return 0
-
-
 def _serve(world: Any, ranks: tuple[RankDevice, ...], timeout: float, events_out: int = -1, requests_in: int = -1) -> None:
     from fwtui.measure.rank import Rank, share_cores
 
@@ -117,8 +114,4 @@ def _serve(world: Any, ranks: tuple[RankDevice, ...], timeout: float, events_out
     origin = world.bcast(asked.readline())
     if origin:  # else nothing can run
         share_cores(world, [place.host for place in ranks])
-        Rank(world, ranks, timeout, _say, world.Abort).serve(events_out, float(origin), asked)
-
-
-def _say(fault: events.Fault) -> None:
-    report(fault.message)
+        Rank(world, ranks, timeout, lambda fault: report(fault.message), world.Abort).serve(events_out, float(origin), asked)

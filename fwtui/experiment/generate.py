@@ -202,14 +202,11 @@ def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
         if recipe.potential_range:
             potentials[rows] = own.potentials
     many = f"{spec.graphs:,} of " if spec.graphs > 1 else ""
-    graph = replace(graph_of(matrix, not spec.real, many + _named(spec)), note=_note(spec, recipe))
+    name = f"G({spec.n}, {spec.density:g})" if spec.kind == "random" else f"{spec.kind} {spec.n}"
+    graph = replace(graph_of(matrix, not spec.real, many + name), note=_note(spec, recipe))
     if not recipe.potential_range:
         return graph
     return replace(graph, potentials=recipe.weight(potentials), potential_range=recipe.weight(recipe.potential_range))
-
-
-def _named(e: Experiment) -> str:
-    return f"G({e.n}, {e.density:g})" if e.kind == "random" else f"{e.kind} {e.n}"
 
 
 def _recipes(seed: int, count: int, first: Recipe) -> Iterator[Recipe]:

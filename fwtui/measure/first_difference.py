@@ -87,7 +87,8 @@ def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Differe
         if got is None:
             continue
         if not np.array_equal(got, wanted):
-            cause = _cause(_floats(got), (before, round_start, given), writes, through, shape.tile)
+            floats = np.where(got == NO_PATH, np.inf, got) if got.dtype.kind == "i" else got.astype(np.float64)
+            cause = _cause(floats, (before, round_start, given), writes, through, shape.tile)
             return Difference(index, got, wanted, cause, seen_until)
         seen_until = index + 1
     return None
@@ -117,10 +118,6 @@ def _all_there(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[bool
             if w.buffer < kernel.matrices:
                 last[w.top : w.bottom, w.left : w.right] = w.buffer
         yield bool((last == result).all())
-
-
-def _floats(cells: np.ndarray) -> np.ndarray:
-    return np.where(cells == NO_PATH, np.inf, cells) if cells.dtype.kind == "i" else cells.astype(np.float64)
 
 
 def _cause(

@@ -41,6 +41,7 @@ from fwtui.stream import codec, events
 from fwtui.stream.listing import listing_of, shares_of, text_of
 from fwtui.stream.requests import SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
+from fwtui_kernels.compiled.cubin_cache import CompiledCode
 from fwtui_kernels.compiled.cuda_driver import checked
 from fwtui_kernels.plan import EVERY, Kernel, Link, Shape, Step
 from fwtui_kernels.programs.cuda_program import functions_of, kept_cubins
@@ -82,16 +83,16 @@ class SampledContext:
         for one in gpu.functions:
             self._disassembler.begin(one.code.cubin)
 
-    def main_function(self, told: PcSamples) -> tuple[gpu.MachineCode, dict[int, dict[str, int]]]:
+    def main_function(self, told: PcSamples) -> tuple[CompiledCode, dict[int, dict[str, int]]]:
         """The function with the most samples, and its samples by the instruction's offset."""
         by_function: dict[tuple[int, str], dict[int, dict[str, int]]] = defaultdict(dict)
         for place, reasons in told.by_place.items():
             by_function[place.crc, place.function][place.offset] = dict(reasons)
         name = max(by_function, key=lambda one: sum(sum(reasons.values()) for reasons in by_function[one].values()))
         here = {(self.sampler.crc(one.code.cubin), one.code.entry): one.code for one in gpu.functions}
-        return here.get(name, gpu.MachineCode(name[1], b"")), by_function[name]
+        return here.get(name, CompiledCode(name[1], b"")), by_function[name]
 
-    def instructions(self, code: gpu.MachineCode) -> tuple[disassembly.MachineInstruction, ...]:
+    def instructions(self, code: CompiledCode) -> tuple[disassembly.MachineInstruction, ...]:
         """None of a function that is not of this program."""
         return self._disassembler.functions(code.cubin).get(code.entry, ()) if code.cubin else ()
 

@@ -211,8 +211,8 @@ def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
     return (*own[-1], 0) if own else (path, 0, 0)
 
 
-def _of_user(file: str, path: Path) -> bool:
-    return bool(file) and Path(file).parent == path.parent
+def _of_user(file: str | None, path: Path) -> bool:
+    return bool(file) and Path(file or "").parent == path.parent
 
 
 def _one_line(words: str) -> str:
@@ -272,9 +272,6 @@ def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object
     except BaseException as error:  # it may as well end the program
         raise OwnKernelError(complaint(error, path)) from None
     finally:
-        _IMPORTED[folder] = {known for known in set(sys.modules) - before if _is_beside(sys.modules[known], path)}
+        new = {name: getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - before}
+        _IMPORTED[folder] = {name for name, file in new.items() if _of_user(file, path)}
     return module
-
-
-def _is_beside(module: Any, path: Path) -> bool:
-    return _of_user(getattr(module, "__file__", None) or "", path)

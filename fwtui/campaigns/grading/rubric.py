@@ -191,7 +191,8 @@ def _taken(kind: type[T], table: dict[str, Any], file: str, where: str) -> T:
         try:
             msgspec.convert(table[key], hints[field.name])
         except msgspec.ValidationError:
-            raise Refused(f"{file}: {where}{key} is {shown(_written(table[key]))}; it must be {allowed}") from None
+            given = str(table[key]).lower() if isinstance(table[key], bool) else str(table[key])
+            raise Refused(f"{file}: {where}{key} is {shown(given)}; it must be {allowed}") from None
     return msgspec.convert(table, kind)
 
 
@@ -199,7 +200,3 @@ def _allowed(hint: Any) -> str:
     """What a key may be, in words: those of its type, or of the first that has some among several."""
     words = (meta.description for part in (hint, *get_args(hint)) for meta in get_args(part) if isinstance(meta, Meta))
     return next(filter(None, words), "a table")
-
-
-def _written(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

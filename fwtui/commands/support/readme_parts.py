@@ -107,10 +107,6 @@ def course_list() -> list[str]:
     return [f"**{course.name}**", "", *markdown(head[:-1], [row[:-1] for row in rows])]  # without whether it can be answered here
 
 
-def exits() -> list[str]:
-    return [f"{EXIT_CODES[0].upper()}{EXIT_CODES[1:]}."]
-
-
 def inner_loop() -> list[str]:
     """The functions that the fastest rung spends its time in, as they stand in its source."""
     relax, fetch = (
@@ -148,7 +144,8 @@ def _taken(command: str) -> list[tuple[str, str]]:
     """The arguments of a command as they are written, and what they mean."""
     parser = argparse.ArgumentParser(prog=f"fwtui {command}")
     add_command(parser, command)
-    return [(_written(action), _help(action)) for action in arguments(parser)[1:] if action.help != argparse.SUPPRESS]
+    shown = [action for action in arguments(parser)[1:] if action.help != argparse.SUPPRESS]
+    return [(_written(one), _plain((one.help or "") % {**vars(one), "prog": "fwtui"})) for one in shown]
 
 
 def _written(action: argparse.Action) -> str:
@@ -157,10 +154,6 @@ def _written(action: argparse.Action) -> str:
     name = value if isinstance(value, str) else " ".join(value)
     takes = f" {name}" if action.nargs != 0 else ""
     return f"`{', '.join(action.option_strings)}{takes}`" if action.option_strings else f"`{name}`"
-
-
-def _help(action: argparse.Action) -> str:
-    return _plain((action.help or "") % {**vars(action), "prog": "fwtui"})
 
 
 def _plain(text: str) -> str:
@@ -176,7 +169,7 @@ PARTS = {
     "inner loop": inner_loop,
     "forms": forms,
     "course": course_list,
-    "exit codes": exits,
+    "exit codes": lambda: [f"{EXIT_CODES[0].upper()}{EXIT_CODES[1:]}."],
     "commands": commands,
 }
 

@@ -32,7 +32,9 @@ class NoKey(TypeError):
 
 
 class CompiledCode(NamedTuple):
-    entry: str  # the function's name in it
+    """A function in a cubin."""
+
+    entry: str  # its name there
     cubin: bytes
     cooperative: bool = False  # whether its blocks wait for each other
 

@@ -46,11 +46,7 @@ class _CudaDevice:
         return checked(driver.cuDeviceGetAttribute(getattr(driver.CUdevice_attribute, _ATTRIBUTE + name), self._handle))
 
 
-@cache
-def _device(index: int) -> _CudaDevice:
-    return _CudaDevice(index)
-
-
+_device = cache(_CudaDevice)
 _thread = threading.local()  # with the thread's own `device`
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.compiled.array_abi import array_words
+from fwtui_kernels.compiled.cubin_cache import CompiledCode, found_or_compiled
 from fwtui_kernels.compiled.cuda_driver import DEFAULT, Stream, checked, get_current_device
 from fwtui_kernels.compiled.cuda_memory import Array, SharedArray, Size
 
@@ -26,44 +26,27 @@ _NUMBERS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", np.bo
 _NUMBERS |= {np.dtype(name).type: name for name in _LETTERS if name != "bool"}
 
 
-class MachineCode(NamedTuple):
-    """A function in a cubin, by its name there."""
-
-    entry: str
-    cubin: bytes
-
-
 class LoadedFunction:
     """A kernel in this process's context, and the room from which the driver takes its arguments, in the form of `layout`."""
 
-    def __init__(self, handle: Any, layout: str, code: MachineCode, cooperative: bool = False, dynamic: int = 0):
+    def __init__(self, handle: Any, layout: str, code: CompiledCode, dynamic: int = 0):
         self.code = code
         self._handle, self._dynamic = handle, dynamic
+        self.regs_per_thread, self.local_mem_per_thread = self._attribute("NUM_REGS"), self._attribute("LOCAL_SIZE_BYTES")
+        self.shared_mem_per_block = self._attribute("SHARED_SIZE_BYTES") + dynamic
         self._layout = struct.Struct(f"<{layout}")
         self._values = ctypes.create_string_buffer(self._layout.size)
         first = ctypes.addressof(self._values)
         self._places = (ctypes.c_void_p * (self._layout.size // _SLOT))(*range(first, first + self._layout.size, _SLOT))
         self._arguments = ctypes.addressof(self._places)
-        self._launch = driver.cuLaunchCooperativeKernel if cooperative else driver.cuLaunchKernel
-        self._extra = () if cooperative else (0,)
+        self._launch = driver.cuLaunchCooperativeKernel if code.cooperative else driver.cuLaunchKernel
+        self._extra = () if code.cooperative else (0,)
         functions.add(self)
 
     def launch(self, where: tuple[int, ...], stream: int, words: Any) -> None:
         """`where` are the lengths of the grid and of the block."""
         self._layout.pack_into(self._values, 0, *words)
         checked(self._launch(self._handle, *where, self._dynamic, stream, self._arguments, *self._extra))
-
-    @property
-    def regs_per_thread(self) -> int:
-        return self._attribute("NUM_REGS")
-
-    @property
-    def shared_mem_per_block(self) -> int:
-        return self._attribute("SHARED_SIZE_BYTES") + self._dynamic
-
-    @property
-    def local_mem_per_thread(self) -> int:
-        return self._attribute("LOCAL_SIZE_BYTES")
 
     def blocks_per_multiprocessor(self, threads: int) -> int:
         """How many blocks of that many threads there is room for at a time."""
@@ -105,10 +88,10 @@ def configured(kernel: Any, grid: Size, block: Size, stream: Stream = DEFAULT) -
 
 def load(kernel: Any, types: tuple[Any, ...]) -> LoadedFunction:
     """The kernel for arguments of these types, from the disk or else from the compiler."""
-    code = cubin_cache.found_or_compiled(kernel, types, get_current_device().compute_capability)
+    code = found_or_compiled(kernel, types, get_current_device().compute_capability)
     module = checked(driver.cuModuleLoadData(code.cubin))
     handle = checked(driver.cuModuleGetFunction(module, code.entry.encode()))
-    return LoadedFunction(handle, "".join(map(_letters, types)), MachineCode(code.entry, code.cubin), code.cooperative)
+    return LoadedFunction(handle, "".join(map(_letters, types)), code)
 
 
 def three(sizes: Size) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 from cuda.pathfinder import find_nvidia_header_directory
 
 from fwtui_kernels.compiled import gpu
+from fwtui_kernels.compiled.cubin_cache import CompiledCode
 from fwtui_kernels.compiled.cuda_driver import checked
 from fwtui_kernels.compiled.ptxas import KernelUse, used_in
 from fwtui_kernels.own import OwnKernelError, at_function
@@ -80,15 +81,7 @@ class SourceKernel:
         self.ptx = partial(code.ptx, function)
         self.overloads: dict[str, gpu.LoadedFunction] = {}  # the one, once it is loaded
         self._code, self._name, self._n = code, function, n
-
-    @property
-    def entry(self) -> str:
-        """Its name in the cubin."""
-        return self._code.binary.symbol_mapping[self._name].decode()
-
-    @property
-    def cubin(self) -> bytes:
-        return bytes(self._code.binary.code)
+        self.entry, self.cubin = code.binary.symbol_mapping[function].decode(), bytes(code.binary.code)
 
     @property
     def parameters(self) -> tuple[int, ...]:
@@ -112,9 +105,8 @@ class SourceKernel:
         if self.dynamic:
             most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             checked(driver.cuFuncSetAttribute(handle, most, self.dynamic))
-        code = gpu.MachineCode(self.entry, self.cubin)
         layout = "Q" * buffers + "i4x" * (1 + integers)
-        self.overloads[self._name] = gpu.LoadedFunction(handle, layout, code, dynamic=self.dynamic)
+        self.overloads[self._name] = gpu.LoadedFunction(handle, layout, CompiledCode(self.entry, self.cubin), self.dynamic)
         return self.overloads[self._name]
 
 

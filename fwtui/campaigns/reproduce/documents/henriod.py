@@ -137,7 +137,7 @@ def dependency(plan: Iterable[Step], middle: int) -> list[str] | None:
     inside: tuple[Rect, ...] = ()
     chain: list[str] = []
     for step in plan:
-        quadrants = {_quadrant(rect, middle) for rect in step.writes}
+        quadrants = {f"A{1 + (rect.top >= middle)}{1 + (rect.left >= middle)}" for rect in step.writes}
         touched = any(rect.overlaps(known) for rect in (*step.reads, *step.writes) for known in inside)
         if quadrants == {"A22"} and step.phase == "base":
             return [*dict.fromkeys(chain), "A22*"] if touched else None
@@ -148,10 +148,6 @@ def dependency(plan: Iterable[Step], middle: int) -> list[str] | None:
             inside += step.writes
             chain += sorted(quadrants)
     return None
-
-
-def _quadrant(rect: Rect, middle: int) -> str:
-    return f"A{1 + (rect.top >= middle)}{1 + (rect.left >= middle)}"
 
 
 @claim("HE5", "his access model expects a large gain", f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x")
