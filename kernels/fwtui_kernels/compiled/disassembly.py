@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,32 +41,37 @@ class Disassembler:
         tool = pathfinder.find_nvidia_binary_utility("nvdisasm")
         if tool is None:
             raise FileNotFoundError(ABSENT)
-        self._tool = tool
-        self._known: dict[bytes, dict[str, tuple[MachineInstruction, ...]]] = {}
-        self._begun: dict[bytes, subprocess.Popen[str]] = {}
+        self._command = [tool, "-c", "-g", "/dev/stdin"]
         self._package = package_files()
+        self._threads = ThreadPoolExecutor()
+        self._begun: dict[bytes, Future[dict[str, tuple[MachineInstruction, ...]]]] = {}
 
     def begin(self, cubin: bytes) -> None:
-        """Start what functions() waits for: the tool takes half a second. Raises OSError."""
-        if cubin not in self._known and cubin not in self._begun:
-            command = [self._tool, "-c", "-g", "/dev/stdin"]
-            with tempfile.TemporaryFile() as file:  # a pipe would not do: the tool asks for the size
-                file.write(cubin)
-                file.seek(0)
-                self._begun[cubin] = subprocess.Popen(
-                    command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-                )
+        """Start what functions() waits for: the tool takes half a second."""
+        if cubin not in self._begun:
+            self._begun[cubin] = self._threads.submit(self._disassembled, cubin)
 
     def functions(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
         """The instructions of each function, by its name. Raises OSError, or RuntimeError with the tool's words."""
         self.begin(cubin)
-        if cubin in self._begun:
-            process = self._begun.pop(cubin)
-            said, _ = process.communicate(timeout=SECONDS)
-            if process.returncode:
-                raise RuntimeError(f"nvdisasm failed: {said.strip()[:200]}")
-            self._known[cubin] = {name: _read(lines, self._package) for name, lines in _sections(said)}
-        return self._known[cubin]
+        return self._begun[cubin].result()
+
+    def _disassembled(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
+        with tempfile.TemporaryFile() as file:  # a pipe would not do: the tool asks for the size
+            file.write(cubin)
+            file.seek(0)
+            done = subprocess.run(
+                self._command,
+                stdin=file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=SECONDS,
+            )
+        if done.returncode:
+            raise RuntimeError(f"nvdisasm failed: {done.stdout.strip()[:200]}")
+        return {name: _read(lines, self._package) for name, lines in _sections(done.stdout)}
 
 
 def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:
