@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TextIO
@@ -33,35 +33,27 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters of spreadsheet formula
 _MARKS = re.compile(r"([\\`*_\[\]~])")
 
 
-class _EventRows(Collection[Row]):
+class _EventRows:
     """Events as rows, each made when it is asked for: with all their fields they take several times as much memory."""
 
     def __init__(self, lines: list[Line]) -> None:
         self._lines = lines
 
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def __contains__(self, row: object) -> bool:
-        return row in [*self]
-
     def __iter__(self) -> Iterator[Row]:
         return (msgspec.structs.asdict(line.event) for line in self._lines)
 
 
-def read_rows(path: Path, table: str) -> tuple[Collection[Row], bool]:
-    """One of TABLES of a session, and whether that is complete; lines of which there are no rows are not held."""
+def read_rows(path: Path, table: str) -> tuple[Iterable[Row], bool]:
+    """One of TABLES of a session, and whether that is complete; lines of which there are no rows are not held.
+
+    Rows can be gone through again. Those of runs are in file order: seconds, bytes, relaxations, shares of 1; None if not known.
+    """
     if table not in _EVENTS:
         model, complete = load_model(path)
-        return rows_of(model, table), complete
+        return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)], complete
     kind = _EVENTS[table]
     with open_session(path) as session, gc_pause.paused():
         return _EventRows([line.packed() for line in session.lines() if line.kind is kind]), session.condition.complete
-
-
-def rows_of(model: Model, table: str) -> list[Row]:
-    """A table of runs, in file order: seconds, bytes, relaxations, shares of 1; None if not known."""
-    return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)]
 
 
 def human_rows(model: Model) -> list[Row]:
@@ -132,7 +124,7 @@ def _columns(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(name for told in rows for name in told))
 
 
-def write_csv(rows: Collection[Row], out: TextIO) -> None:
+def write_csv(rows: Iterable[Row], out: TextIO) -> None:
     """RFC 4180 with a header line; unknown values are empty, and no text is a spreadsheet formula."""
     columns = _columns(rows)
     writer = csv.writer(out, lineterminator="\n")
@@ -141,20 +133,20 @@ def write_csv(rows: Collection[Row], out: TextIO) -> None:
         writer.writerow([None if cell is None else _csv_cell(cell) for cell in map(told.get, columns)])
 
 
-def write_json_lines(rows: Collection[Row], out: TextIO) -> None:
+def write_json_lines(rows: Iterable[Row], out: TextIO) -> None:
     """One object per row; an unknown value is null."""
     for told in rows:
         out.write(as_json(told, ensure_ascii=False) + "\n")
 
 
-def write_markdown(rows: Collection[Row], out: TextIO) -> None:
+def write_markdown(rows: Iterable[Row], out: TextIO) -> None:
     """A Markdown table; markup in cells is escaped."""
     columns = _columns(rows)
     cells = ([_markdown_cell(told.get(name)) for name in columns] for told in rows)
     out.writelines(f"{line}\n" for line in markdown(columns, cells))
 
 
-def parquet_writer() -> Callable[[Collection[Row], IO[bytes]], None]:
+def parquet_writer() -> Callable[[Iterable[Row], IO[bytes]], None]:
     """A function that writes rows to a file. Raises Refused if neither pyarrow nor pandas is installed."""
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]

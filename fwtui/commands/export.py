@@ -10,7 +10,7 @@ import io
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -33,7 +33,7 @@ from fwtui.tui.export import KINDS, written
 if TYPE_CHECKING:
     from fwtui.tui.export.film import Film, FilmCut
 
-WRITERS: dict[str, Callable[[Collection[Row], TextIO], None]] = {
+WRITERS: dict[str, Callable[[Iterable[Row], TextIO], None]] = {
     "csv": export.write_csv,
     "jsonl": export.write_json_lines,
     "md": export.write_markdown,
@@ -83,7 +83,7 @@ def execute(given: argparse.Namespace) -> int:
     what = given.what or "runs"
     if (form, what) == ("md", "runs"):
         model, complete = load_model(path)
-        rows: Collection[Row] = export.human_rows(model)
+        rows: Iterable[Row] = export.human_rows(model)
     else:
         rows, complete = export.read_rows(path, what)
     if in_parquet is not None:

@@ -273,7 +273,7 @@ class TestExport:
     def test_parquet_really(self, tmp_path: Path) -> None:
         parquet = pytest.importorskip("pyarrow.parquet")
         assert main(["export", str(GOLDEN), "telemetry", "-o", str(tmp_path / "t.parquet")]) == 0
-        assert parquet.read_table(tmp_path / "t.parquet").num_rows == len(export.read_rows(GOLDEN, "telemetry")[0])
+        assert parquet.read_table(tmp_path / "t.parquet").num_rows == len([*export.read_rows(GOLDEN, "telemetry")[0]])
 
 
 class TestCommands:
