@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from fwtui.analysis.occupancy import TABLE
 from fwtui.stream.events import Device
-
-# 32-bit floating-point additions per clock and multiprocessor: CUDA C++ Programming Guide, table "Throughput of Native
-# Arithmetic Instructions"
-FP32_LANES: Mapping[tuple[int, int], int] = {
-    **dict.fromkeys(((6, 0), (7, 0), (7, 2), (7, 5), (8, 0)), 64),
-    **dict.fromkeys(((5, 0), (5, 2), (5, 3), (6, 1), (6, 2), (8, 6), (8, 7), (8, 9), (9, 0)), 128),
-    **dict.fromkeys(((10, 0), (10, 3), (11, 0), (12, 0), (12, 1)), 128),
-}
 
 
 def fp32_lanes(device: Device | None) -> int | None:
     """32-bit floating-point units of the whole GPU; None if it or its table row is unknown."""
     if device is None or device.compute_capability is None:
         return None
-    lanes = FP32_LANES.get(device.compute_capability)
-    return lanes * device.multiprocessors if lanes and device.multiprocessors else None
+    each = TABLE.get(device.compute_capability)
+    return each.fp32_lanes * device.multiprocessors if each is not None and device.multiprocessors else None
 
 
 def fp32_flops(device: Device | None) -> float | None:

@@ -1,7 +1,8 @@
 """Theoretical occupancy from a table: how many blocks of a kernel fit on one multiprocessor at once.
 
 Limits per compute capability: NVIDIA CCCL, `cuda/__device/arch_traits.h` (Apache-2.0). Allocation units and rules:
-CUDA C++ Programming Guide, appendix "Compute Capabilities", and the occupancy calculator of Nsight Compute.
+CUDA C++ Programming Guide, appendix "Compute Capabilities", and the occupancy calculator of Nsight Compute; additions: table
+"Throughput of Native Arithmetic Instructions" of that guide.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Multiprocessor:
     barriers: int | None = None  # None: never the limit
     registers_per_block: int = REGISTERS
     partitions: int = 4  # each with its own register file, scheduling whole warps
+    fp32_lanes: int = 128  # 32-bit floating-point additions per clock
 
 
 def _before_ampere(warps: int, blocks: int, shared: int, per_block: int, **more: int) -> Multiprocessor:
@@ -43,13 +45,13 @@ TABLE: Mapping[tuple[int, int], Multiprocessor] = {
     (5, 0): _before_ampere(64, 32, 64, 48),
     (5, 2): _before_ampere(64, 32, 96, 48),
     (5, 3): _before_ampere(64, 32, 64, 48, registers_per_block=32768),
-    (6, 0): _before_ampere(64, 32, 64, 48, partitions=2),
+    (6, 0): _before_ampere(64, 32, 64, 48, partitions=2, fp32_lanes=64),
     (6, 1): _before_ampere(64, 32, 96, 48),
     (6, 2): _before_ampere(64, 32, 64, 48, registers_per_block=32768),
-    (7, 0): _before_ampere(64, 32, 96, 96),
-    (7, 2): _before_ampere(64, 32, 96, 96),
-    (7, 5): _before_ampere(32, 16, 64, 64),
-    (8, 0): Multiprocessor(64, 32, 164 * KIB, 163 * KIB),
+    (7, 0): _before_ampere(64, 32, 96, 96, fp32_lanes=64),
+    (7, 2): _before_ampere(64, 32, 96, 96, fp32_lanes=64),
+    (7, 5): _before_ampere(32, 16, 64, 64, fp32_lanes=64),
+    (8, 0): Multiprocessor(64, 32, 164 * KIB, 163 * KIB, fp32_lanes=64),
     (8, 6): Multiprocessor(48, 16, 100 * KIB, 99 * KIB),
     (8, 7): Multiprocessor(48, 16, 164 * KIB, 163 * KIB),
     (8, 9): Multiprocessor(48, 24, 100 * KIB, 99 * KIB),
