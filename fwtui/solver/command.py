@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 from fwtui.common import units
@@ -14,11 +15,16 @@ from fwtui.common.atomic_file import check_place
 from fwtui.common.errors import Refused
 from fwtui.common.signals import undone_by
 from fwtui.common.streams import report
-from fwtui.graphs.adjacency import GivenGraph, both_ways
+from fwtui.common.text import clean, shown
+from fwtui.graphs.adjacency import both_ways
+from fwtui.graphs.formats.table import rows_in
+from fwtui.graphs.graph_limits import Demand
 from fwtui.graphs.loading import load_lazily
+from fwtui.graphs.number_lines import GraphFile
+from fwtui.graphs.opening import MAX_BYTES, opened
+from fwtui.graphs.vertices import Vertices
 from fwtui.solver import output
 from fwtui.solver.call import Call, Clock
-from fwtui.solver.result import Result
 from fwtui.solver.solve import solve_one
 from fwtui.solver.starting import GpuStart
 from fwtui_kernels.auto import AUTO
@@ -45,9 +51,9 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
         graph = load_lazily(request.graph, tell=progress.tell)
         if request.undirected:
             graph = both_ways(graph.adjacency)
-        pairs = _pairs(request, graph)
+        pairs = _pairs(request, graph.vertices)
         ends = [
-            output.read_vertices(file, graph.vertices, title) if file else None
+            [vertex for (vertex,) in _listed(file, graph.vertices, (title,), f"{title}s", once=True)] if file else None
             for file, title in ((request.sources, "source"), (request.targets, "target"))
         ]
     clock.lap("read")
@@ -70,10 +76,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
         with progress.stage("writing"):
             size = output.save(result, request.out, pairs, request.paths, progress.tell)
             clock.lap("write")
-    if request.json:
-        _print_json(request, graph, result, pairs, clock.seconds)
-    else:
-        _say(request, graph, result, pairs)
+    output.print_answer(request, graph, result, pairs, clock.seconds)
     stats = result.stats
     ranks = f" over {len(stats.devices)} ranks" if stats.devices else ""
     reason = f"; {stats.reason}" if stats.reason else ""
@@ -82,40 +85,36 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     report(f"{output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}")
 
 
-def _pairs(request: argparse.Namespace, graph: GivenGraph) -> list[tuple[int, int]] | None:
+def _pairs(request: argparse.Namespace, vertices: Vertices) -> list[tuple[int, int]] | None:
     if request.source:
-        return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
-    return output.read_pairs(request.pairs, graph.vertices) if request.pairs else None
+        return [(vertices.index(request.source), vertices.index(request.target))]
+    if not request.pairs:
+        return None
+    return [(source, target) for source, target in _listed(request.pairs, vertices, ("source", "target"), "pairs")]
 
 
-def _say(request: argparse.Namespace, graph: GivenGraph, result: Result, pairs: list[tuple[int, int]] | None) -> None:
-    if request.source and pairs:
-        print("\n".join(output.path_lines(result, graph.adjacency, *pairs[0])))
-    elif pairs is not None and not request.out:
-        output.pair_table(result, pairs, request.paths, sys.stdout)
-    if request.summary or not (request.out or pairs):
-        from fwtui.graphs.summary import summarise
-
-        print("\n".join(output.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
-    if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
-        report(".npy holds no names: row i is the i-th vertex in the file; .npz keeps them")
-
-
-def _print_json(
-    request: argparse.Namespace,
-    graph: GivenGraph,
-    result: Result,
-    pairs: list[tuple[int, int]] | None,
-    seconds: Mapping[str, float],
-) -> None:
-    from fwtui.common.as_json import as_json
-
-    listed = pairs is not None and not request.out
-    rows = [*output.pair_objects(result, pairs or (), request.paths or bool(request.source))] if listed else []
-    if request.summary or not listed:
-        rows.append(output.solved_object(result, graph.name, graph.vertices, seconds, request.summary or not request.out))
-    for row in rows:
-        print(as_json(row))
+def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
+    """The vertices in a file, some on each line, under these titles, if any. Raises Refused, naming file and line."""
+    name = clean(Path(path).name)
+    found, seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
+    with opened(path, name, MAX_BYTES) as (file, size):
+        delimiter = "\t" if b"\t" in file.peek() else ","
+        for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", Demand()), delimiter):
+            if not found and tuple(f.lower() for f in fields[: len(titles)]) == titles:
+                continue
+            if len(fields) < len(titles):
+                raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write {','.join(titles)}")
+            try:
+                row = tuple(vertices.index(field) for field in fields[: len(titles)])
+            except Refused as refusal:
+                raise Refused(f"{name}, line {line}: {refusal}") from None
+            if once and row in seen:
+                raise Refused(f"{name}, line {line}: {shown(fields[0])} is there already; name each vertex once")
+            seen.add(row)
+            found.append(row)
+    if not found:
+        raise Refused(f"{name} has no {what}; write {','.join(titles)} on each line")
+    return found
 
 
 class SolveProgress:

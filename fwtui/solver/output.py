@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,8 +16,9 @@ from fwtui.analysis import answers
 from fwtui.common import units
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, clean, shown
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.common.streams import report
+from fwtui.common.text import brief, shown
+from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.cycles import weights_along
 from fwtui.graphs.edge_tables import arrow
 from fwtui.graphs.formats.table import DELIMITERS
@@ -148,12 +151,32 @@ def plain(distance: float) -> str:
     return str(int(distance)) if distance == int(distance) else f"{distance:.9g}"
 
 
-def pair_table(result: Result, pairs: Pairs, paths: bool, file: IO[str]) -> None:
-    """Pairs as CSV on a stream."""
-    csv.writer(file, lineterminator="\n").writerows(_pair_rows(result, pairs, paths))
+def print_answer(
+    request: argparse.Namespace, graph: GivenGraph, result: Result, pairs: Pairs | None, seconds: Mapping[str, float]
+) -> None:
+    """What the command line asks for on stdout: JSON; or the path, the pairs and the summary as text."""
+    listed = pairs is not None and not request.out
+    if request.json:
+        from fwtui.common.as_json import as_json
+
+        rows = [*_pair_objects(result, pairs or (), request.paths or bool(request.source))] if listed else []
+        if request.summary or not listed:
+            rows.append(_solved_object(result, graph, seconds, request.summary or not request.out))
+        print("\n".join(map(as_json, rows)))
+        return
+    if request.source and pairs:
+        print("\n".join(_path_lines(result, graph.adjacency, *pairs[0])))
+    elif listed:
+        csv.writer(sys.stdout, lineterminator="\n").writerows(_pair_rows(result, pairs or (), request.paths))
+    if request.summary or not (request.out or pairs):
+        from fwtui.graphs.summary import summarise
+
+        print("\n".join(summary_lines(summarise(result.distances), graph.vertices, result.stats)))
+    if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
+        report(".npy holds no names: row i is the i-th vertex in the file; .npz keeps them")
 
 
-def pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str, Any]]:
+def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str, Any]]:
     """Pairs with the fields that commands/README.md explains."""
     name = result.vertices.name
     for source, target in pairs:
@@ -167,62 +190,22 @@ def pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str
         }
 
 
-def solved_object(
-    result: Result, graph: str, vertices: Vertices, seconds: Mapping[str, float], summarised: bool
-) -> dict[str, Any]:
+def _solved_object(result: Result, graph: GivenGraph, seconds: Mapping[str, float], summarised: bool) -> dict[str, Any]:
     """What was found and how, with the fields that commands/README.md explains."""
     from fwtui.graphs.summary import summarise
 
     stats = result.stats
     how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "reason", "tile", "device", "devices")}
-    told = answers.stated(summarise(result.distances), vertices) if summarised else None
+    told = answers.stated(summarise(result.distances), graph.vertices) if summarised else None
     return {
         "version": answers.RESULT_VERSION,
-        "graph": graph,
+        "graph": graph.name,
         "vertices": stats.n,
         "edges": stats.edges,
         **how,
         "seconds": dict(seconds),
         "answers": answers.as_row(told),
     }
-
-
-def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
-    """The pairs of vertices in a file, two names on each line. Raises Refused, naming file and line."""
-    return [(source, target) for source, target in _read(path, vertices, ("source", "target"), "pairs")]
-
-
-def read_vertices(path: str, vertices: Vertices, title: str) -> list[int]:
-    """The vertices in a file, a name on each line under that title, if any. Raises Refused, naming file and line."""
-    return [vertex for (vertex,) in _read(path, vertices, (title,), f"{title}s", once=True)]
-
-
-def _read(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
-    from fwtui.graphs.formats.table import rows_in
-    from fwtui.graphs.graph_limits import Demand
-    from fwtui.graphs.number_lines import GraphFile
-    from fwtui.graphs.opening import MAX_BYTES, opened
-
-    name = clean(Path(path).name)
-    found, seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
-    with opened(path, name, MAX_BYTES) as (file, size):
-        delimiter = "\t" if b"\t" in file.peek() else ","
-        for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", Demand()), delimiter):
-            if not found and tuple(f.lower() for f in fields[: len(titles)]) == titles:
-                continue
-            if len(fields) < len(titles):
-                raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write {','.join(titles)}")
-            try:
-                row = tuple(vertices.index(field) for field in fields[: len(titles)])
-            except Refused as refusal:
-                raise Refused(f"{name}, line {line}: {refusal}") from None
-            if once and row in seen:
-                raise Refused(f"{name}, line {line}: {shown(fields[0])} is there already; name each vertex once")
-            seen.add(row)
-            found.append(row)
-    if not found:
-        raise Refused(f"{name} has no {what}; write {','.join(titles)} on each line")
-    return found
 
 
 def summary_lines(summary: DistanceSummary, vertices: Vertices, stats: Stats) -> list[str]:
@@ -233,7 +216,7 @@ def summary_lines(summary: DistanceSummary, vertices: Vertices, stats: Stats) ->
     return answers.lines(told, facts)
 
 
-def path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:
+def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:
     """One path with its edges, their weights and the distance of each vertex; a single line if there is no path."""
     vertices = result.vertices
     path = result.path(source, target)

@@ -16,11 +16,11 @@ import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, least_of_parallel
 from fwtui.graphs.graph import EdgeFacts, blocks
+from fwtui_kernels.compiled.survey import NONE
 from fwtui_kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs: checking them takes less time than loading compiled code
 _AT_ONCE = 64  # sources per call of Dijkstra, which returns distances too
-NONE = -9999  # as in scipy.sparse.csgraph
 ROUNDINGS = 64  # half units in the last place: the difference of rounded sums of one path in practice
 
 

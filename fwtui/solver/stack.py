@@ -116,7 +116,7 @@ class StackGraph(SolverGraph[Solved]):
 
     def __init__(self, stack: Stack, engine: Engine):
         """Raises Refused if one of them is not a graph."""
-        from fwtui.solver.cpu_stacks import survey
+        from fwtui_kernels.compiled.cpu_stacks import survey
 
         self.n = stack.n
         self.engine = engine
@@ -162,7 +162,7 @@ class StackGraph(SolverGraph[Solved]):
         return self._kernel, Shape(self.n, dtype=dtype, graphs=len(stack))
 
     def closed(self, kernel: Kernel, shape: Shape, call: Call) -> Closed:
-        from fwtui.solver.cpu_stacks import enter, first_arcs
+        from fwtui_kernels.compiled.cpu_stacks import enter, first_arcs
 
         stack, no_edge = self._stack, np.dtype(shape.dtype).type(NO_EDGE[shape.dtype])
         cells = np.empty(stack.given.shape, shape.dtype)
@@ -187,7 +187,7 @@ class StackGraph(SolverGraph[Solved]):
 
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
         """The greatest absolute distance, and for each graph the least cell of its diagonal."""
-        from fwtui.solver.cpu_stacks import look
+        from fwtui_kernels.compiled.cpu_stacks import look
 
         most, least = np.zeros(len(self._stack)), np.zeros(len(self._stack))
         self._each(look, distances, np.float64(far), most, least)
@@ -202,7 +202,7 @@ class StackGraph(SolverGraph[Solved]):
         return False  # only types that are proved to suffice are tried
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
-        from fwtui.solver.cpu_stacks import leave
+        from fwtui_kernels.compiled.cpu_stacks import leave
 
         to = np.dtype(np.float64 if wide else np.float32)
         result = distances.view(to) if distances.itemsize == to.itemsize else np.empty(distances.shape, to)
@@ -210,7 +210,7 @@ class StackGraph(SolverGraph[Solved]):
         return result
 
     def predecessors(self, distances: np.ndarray, exact: bool, traced: Traced | None) -> np.ndarray:
-        from fwtui.solver.cpu_stacks import finish_predecessors
+        from fwtui_kernels.compiled.cpu_stacks import finish_predecessors
 
         assert traced is not None
         stack, before = self._stack, traced.predecessors

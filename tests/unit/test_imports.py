@@ -44,7 +44,6 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui_kernels.one_core": ("llvmlite",),
     "fwtui_kernels.programs.nvrtc": ("cuda",),
     "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
-    "fwtui.solver.cpu_stacks": ("numba", "llvmlite", "scipy"),
     **dict.fromkeys(
         (f"fwtui_kernels.compiled.{name}" for name in ("simulator", "device", "cubin_cache", "array_abi", "ptxas")), ()
     ),

@@ -1,7 +1,8 @@
-"""Many small graphs on a CPU: each is closed by one thread, in its cache. Compiled once for all sizes.
+"""Many small graphs on a CPU: each is looked through, closed and finished by one thread, in its cache. Compiled for all sizes.
 
-The matrices lie one after the other in `cells`: graph g has `sizes[g]` vertices, and its first cell is `first[g]`. A call does
-the graphs begin .. end - 1 and releases Python's lock; `on_all_cores` makes calls for all of them.
+The matrices lie one after the other in `cells`: graph g has `sizes[g]` vertices, and its first cell is `first[g]`; so do those
+in `given`, where a value that is not finite means no edge. A call does the graphs begin .. end - 1 and releases Python's lock;
+`on_all_cores` makes calls for all of them.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from typing import Any
 
+import numba
 import numpy as np
 from numba import get_num_threads
 
+from fwtui_kernels.compiled import one_core_aot
 from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.survey import NONE
 
+_survey, _enter, _largest, _leave = one_core_aot.survey, one_core_aot.enter, one_core_aot.largest, one_core_aot.leave
 _PIECES = 8  # for each thread, so that those with larger graphs do not end later
 _LEAST = 1 << 22  # relaxations of a call: less takes no longer than starting a thread
 
@@ -33,12 +38,43 @@ def on_all_cores(function: Any, first: Any, sizes: Any, *given: Any) -> None:
         piece.result()
 
 
+@numba.njit
+def _own(flat, first, sizes, graph):
+    """The matrix of a graph."""
+    n = sizes[graph]
+    return flat[first[graph] : first[graph] + n * n].reshape((n, n))
+
+
+@njit(cache=True, nogil=True)
+def survey(begin, end, first, sizes, given, told):
+    """For each graph a row of what is known of its weights, as one_core_aot.survey tells it."""
+    loop = np.empty(told.shape[1])
+    for graph in range(begin, end):
+        _survey(_own(given, first, sizes, graph), told[graph], loop)
+
+
+@njit(cache=True, nogil=True)
+def enter(begin, end, first, sizes, given, no_edge, cells):
+    """The weights in a kernel's type."""
+    for graph in range(begin, end):
+        _enter(_own(given, first, sizes, graph), no_edge, _own(cells, first, sizes, graph))
+
+
+@njit(cache=True, nogil=True)
+def first_arcs(begin, end, first, sizes, cells, no_edge, before):
+    """Predecessors on paths of one edge."""
+    for graph in range(begin, end):
+        own, last = _own(cells, first, sizes, graph), _own(before, first, sizes, graph)
+        for i in range(sizes[graph]):
+            for j in range(sizes[graph]):
+                last[i, j] = i if i != j and own[i, j] < no_edge else NONE
+
+
 @njit(cache=True, nogil=True)
 def close_all(begin, end, first, sizes, cells, no_edge):
     """Floyd-Warshall in each matrix, in place."""
     for graph in range(begin, end):
-        n = sizes[graph]
-        own = cells[first[graph] : first[graph] + n * n].reshape((n, n))
+        n, own = sizes[graph], _own(cells, first, sizes, graph)
         number = own.dtype.type
         for k in range(n):
             middle = own[k].copy()
@@ -60,8 +96,7 @@ def close_all_with_predecessors(begin, end, first, sizes, cells, before, no_edge
     """
     for graph in range(begin, end):
         n = sizes[graph]
-        own = cells[first[graph] : first[graph] + n * n].reshape((n, n))
-        last = before[first[graph] : first[graph] + n * n].reshape((n, n))
+        own, last = _own(cells, first, sizes, graph), _own(before, first, sizes, graph)
         number = own.dtype.type
         for k in range(n):
             middle = own[k].copy()
@@ -76,3 +111,53 @@ def close_all_with_predecessors(begin, end, first, sizes, cells, before, no_edge
                         shorter = via < row[j]
                         last_of_row[j] = last_from_k[j] if shorter else last_of_row[j]
                         row[j] = via if shorter else row[j]
+
+
+@njit(cache=True, nogil=True)
+def look(begin, end, first, sizes, cells, far, most, least):
+    """For each graph the greatest absolute distance, and the least cell of the diagonal."""
+    for graph in range(begin, end):
+        own = _own(cells, first, sizes, graph)
+        _largest(own, far, most[graph : graph + 1])
+        for i in range(sizes[graph]):
+            least[graph] = min(least[graph], np.float64(own[i, i]))
+
+
+@njit(cache=True, nogil=True)
+def leave(begin, end, first, sizes, cells, far, result):
+    """The distances in the form of a result, which may be the memory of `cells`."""
+    for graph in range(begin, end):
+        # a copy, so that the compiler sees two pieces of memory
+        _leave(_own(cells, first, sizes, graph).copy(), far, _own(result, first, sizes, graph))
+
+
+@njit(cache=True, nogil=True)
+def finish_predecessors(begin, end, first, sizes, distances, before, astray):
+    """None if there is no path; `astray` is set for each graph in which some vertex does not lead back to its source."""
+    for graph in range(begin, end):
+        n = sizes[graph]
+        own, last = _own(distances, first, sizes, graph), _own(before, first, sizes, graph)
+        seen = np.empty(n, np.int64)
+        lost = False
+        for i in range(n):
+            # a vertex has n where it leads to the source, else the number of the walk that came by, or -1
+            seen[:] = -1
+            seen[i] = n
+            for j in range(n):
+                if i == j or not own[i, j] < np.inf:
+                    last[i, j] = NONE
+                    continue
+                v = j
+                while v >= 0 and seen[v] < 0:
+                    seen[v] = j
+                    v = last[i, v]
+                if v < 0 or seen[v] == j:
+                    lost = True
+                    break
+                v = j
+                while seen[v] == j:
+                    seen[v] = n
+                    v = last[i, v]
+            if lost:
+                break
+        astray[graph] = lost

@@ -49,6 +49,25 @@ def store_row(array, start, n, i, j, row, number):
 
 
 @jit(device=True, inline="always")
+def load_rows(array, start, n, i, j, outside, word):
+    """Four rows of four words, from cell (i, j) on."""
+    return (
+        load_row(array, start, n, i, j, outside, word),
+        load_row(array, start, n, i + 1, j, outside, word),
+        load_row(array, start, n, i + 2, j, outside, word),
+        load_row(array, start, n, i + 3, j, outside, word),
+    )
+
+
+@jit(device=True, inline="always")
+def store_rows(array, start, n, i, j, rows, number):
+    store_row(array, start, n, i, j, rows[0], number)
+    store_row(array, start, n, i + 1, j, rows[1], number)
+    store_row(array, start, n, i + 2, j, rows[2], number)
+    store_row(array, start, n, i + 3, j, rows[3], number)
+
+
+@jit(device=True, inline="always")
 def relaxed(row, last, to, middle, last_from_k, word):
     """Four cells and the vertices before their ends, which only a shorter path replaces."""
     a, b, c, d = word(to + middle[0]), word(to + middle[1]), word(to + middle[2]), word(to + middle[3])
@@ -92,26 +111,15 @@ def closing(dtype: str, tile: int) -> Any:
         rows = cuda.shared.array(both, word, ALIGN16)
         columns = cuda.shared.array(both, word, ALIGN16)
         t = uint32(cuda.threadIdx.x)
-        y = int32(t // side)
-        x = int32(t % side)
+        y, x = int32(t // side), int32(t % side)
         graph = chosen[cuda.blockIdx.x]
         start, n = first[graph], sizes[graph]
-        r0 = load_row(cells, start, n, 4 * y, 4 * x, no_edge, word)
-        r1 = load_row(cells, start, n, 4 * y + 1, 4 * x, no_edge, word)
-        r2 = load_row(cells, start, n, 4 * y + 2, 4 * x, no_edge, word)
-        r3 = load_row(cells, start, n, 4 * y + 3, 4 * x, no_edge, word)
-        fours = int32((n + 3) // 4)
-        r0, r1, r2, r3 = pivot.rounds(fours, rows, columns, tile, y, x, word, (r0, r1, r2, r3))
+        r = load_rows(cells, start, n, 4 * y, 4 * x, no_edge, word)
+        r = pivot.rounds(int32((n + 3) // 4), rows, columns, tile, y, x, word, r)
         # recomputed: keeping the addresses would not leave 1024 threads enough registers
         t = device.anew(t)
         graph = chosen[device.anew(uint32(cuda.blockIdx.x))]
-        start, n = first[graph], sizes[graph]
-        y = int32(t // side)
-        x = int32(t % side)
-        store_row(cells, start, n, 4 * y, 4 * x, r0, cell)
-        store_row(cells, start, n, 4 * y + 1, 4 * x, r1, cell)
-        store_row(cells, start, n, 4 * y + 2, 4 * x, r2, cell)
-        store_row(cells, start, n, 4 * y + 3, 4 * x, r3, cell)
+        store_rows(cells, first[graph], sizes[graph], 4 * int32(t // side), 4 * int32(t % side), r, cell)
 
     return close
 
@@ -129,18 +137,11 @@ def closing_with_predecessors(dtype: str, tile: int) -> Any:
         columns = cuda.shared.array(both, word, ALIGN16)
         lasts = cuda.shared.array(both, index, ALIGN16)
         t = uint32(cuda.threadIdx.x)
-        y = int32(t // side)
-        x = int32(t % side)
+        y, x = int32(t // side), int32(t % side)
         graph = chosen[cuda.blockIdx.x]
         start, n = first[graph], sizes[graph]
-        r0 = load_row(cells, start, n, 4 * y, 4 * x, no_edge, word)
-        r1 = load_row(cells, start, n, 4 * y + 1, 4 * x, no_edge, word)
-        r2 = load_row(cells, start, n, 4 * y + 2, 4 * x, no_edge, word)
-        r3 = load_row(cells, start, n, 4 * y + 3, 4 * x, no_edge, word)
-        p0 = load_row(before, start, n, 4 * y, 4 * x, none, index)
-        p1 = load_row(before, start, n, 4 * y + 1, 4 * x, none, index)
-        p2 = load_row(before, start, n, 4 * y + 2, 4 * x, none, index)
-        p3 = load_row(before, start, n, 4 * y + 3, 4 * x, none, index)
+        r0, r1, r2, r3 = load_rows(cells, start, n, 4 * y, 4 * x, no_edge, word)
+        p0, p1, p2, p3 = load_rows(before, start, n, 4 * y, 4 * x, none, index)
         for k in range(int32((n + 3) // 4)):
             own = (r0[0], r1[0], r2[0], r3[0])
             r0, r1, r2, r3, p0, p1, p2, p3 = through(
@@ -161,16 +162,9 @@ def closing_with_predecessors(dtype: str, tile: int) -> Any:
         t = device.anew(t)
         graph = chosen[device.anew(uint32(cuda.blockIdx.x))]
         start, n = first[graph], sizes[graph]
-        y = int32(t // side)
-        x = int32(t % side)
-        store_row(cells, start, n, 4 * y, 4 * x, r0, cell)
-        store_row(cells, start, n, 4 * y + 1, 4 * x, r1, cell)
-        store_row(cells, start, n, 4 * y + 2, 4 * x, r2, cell)
-        store_row(cells, start, n, 4 * y + 3, 4 * x, r3, cell)
-        store_row(before, start, n, 4 * y, 4 * x, p0, index)
-        store_row(before, start, n, 4 * y + 1, 4 * x, p1, index)
-        store_row(before, start, n, 4 * y + 2, 4 * x, p2, index)
-        store_row(before, start, n, 4 * y + 3, 4 * x, p3, index)
+        y, x = int32(t // side), int32(t % side)
+        store_rows(cells, start, n, 4 * y, 4 * x, (r0, r1, r2, r3), cell)
+        store_rows(before, start, n, 4 * y, 4 * x, (p0, p1, p2, p3), index)
 
     return close_with_predecessors
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui_kernels.compiled.device import SIM, cuda, int32, jit
+from fwtui_kernels.compiled.survey import NONE
 
-NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
 THREADS = 4 if SIM else 256
 EDGE = 4 if SIM else 32  # side of a block that is transposed by a quarter as many threads as cells
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
