@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from pretending import Pretend
 
 from fwtui.common.environment import cache_folder, lasting, worker_environment
@@ -16,6 +17,9 @@ for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
 
 # a shell starts what it runs in the background with ctrl+c ignored, and children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+settings.register_profile("any machine", settings(), deadline=None)  # a busy machine is not wrong
+settings.load_profile("any machine")
 
 os.environ.pop("COLUMNS", None)  # a terminal's width, which tables and help would keep to
 

@@ -48,7 +48,7 @@ def figures(pick: st.DrawFn) -> Figure:
     return Figure(series, x, Axis("t", log=pick(yes), low=high), (rule,), pick(yes))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(figure=figures(), size=sizes)
 def test_no_numbers_and_no_size_break_a_chart(figure: Figure, size: tuple[int, int]) -> None:
     drawing = draw(figure, *size)
@@ -141,7 +141,7 @@ def test_a_line_is_cut_where_it_leaves_the_picture() -> None:
     assert sum(c not in " │┤─┬└" for c in "".join(rows(draw(figure, 40, 12))[1:10])) <= 20
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @example([-999999999999505.0, -999999999999504.0], False, 11, 2)
 @given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=5), st.booleans(), st.integers(1, 12), st.sampled_from([2, 10]))
 def test_ticks_are_few_rising_and_on_the_scale(values: list[float], log: bool, most: int, base: int) -> None:

@@ -161,7 +161,7 @@ def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
         assert figure(model, model.runs[number])[1] == ((number,),)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.sampled_from(sorted(TABLE)),
     st.integers(32, 1024),

@@ -51,7 +51,7 @@ def test_bins_are_means_and_a_reading_stands_until_the_next_but_not_for_ever() -
     assert bins.means(0, -3, 4) == [None, None, None, 150]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.one_of(st.none(), st.floats(0, 1e15)), max_size=60),
     st.lists(st.integers(0, 60), max_size=6),

@@ -113,7 +113,7 @@ def test_damaged_parquet_is_refused(tmp_path: Path) -> None:
     path = packed(tmp_path)
     data = path.read_bytes()
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(st.integers(0, len(data)), st.binary(max_size=12))
     def spoiled(at: int, instead: bytes) -> None:
         path.write_bytes(data[:at] + instead + data[at + len(instead) + 1 :])

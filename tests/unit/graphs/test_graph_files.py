@@ -219,7 +219,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 @given(
     st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=8),
     st.sampled_from(["\n", " ", "\r\n"]),

@@ -45,7 +45,7 @@ def closed(n: int, seed: int, density: float, low: int = 1) -> np.ndarray:
     return d
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(0, 10**6), st.sampled_from([0.0, 0.03, 0.1, 0.6]), st.integers(1, 400))
 def test_every_number_is_what_brute_force_finds(n: int, seed: int, density: float, cells: int) -> None:
     d = closed(n, seed, density, low=0)

@@ -40,7 +40,7 @@ def test_lines_come_when_they_are_due_in_file_order() -> None:
 
 
 @given(st.lists(st.floats(0, 3), max_size=40), st.sampled_from(SPEEDS), st.none() | st.floats(0.1, 5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_line_comes_once_however_it_is_ticked(waits: list[float], speed: float, gap: float | None) -> None:
     player = Player(session_lines(), max_gap=gap)
     player.speed = speed

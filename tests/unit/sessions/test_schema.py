@@ -91,7 +91,7 @@ def test_every_line_of_every_session_fits(path: Path) -> None:
 
 
 @given(SOME["any_event"]())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_whatever_can_be_written_fits(event: events.Event) -> None:
     if isinstance(event, events.Header):
         event = structs.replace(event, format=events.FORMAT)

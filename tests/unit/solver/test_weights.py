@@ -30,7 +30,7 @@ def brute(dense: np.ndarray) -> EdgeFacts:
     return EdgeFacts(len(dense), len(apart), low, high, whole, grid, vanishing=vanishing)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.integers(1, 6),
     st.integers(0, 10**6),

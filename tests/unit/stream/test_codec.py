@@ -117,7 +117,7 @@ def fields_of(kind: type[events.Event], *types: type[inspect.Type]) -> Iterator[
 
 
 @given(SOME["any_event"]())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_round_trip_of_any_event(event: events.Event) -> None:
     line = codec.encode(event)
     assert line.endswith(b"}\n") and line.count(b"\n") == 1
@@ -244,7 +244,7 @@ def test_an_event_that_is_too_long_loses_its_text_or_is_not_written() -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_lines_do_not_depend_on_how_the_stream_is_cut(data: st.DataObject) -> None:
     whole = b"\n".join(LINES) + b"\nnot a line\n" + LINES[0] + b"\ntorn"
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=20)))
@@ -264,7 +264,7 @@ def test_over_long_lines_are_one_corrupt_each(size: int) -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_any_bytes_are_an_event_or_corrupt(noise: bytes) -> None:
     for raw in (noise, codec.seal(noise)[:-1], codec.seal(b'{"kind":"notice","t":0,"text":"' + noise + b'"}')[:-1]):
         try:

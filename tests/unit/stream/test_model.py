@@ -61,7 +61,7 @@ def everything(state: Model) -> None:
         getattr(state, name)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(SEQUENCES.filter(bool), st.integers(1, 7), st.data())
 def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_moment(
     sequence: list[Any], every: int, data: st.DataObject
