@@ -23,7 +23,6 @@ def bounded(cases: int) -> settings:
     """Hypothesis' settings for an attack. Shrinking takes minutes; what fell is printed as it is."""
     return settings(
         max_examples=sized(cases),
-        deadline=None,
         database=None,
         phases=(Phase.explicit, Phase.generate),
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

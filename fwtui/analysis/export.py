@@ -50,10 +50,15 @@ def read_rows(path: Path, table: str) -> tuple[Iterable[Row], bool]:
     """
     if table not in _EVENTS:
         model, complete = load_model(path)
-        return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)], complete
+        return rows_of_runs(model, table), complete
     kind = _EVENTS[table]
     with open_session(path) as session, gc_pause.paused():
         return _EventRows([line.packed() for line in session.lines() if line.kind is kind]), session.condition.complete
+
+
+def rows_of_runs(model: Model, table: str) -> list[Row]:
+    """One of those tables of which each run has rows."""
+    return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)]
 
 
 def human_rows(model: Model) -> list[Row]:

@@ -330,9 +330,9 @@ def test_they_are_data_in_json_and_tables(bench: Bench, tmp_path: Path) -> None:
     assert (
         data["diameter"] == told.diameter and json.loads(json.dumps(data))["counts"] == list(told.counts) and "heat" not in data
     )
-    (row,) = export.rows_of(bench.model, "answers")
+    (row,) = export.rows_of_runs(bench.model, "answers")
     assert row["diameter"] == told.diameter and row["farthest"] == " ".join(told.farthest) and "counts" not in row
-    bins = export.rows_of(bench.model, "histogram")
+    bins = export.rows_of_runs(bench.model, "histogram")
     assert [(b["low"], b["high"], b["pairs"]) for b in bins] == list(zip(told.edges, told.edges[1:], told.counts, strict=False))
     out = io.StringIO()
     export.write_csv(bins, out)
