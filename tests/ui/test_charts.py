@@ -16,7 +16,6 @@ from fwtui.tui.charts import Axis, Figure, Rule, Series, finite, kernel_signs, p
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, draw
 from fwtui.tui.charts.kernel_signs import SHAPES, sign
-from fwtui.tui.charts.plot import clipped
 from fwtui.tui.charts.scale import Scale, decimated, scale, ticks
 from fwtui_kernels import registry, rungs
 
@@ -131,14 +130,6 @@ def test_a_spike_survives_decimation_and_a_gap_stays_a_gap() -> None:
     thinned = decimated(range(5000), ys, 40)
     assert len(thinned) <= 5 * 40 and (1234, 99.0) in thinned and None in thinned
     assert max(p[1] for p in thinned if p is not None) == 99.0
-
-
-def test_a_line_is_cut_where_it_leaves_the_picture() -> None:
-    assert clipped((-1.0, 0.5), (3.0, 0.5)) == [(0.0, 0.5), (1.0, 0.5)]
-    assert clipped((0.5, -1e15), (0.5, 1e15)) == [(0.5, 0.0), (0.5, 1.0)]
-    assert clipped((2.0, 0.0), (3.0, 1.0)) is None
-    figure = Figure((Series("a", (0.0, 10.0), (0.0, 1e15), points=False),), Axis(), Axis(high=10.0))
-    assert sum(c not in " │┤─┬└" for c in "".join(rows(draw(figure, 40, 12))[1:10])) <= 20
 
 
 @settings(max_examples=200)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 Point = tuple[float, float]
 Cell = tuple[str, int]  # a character and the series it belongs to; " " belongs to none (-1)
@@ -17,39 +18,14 @@ _COLOURS = 200  # these numbers separate the series in plotext's output
 
 
 def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
-    """The line through these shares of the rectangle, broken at None and cut where it leaves the rectangle."""
-    piece: list[Point] = []
-    for before, point in zip([None, *points], [*points, None], strict=True):
-        cut = None if before is None or point is None else clipped(before, point)
-        if before is not None and point is None and not piece and within(before):
-            piece = [before]  # a point without neighbours
-        if piece and (cut is None or piece[-1] != cut[0]):
-            yield piece
-            piece = []
-        if cut is not None:
-            piece += cut[1:] if piece else cut
+    """The line through these shares of the rectangle, broken at None and at what is outside of it."""
+    for there, piece in groupby(points, key=lambda point: point is not None and within(point)):
+        if there:
+            yield [(_share(point[0]), _share(point[1])) for point in piece if point is not None]
 
 
 def within(point: Point) -> bool:
     return -1e-9 <= point[0] <= 1 + 1e-9 and -1e-9 <= point[1] <= 1 + 1e-9
-
-
-def clipped(start: Point, end: Point) -> list[Point] | None:
-    """The part of a straight stretch that is inside of the rectangle (Liang and Barsky, 1984); None if nothing is."""
-    first, last = 0.0, 1.0
-    for low, way in zip(start, (end[0] - start[0], end[1] - start[1]), strict=True):
-        for room, speed in ((low, -way), (1 - low, way)):
-            if speed == 0:
-                if room < -1e-9:
-                    return None
-            elif speed < 0:
-                first = max(first, room / speed)
-            else:
-                last = min(last, room / speed)
-    if first > last:
-        return None
-    # far ends lose digits, so they are put back onto the border
-    return [(_share(start[0] + t * (end[0] - start[0])), _share(start[1] + t * (end[1] - start[1]))) for t in (first, last)]
 
 
 def _share(value: float) -> float:
