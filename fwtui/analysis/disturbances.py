@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from fwtui.common import units
 from fwtui.stream.model import Evidence
+from fwtui.stream.quantity import throttled
 from fwtui.stream.run import Run
-from fwtui.stream.throttle import throttled
 
 TAKEN = 0.1  # share of the run's cores used by other work: the operating system alone takes a few percent
 GUIDE = 0.1  # of the total: timing phases costs a few percent; above this the phases differ from those of a clean pass

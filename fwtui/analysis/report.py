@@ -21,9 +21,9 @@ from fwtui.analysis.stack import graphs_per_second
 from fwtui.analysis.warps import loop_facts, shares
 from fwtui.stream.events import WarpSamples
 from fwtui.stream.model import Model
+from fwtui.stream.quantity import throttled
 from fwtui.stream.run import PhaseTime, Run
 from fwtui.stream.stages import STAGES
-from fwtui.stream.throttle import throttled
 
 
 def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Event
 
+import msgspec
 import numpy as np
 
+from fwtui.common.child_process import ModuleProcess
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, recipe_for
+from fwtui.experiment.own_kernels import path_of
 from fwtui.learn.trace import Trace, TracedCell, TracedMoment, trace
+from fwtui.stream.requests import DistancesAfter, StepRequest
 
 FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)
 MOST_WEIGHT = 999
 PLAYED_SECONDS = 0.6  # of one k while it plays
 MODEL_DTYPE = "float32"  # of the shown numbers; the plan of a kernel is the same for each of its types
+MOST_SECONDS = 120.0
 
 
 @dataclass
@@ -132,3 +138,34 @@ def _settled(experiment: Experiment) -> Experiment:
         return settle(changed(plain, devices=""), cuda)
     settled = settle(changed(plain, tile=0, devices=""), cuda)  # it runs on one device here, as if on two
     return changed(settled, tile=tile, devices="0,1" if cuda else "cpu,cpu")
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """How many times the kernel's run was compared, after which step it first differed, or why it did not run."""
+
+    looks: int = 0
+    wrong: int | None = None
+    reason: str = ""
+
+
+def compare_with_kernel(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
+    """Run the kernel itself, in a process of its own, on the trace's graph, and compare after every step.
+
+    Blocks for seconds, less if another thread sets `stop`.
+    """
+    weights = tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in trace.distances[0])
+    try:
+        process = ModuleProcess("fwtui.measure.step_target", simulated=trace.kernel.backend == "cuda")
+        ended = process.finish(MOST_SECONDS, StepRequest(experiment, weights, path_of(experiment.kernel)), stop)
+    except Exception as error:
+        return Agreement(reason=str(error))
+    if ended.code is None:
+        return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MOST_SECONDS:g} s")
+    if ended.code:
+        return Agreement(reason=ended.last_words)
+    looks = [msgspec.json.decode(line, type=DistancesAfter) for line in ended.stdout.splitlines()]
+    for look in looks:
+        distances = np.array([[np.inf if d is None else d for d in row] for row in look.distances])
+        if not np.array_equal(distances, trace.distances[trace.ends[look.step]]):
+            return Agreement(len(looks), look.step)
+    return Agreement(len(looks))

@@ -1,6 +1,6 @@
 """A kernel's plan on a small graph, one k of one step after the other: what is read, written, and becomes shorter.
 
-NumPy carries the plan out from its rectangles alone (fwtui_kernels.reference); fwtui.learn.real compares that with the kernel.
+NumPy carries the plan out from its rectangles (fwtui_kernels.reference); fwtui.learn.stepping compares that with the kernel.
 """
 
 from __future__ import annotations

@@ -12,10 +12,15 @@ from threading import Event, Thread
 
 from fwtui.common.child_process import CHUNK, ChildProcess, python
 from fwtui.common.errors import Corrupt
+from fwtui.common.process_limits import ProcessLimits, end_family, family
 from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.stream import requests
 from fwtui.stream.codec import Line, decode_lines
 
 STDERR_KEPT = 64 * 1024
+SILENCE = 120.0  # seconds without a word, whatever the size of the graph
+LOOKS_EVERY = 1.0  # seconds: a look takes some milliseconds, which a run that is timed must not notice
+MATRICES = 8  # of the graph's size on the host, beside what a small graph takes: a run keeps, copies and verifies some
 
 
 class EventChild(ChildProcess):
@@ -27,7 +32,7 @@ class EventChild(ChildProcess):
     called = "the worker"
     next = "a new one"  # what the next run gets after its death
     printed, last_heard = 0, 0.0  # bytes on stderr, and when it was heard last
-    excess = ""  # why it was ended, in words that follow a name (fwtui.live.guard)
+    excess = ""  # why it was ended, in words that follow a name (fwtui.live.child)
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None):
         self.lines: deque[Line | Corrupt] = deque()
@@ -134,3 +139,24 @@ def epitaph(exit_code: int) -> str:
     except ValueError:
         name = None
     return f"signal {-exit_code}, {name.lower()}" if name else f"signal {-exit_code}"
+
+
+def guard(worker: EventChild, request: requests.Work, busy: Callable[[], bool], silence: float = SILENCE) -> None:
+    """Watch the worker in a thread as long as it is `busy` with a request for a user's file; then end what that started."""
+    if isinstance(request, requests.ProbeRequest) or not request.own:
+        return
+    memory = ProcessLimits().memory + MATRICES * 4 * request.experiment.n**2 * request.experiment.graphs / 2**30
+    limits, begun = ProcessLimits(memory=memory), time.monotonic()
+
+    def watch() -> None:
+        while busy() and worker.exit_code is None:
+            worker.excess = limits.excess(family(worker.pid), worker.printed)
+            if time.monotonic() - max(begun, worker.last_heard) > silence:
+                worker.excess = f"says nothing for {silence:g} s: a loop that never ends, or threads that wait for others"
+            if worker.excess:
+                worker.kill()
+                break
+            time.sleep(LOOKS_EVERY)
+        end_family(worker.pid, worker.mark, itself=False)
+
+    Thread(target=watch, name="guard").start()

@@ -28,10 +28,10 @@ from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, id
 from fwtui.experiment.own_kernels import admit
 from fwtui.live.compiling import compile_kernel, compiler
 from fwtui.live.protocols import finish
+from fwtui.live.sampling import OFF
 from fwtui.live.sanitizer import sanitized
 from fwtui.live.session import Live
 from fwtui.live.trial import TrialProcess, trial
-from fwtui.live.warp_sampling import OFF
 from fwtui.live.watch_updates import (
     CASE,
     COMPILED,

@@ -21,12 +21,10 @@ from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.own_kernels import path_of
-from fwtui.live.child import Child, EventChild, StartChild
-from fwtui.live.guard import guard
+from fwtui.live.child import Child, EventChild, StartChild, guard
 from fwtui.live.protocols import beginning, of_current_run
 from fwtui.live.rank_job import StartJob, check_job, job_of
-from fwtui.live.sampling import Sampling
-from fwtui.live.warp_sampling import WarpSampling
+from fwtui.live.sampling import Sampling, WarpSampling
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import settle_here
 from fwtui.sessions import autosave

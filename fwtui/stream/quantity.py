@@ -7,6 +7,20 @@ from typing import NamedTuple, get_type_hints
 
 from fwtui.common import units
 
+GPM = "GPM"  # counters that a GPU reads itself
+REASONS: dict[int, str] = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "thermal",
+    0x40: "hardware thermal",
+    0x80: "power brake",
+    0x200: "board limit",
+    0x400: "reliability",
+}
+# idle, application clocks and display clocks are choices, not limits that the card ran into
+HARMLESS = 0x1 | 0x2 | 0x100
+
 
 class Unit(NamedTuple):
     """How values are written, and their width in cells."""
@@ -18,7 +32,6 @@ class Unit(NamedTuple):
 WATTS, MEGAHERTZ, CELSIUS = Unit("{:.0f} W".format, 6), Unit("{:.0f} MHz".format), Unit("{:.0f} °C".format, 6)
 PERCENT, MEMORY, DURATION = Unit(lambda share: f"{100 * share:.0f} %", 5), Unit(units.memory), Unit(units.duration)
 TRAFFIC = Unit(units.bandwidth, 9)
-GPM = "GPM"  # counters that a GPU reads itself
 
 
 class Quantity(NamedTuple):
@@ -43,3 +56,12 @@ def quantities_of(kind: type) -> dict[str, Quantity]:
     hints = get_type_hints(kind, include_extras=True)
     found = {name: one for name, hint in hints.items() for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)}
     return dict(sorted(found.items(), key=lambda item: (item[1].host, item[1].later, item[1].place)))
+
+
+def throttled(mask: int | None) -> tuple[str, ...]:
+    """What lowered the clocks, in words; empty if nothing did or nothing is known."""
+    if not mask:
+        return ()
+    words = [word for bit, word in REASONS.items() if mask & bit]
+    unknown = mask & ~(HARMLESS | sum(REASONS))
+    return tuple(words) + ((f"reason {unknown:#x}",) if unknown else ())

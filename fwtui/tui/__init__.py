@@ -168,7 +168,7 @@ def render(
     with _same_everywhere(), gc_pause.paused():
         import asyncio
 
-        from fwtui.tui.app.picture import picture
+        from fwtui.tui.export.screens import picture
         from fwtui.tui.frame.look import look_of
 
         text = asyncio.run(picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=look_of(settings)))

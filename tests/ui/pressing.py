@@ -7,7 +7,7 @@ import pytest
 from textual.pilot import Pilot
 
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
+from fwtui.tui.export.screens import screen_text
 
 WIDE, NARROW = (120, 40), (80, 24)
 SIZES = [pytest.param(NARROW, marks=pytest.mark.slow), WIDE]  # the narrow layout of every place is in test_snapshots.py

@@ -15,9 +15,8 @@ from fwtui.analysis import answers
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
-from fwtui.tui.run.answers_panel import AnswersPanel, Histogram
-from fwtui.tui.widgets.heat import DistanceMap
+from fwtui.tui.export.screens import screen_text
+from fwtui.tui.run.answers_panel import AnswersPanel, DistanceMap, Histogram
 
 CHECKSUM = "9f3c2a77b18d40e1"  # what scenes.run says
 

@@ -12,10 +12,11 @@ from textual.app import App, ComposeResult
 
 from fwtui.common import units
 from fwtui.tui.app.ascii_only import plain
-from fwtui.tui.charts import Axis, Figure, Rule, Series, finite, kernel_signs, plot
+from fwtui.tui.charts import Axis, Figure, Rule, Series, finite
+from fwtui.tui.charts import figure as figure_module
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.charts.drawing import Drawing, draw
-from fwtui.tui.charts.kernel_signs import SHAPES, sign
+from fwtui.tui.charts.drawing import Drawing, column_of, draw
+from fwtui.tui.charts.figure import SHAPES, sign
 from fwtui.tui.charts.scale import Scale, decimated, scale, ticks
 from fwtui_kernels import registry, rungs
 
@@ -109,7 +110,7 @@ def test_a_kernel_has_its_own_sign_in_every_chart_and_when_others_come(monkeypat
         drawn = draw(Figure(tuple(Series(k, NS, RATES, line=False, kernel=k) for k in kernels)), 80, 20)
         pieces = {(text, kind) for row in drawn.rows for text, kind in row if text == "▥"}
         assert pieces == {("▥", f"series-{signs['katz-kider'].place}")}
-    monkeypatch.setattr(kernel_signs, "rungs", lambda: {"newcomer": 40, **rungs(), "another": 99})
+    monkeypatch.setattr(figure_module, "rungs", lambda: {"newcomer": 40, **rungs(), "another": 99})
     assert {kernel: sign(kernel) for kernel in registry()} == signs
     assert sign("newcomer").glyph not in {one.glyph for one in signs.values()} and sign("unheard-of").glyph == "•"
 
@@ -119,7 +120,7 @@ def test_a_mark_is_where_its_cursor_stops() -> None:
     drawing = draw(figure, 61, 17)
     shown = rows(drawing)
     for stop in drawing.stops:
-        column = drawing.left + plot.column(stop.share, drawing.width)
+        column = drawing.left + column_of(stop.share, drawing.width)
         assert shown[drawing.top + stop.row][column] in "①②"
     assert len(drawing.stops) == 10
 
@@ -196,7 +197,7 @@ async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> No
         await pilot.pause()
         drawing = app.chart.drawing
         stop = drawing.stops[7]
-        place = (drawing.left + plot.column(stop.share, drawing.width), drawing.top + stop.row)
+        place = (drawing.left + column_of(stop.share, drawing.width), drawing.top + stop.row)
         await pilot.hover(app.chart, offset=place)
         assert app.chart.words == "② 600 G · n 2048 · tiled"
         await pilot.click(app.chart, offset=place)

@@ -27,10 +27,20 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts import BLOCK, SLIVER
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare import race
-from fwtui.tui.compare.detail import LABEL, CompareVerdict, Deltas, Pair, passes, share_changed
+from fwtui.tui.compare.detail import (
+    LABEL,
+    CompareRow,
+    CompareTable,
+    CompareVerdict,
+    Deltas,
+    Pair,
+    columns,
+    passes,
+    row_cells,
+    share_changed,
+)
 from fwtui.tui.compare.race import Ending, RaceScreen, clock, ending
 from fwtui.tui.compare.screen import CompareScreen, read
-from fwtui.tui.compare.table import CompareRow, CompareTable, cells, columns
 from fwtui.tui.frame.dialogs import PickFile
 
 TIMES = medians(SESSION)
@@ -186,7 +196,7 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     model = model_of(told)
     for entrant, baseline in product((ComparedRun(model, run, "s" * 60) for run in model.runs.values()), repeat=2):
         pair = paired(entrant, baseline)
-        assert all(text.plain is not None for text in cells(CompareRow(entrant, pair.found), 9).values())
+        assert all(text.plain is not None for text in row_cells(CompareRow(entrant, pair.found), 9).values())
         assert passes(pair).empty
         for width in (1, 3, 20, 79, 300):
             CompareVerdict(pair).draw(pair, width)
@@ -210,7 +220,7 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
     shown = "\n".join(row.plain for row in CompareVerdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
     assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")
-    assert cells(CompareRow(pair.entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
+    assert row_cells(CompareRow(pair.entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:

@@ -31,8 +31,8 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.pace import Collector, Pace
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.terminal_input import TerminalDriver
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.own_cost import CostLine, DashboardCost, Meter, sampling
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import Drawn, line

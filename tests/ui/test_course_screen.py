@@ -13,15 +13,15 @@ from textual.widgets import Input, OptionList
 
 from fwtui.common.errors import Refused
 from fwtui.learn import lessons as lessons_module
-from fwtui.learn import real
 from fwtui.learn.course import load_course
 from fwtui.learn.kernel_source import source
-from fwtui.learn.real import Agreement
+from fwtui.learn.stepping import Agreement
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.left import Left
-from fwtui.tui.app.picture import screen_text
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Hung
+from fwtui.tui.learn import screen as learn_screen
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid, shown
 from fwtui.tui.learn.screen import LearnScreen
@@ -338,7 +338,7 @@ async def test_the_source_follows_what_runs_and_the_kernel_itself_is_compared_on
         before = place.scroll_y
         assert "▌ def panels" in await keyed(pilot, "left_square_bracket") and place.scroll_y < before
         answers = iter([Agreement(6), Agreement(6, wrong=2), Agreement(reason="no numba")])
-        monkeypatch.setattr(real, "compare", lambda trace, experiment, stop: next(answers))
+        monkeypatch.setattr(learn_screen, "compare_with_kernel", lambda trace, experiment, stop: next(answers))
         for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
             await press(pilot, "V")
             await until(pilot, lambda words=words: all(word in screen_text(learning) for word in words.split()))

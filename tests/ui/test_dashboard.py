@@ -19,7 +19,7 @@ from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.history import HistoryTable

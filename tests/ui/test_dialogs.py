@@ -21,7 +21,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.actions import Action
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame import saving
 from fwtui.tui.frame.dialogs import MOST_ENTRIES, AskScreen, FormScreen, HelpScreen, Hung, Scrolled, log_rows
 from fwtui.tui.frame.frame import Frame

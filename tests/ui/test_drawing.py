@@ -21,7 +21,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES
 from fwtui.tui import charts
-from fwtui.tui.explain.counters_panel import CountersTable
+from fwtui.tui.explain.number_panels import CountersTable
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history

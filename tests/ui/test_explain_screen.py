@@ -26,17 +26,23 @@ from fwtui.stream import events
 from fwtui.stream.event import Cache
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.requests import Hardware
-from fwtui.tui.charts import plot
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.charts.drawing import draw
+from fwtui.tui.charts.drawing import column_of, draw
 from fwtui.tui.explain import roofline
-from fwtui.tui.explain.occupancy_panel import BlockChoice, OccupancyLines, OccupancyPanel, OccupancySubject, curve, estimate
+from fwtui.tui.explain.occupancy_panel import (
+    BlockChoice,
+    OccupancyLines,
+    OccupancyPanel,
+    OccupancySubject,
+    Slider,
+    curve,
+    estimate,
+)
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import TITLES
 from fwtui.tui.explain.warp_panel import warp_subject
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
-from fwtui.tui.widgets.slider import Slider
 
 LIMITS = events.Limits(
     t=0.02,
@@ -128,7 +134,7 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
         assert " ▲ 302 G · relaxations/byte 0.0833 · run 1 Naive" in text
         assert "SPEED OF LIGHT  run 1 " in await shown(pilot, "enter")
         stop = chart.drawing.stops[-1]
-        place = (chart.drawing.left + plot.column(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
+        place = (chart.drawing.left + column_of(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
         await pilot.click(chart, offset=place)
         assert "SPEED OF LIGHT  run 2 " in await shown(pilot) or "SPEED OF LIGHT  run 3 " in await shown(pilot)
         await press(pilot, "escape", "J", "J")

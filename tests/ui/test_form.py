@@ -19,7 +19,7 @@ from fwtui.machine import trust
 from fwtui.machine.auto import settle_here
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import ChoiceScreen
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.form import ExperimentForm

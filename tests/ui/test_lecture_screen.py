@@ -16,7 +16,7 @@ from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.cue_card import CueCard
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.playback import Playback

@@ -25,8 +25,8 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.machine.settings import KEYMAP, Settings, Value
 from fwtui.tui.app.ascii_only import plain
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.figure import MARKERS
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.look import THEMES, Appearance, look_of, screens
 from fwtui.tui.frame.places import place_names
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip

@@ -15,8 +15,8 @@ from textual.widgets import Input
 from fwtui.sessions.library import resolve
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.terminal_input import Keys
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import PLACES, Place, place_names

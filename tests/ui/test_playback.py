@@ -25,8 +25,8 @@ from fwtui.stream.model import Model
 from fwtui.tui import render
 from fwtui.tui.app import session_opener
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.session_opener import ReadingScreen, SessionReading, WaitingScreen, recording
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import MOST_BANDS, Marks

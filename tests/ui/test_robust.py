@@ -27,9 +27,9 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.app import crash_log
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.crash_log import CrashLog, FailedPlace
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.terminal_input import Keys
 from fwtui.tui.explain.screen import ExplainScreen
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.palette import Palette
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording, named

@@ -18,11 +18,10 @@ from fwtui.sessions.library_table import cells
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.compare.screen import CompareScreen
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.sessions import screen
-from fwtui.tui.sessions.screen import SessionsScreen
-from fwtui.tui.sessions.table import SessionsTable, columns
+from fwtui.tui.sessions.screen import SessionsScreen, SessionsTable, columns
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from fwtui.sessions.library import resolve
 from fwtui.stream import events
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.places import LEAST, place_names
 from fwtui.tui.textual_internals import strips
 

@@ -26,12 +26,10 @@ from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.charts.kernel_signs import sign
+from fwtui.tui.charts.figure import sign
 from fwtui.tui.frame.dialogs import FormScreen
-from fwtui.tui.sweep.curves import DotPlot, figure
-from fwtui.tui.sweep.form_model import USUAL, SweepDraft
-from fwtui.tui.sweep.heat_map import HeatMap, HeatMapSubject
-from fwtui.tui.sweep.live_screen import LiveSweepScreen
+from fwtui.tui.sweep.live_screen import USUAL, LiveSweepScreen, SweepDraft
+from fwtui.tui.sweep.map_and_curves import DotPlot, HeatMap, HeatMapSubject, figure
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Option

@@ -22,8 +22,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui.frame import telemetry_strip
-from fwtui.tui.telemetry.lane_chart import LaneChart, changes
-from fwtui.tui.telemetry.lane_rows import GUTTER, Lanes, Row, Window, stepped
+from fwtui.tui.telemetry.lane_chart import GUTTER, LaneChart, Lanes, Row, Window, changes, stepped
 from fwtui.tui.telemetry.screen import LanesScreen
 from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, TelemetryLane, lanes_of, moments, span_for, usual
 

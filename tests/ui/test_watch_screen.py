@@ -24,9 +24,8 @@ from fwtui.machine import trust
 from fwtui.sessions.versions import Version
 from fwtui.stream.trials import Finding, Where
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
-from fwtui.tui.watch.screen import WatchScreen
-from fwtui.tui.widgets.wrong_cells import OUTLINE, RIGHT, WRONG, wrong_pixels
+from fwtui.tui.export.screens import screen_text
+from fwtui.tui.watch.screen import OUTLINE, RIGHT, WRONG, WatchScreen, wrong_pixels
 from fwtui_kernels.plan import Rect
 
 PATH = Path("/course/hw/mine.py")

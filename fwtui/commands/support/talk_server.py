@@ -21,7 +21,7 @@ from aiohttp import web
 
 from fwtui.commands.support.web_access import FULL, NEEDS_TOKEN, WebAccess, cookie_name, serve_until_signal
 from fwtui.common.errors import Refused
-from fwtui.learn.ballot import ballot
+from fwtui.learn.questions import ballot
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.film import Film
 from fwtui.tui.export.page import BEFORE, notes_page, page, seen_answer, seen_stretch
@@ -63,7 +63,7 @@ class TalkServer:
 
     def __init__(self, film: Film, most: int, access: WebAccess):
         self._film, self._most, self._access = film, most, access
-        ballots = {number: ballot(stop.cue, stop.answer) for number, stop in enumerate(film.stops, 1)}
+        ballots = {number: ballot(stop.cue.kind, stop.answer) for number, stop in enumerate(film.stops, 1)}
         self._ballots = {number: one for number, one in ballots.items() if one is not None}
         self._pages = {drives: page(film, drives).encode() for drives in (False, True)}
         self._notes = notes_page(film).encode()

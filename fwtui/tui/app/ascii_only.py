@@ -13,7 +13,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from fwtui.common.spark import ASCII_BARS, BARS
-from fwtui.tui.charts.kernel_signs import SHAPES
+from fwtui.tui.charts.figure import SHAPES
 
 UNKNOWN = "?"
 _SIGNS = {

@@ -13,9 +13,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common.text import shortened
-from fwtui.tui.arrow_keys import ACROSS, CHOOSE, Arrowed
-from fwtui.tui.charts import plot
-from fwtui.tui.charts.drawing import CursorStop, Drawing, draw, marker
+from fwtui.tui.actions import ACROSS, CHOOSE, Arrowed
+from fwtui.tui.charts.drawing import CursorStop, Drawing, column_of, draw, marker
 from fwtui.tui.charts.figure import COLOURS, Figure
 
 
@@ -114,7 +113,7 @@ class Chart(Arrowed, Widget, can_focus=True):
         if self.stop is None or not drawing.top <= y < drawing.top + drawing.height:
             return strip
         # the cursor's line; a mark under it stays
-        column = drawing.left + plot.column(self.stop.share, drawing.width)
+        column = drawing.left + column_of(self.stop.share, drawing.width)
         under = strip.crop(column, column + 1).text
         cursor = Segment("│" if under in " ╌┊" else under, self.get_component_rich_style("chart--cursor"))
         return Strip.join([strip.crop(0, column), Strip([cursor]), strip.crop(column + 1)])

@@ -2,23 +2,98 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 from fwtui.common.text import cut, shortened
-from fwtui.tui.charts import plot
-from fwtui.tui.charts.figure import COLOURS, MARKERS, Axis, Figure, Rule, tick_text
-from fwtui.tui.charts.kernel_signs import sign
+from fwtui.tui.charts.figure import COLOURS, MARKERS, Axis, Figure, Rule, sign, tick_text
 from fwtui.tui.charts.scale import Scale, decimated, finite, positive, scale, ticks
 
+Point = tuple[float, float]
+Cell = tuple[str, int]  # a character and the series it belongs to; " " belongs to none (-1)
+EMPTY: Cell = (" ", -1)
+_PIECE = re.compile("\x1b\\[38;5;(\\d+)m([^\x1b]*)|\x1b\\[[0-9;]*m|([^\x1b]+)")
+_COLOURS = 200  # these numbers separate the series in plotext's output
 Columns = Sequence[Sequence[float | None]]  # of coordinates, by series
 Piece = tuple[str, str]  # text, and the part it belongs to: "axis", "label", "rule", "series-3", ...
 LEAST_LABELS = (24, 6)  # columns and rows below which there are only marks
 LEAST_MARGIN = 60  # columns from which names have room of their own beside the ends of their lines
 DOWN = (0, -1, 1, -2, 2, -3, 3)  # rows that a name in the margin may be away from its line's end
 LEGEND = 6  # rows of a chart for each that its legend may have
+
+
+def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
+    """The line through these shares of the rectangle, broken at None and at what is outside of it."""
+    for there, piece in groupby(points, key=lambda point: point is not None and within(point)):
+        if there:
+            yield [(_inside(point[0]), _inside(point[1])) for point in piece if point is not None]
+
+
+def within(point: Point) -> bool:
+    return -1e-9 <= point[0] <= 1 + 1e-9 and -1e-9 <= point[1] <= 1 + 1e-9
+
+
+def _inside(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+def column_of(share: float, width: int) -> int:
+    """Where plotext puts a share of the way across: a cell is two dots of braille wide."""
+    return round(_inside(share) * (2 * width - 1)) // 2
+
+
+def row_of(share: float, height: int) -> int:
+    """Where it puts one of the way up, counted from the top: a cell is four dots high."""
+    return height - 1 - round(_inside(share) * (4 * height - 1)) // 4
+
+
+def plot_marks(
+    lines: Sequence[tuple[int, Sequence[Point | None]]], marks: Sequence[tuple[Cell, Sequence[Point]]], width: int, height: int
+) -> list[list[Cell]]:
+    """`height` rows of `width` cells, the top one first: lines by series, then single points over them."""
+    grid = [[EMPTY] * width for _ in range(height)]
+    inside = [(series, piece) for series, points in lines for piece in pieces(points)]
+    if inside and width > 1 and height > 1:  # plotext has no limits for a single row or column
+        _plot_lines(inside, grid, width, height)
+    for mark, points in marks:
+        for x, y in filter(within, points):
+            grid[row_of(y, height)][column_of(x, width)] = mark
+    return grid
+
+
+def _plot_lines(lines: list[tuple[int, list[Point]]], grid: list[list[Cell]], width: int, height: int) -> None:
+    """plotext raises on infinities and empty data, rounds limits, and keeps its figure in a module.
+
+    So it gets shares of the rectangle, finite and inside of it, and the figure is cleared before and after.
+    """
+    import plotext  # 20 ms that only the first chart needs
+
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.limit_size(False, False)
+    plotext.plot_size(width, height)
+    plotext.frame(False)
+    for axis in (plotext.xaxes, plotext.yaxes):
+        axis(False, False)
+    for series, points in lines:
+        places = [*points, points[0]] if len(points) == 1 else points  # one point is a line too
+        plotext.plot([x for x, _ in places], [y for _, y in places], marker="braille", color=series % _COLOURS + 16)
+    plotext.xticks([])
+    plotext.yticks([])
+    plotext.xlim(0, 1)
+    plotext.ylim(0, 1)
+    rows = plotext.build().split("\n")
+    plotext.clear_figure()
+    for row, text in zip(grid, rows, strict=False):
+        place = 0
+        for colour, coloured, bare in _PIECE.findall(text):
+            for character in coloured or bare:
+                if place < width and character != " ":
+                    row[place] = (character, int(colour) - 16 if colour else -1)
+                place += 1
 
 
 class CursorStop(NamedTuple):
@@ -94,7 +169,7 @@ def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Draw
     y_ticks = ticks(up, max(2, room // 3), figure.y.base)
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
     left = min(max(map(len, y_texts), default=0), width // 3) + 1
-    places = {plot.row(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
+    places = {row_of(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
     margin = _margin(plotted, width, left)
     body = _body(plotted, width - left - margin, room)
     unnamed = _write_names(plotted, body, margin)
@@ -126,11 +201,11 @@ def _blank(words: str, width: int, height: int) -> Drawing:
     return Drawing(tuple(rows), 0, 0, 0, 0, ())
 
 
-def _marks(plotted: Plotted, width: int, height: int) -> list[list[plot.Cell]]:
+def _marks(plotted: Plotted, width: int, height: int) -> list[list[Cell]]:
     """Lines and points of all series in a grid of that size."""
     figure = plotted.figure
-    lines: list[tuple[int, list[plot.Point | None]]] = []
-    marks: list[tuple[plot.Cell, list[plot.Point]]] = []
+    lines: list[tuple[int, list[Point | None]]] = []
+    marks: list[tuple[Cell, list[Point]]] = []
     for number, series in enumerate(figure.series):
         thinned = decimated(plotted.xs[number], plotted.ys[number], 2 * width)
         shares = [None if p is None else (plotted.across.share(p[0]), plotted.up.share(p[1])) for p in thinned]
@@ -143,7 +218,7 @@ def _marks(plotted: Plotted, width: int, height: int) -> list[list[plot.Cell]]:
             marks.append(((marker(figure, number), number), there[number % every :: every] or there[:1]))
     # what the user looks at comes last, over all others
     marks.sort(key=lambda one: figure.series[one[0][1]].strong)
-    return plot.drawn(lines, marks, width, height)
+    return plot_marks(lines, marks, width, height)
 
 
 def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
@@ -156,7 +231,7 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
     for rule in plotted.figure.rules:
         share = _reached(rule, plotted.across if rule.vertical else plotted.up)
         if share is not None:
-            drawn.append((rule, plot.column(share, width) if rule.vertical else plot.row(share, height)))
+            drawn.append((rule, column_of(share, width) if rule.vertical else row_of(share, height)))
     for rule, at in drawn:
         if rule.vertical:
             for row in cells:
@@ -210,11 +285,11 @@ def _margin(plotted: Plotted, width: int, left: int) -> int:
     return most if near and width >= LEAST_MARGIN else 0
 
 
-def _shares(plotted: Plotted, number: int) -> list[plot.Point]:
+def _shares(plotted: Plotted, number: int) -> list[Point]:
     """Where a series' points are in the plot, those outside of it left out."""
     there = zip(plotted.xs[number], plotted.ys[number], strict=False)
     shares = [(plotted.across.share(x), plotted.up.share(y)) for x, y in there if x is not None and y is not None]
-    return [point for point in shares if plot.within(point)]
+    return [point for point in shares if within(point)]
 
 
 def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> list[int]:
@@ -225,7 +300,7 @@ def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> lis
     left_over = []
     for number in sorted(_named(figure), key=lambda number: not figure.series[number].strong):
         series, name, kind = figure.series[number], figure.series[number].name, part(figure, number)
-        points = [(plot.column(x, width), plot.row(y, height)) for x, y in _shares(plotted, number)[::-1]]
+        points = [(column_of(x, width), row_of(y, height)) for x, y in _shares(plotted, number)[::-1]]
         mark = marker(figure, number)
         tries: list[tuple[int, int, str]] = []
         if series.line:
@@ -279,7 +354,7 @@ def _x_axis(axis: Axis, across: Scale, left: int, width: int, margin: int) -> li
     for value in ticks(across, max(2, width // 8), axis.base):
         if axis.whole and value != int(value):
             continue
-        x, text = plot.column(across.share(value), width), tick_text(value, axis.text)
+        x, text = column_of(across.share(value), width), tick_text(value, axis.text)
         start = min(max(0, x - len(text) // 2), width - len(text))
         if start < end + (2 if end else 0) or start + len(text) > at:
             continue
@@ -304,7 +379,7 @@ def _stops(plotted: Plotted, height: int) -> tuple[CursorStop, ...]:
         if (figure.series[number].points or not figure.pointwise) and -1e-9 <= across.share(x) <= 1 + 1e-9
     )
     if figure.pointwise:
-        rows = [plot.row(up.share(y), height) for _, y, _, _ in points]
+        rows = [row_of(up.share(y), height) for _, y, _, _ in points]
         return tuple(CursorStop(across.share(x), ((n, place),), row) for (x, _, n, place), row in zip(points, rows, strict=True))
     return tuple(
         CursorStop(across.share(x), tuple(sorted((number, place) for _, _, number, place in there)))

@@ -6,10 +6,24 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fwtui.common import units
+from fwtui_kernels import rungs
 
 MARKERS = "①②③④⑤⑥⑦⑧⑨⑩"  # of what is no kernel: shapes belong to kernels
 # of series; the seventh has the first one's again, and another marker
 COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
+# ten for each ten of the ladder's numbers, and their substitutes in ASCII
+SHAPES = (
+    ("●○◐◑◒◓◔◕◉◎", "*oCDUnqQ0O"),
+    ("▰▱▮▯▬▭▪▫◘◙", "%zIi~_,;8B"),
+    ("▲△▼▽◀◁▶◬◭◮", "^AvV<(>Ydb"),
+    ("▢■□▣▤▥▦▧▨▩", "u#&HEmWNRM"),
+    ("◆◇◈◊❖⬖⬗⬘⬙◌", "@$G!X{}[]'"),
+    ("◢◣◤◥◸◹◺◿◰◱", "JLF7rTljPp"),
+    ("✚✛✜✢✣✤✥✙✠✞", "+tSywhkfKg"),
+    ("★☆✦✧✶✪✷✸✹✺", "1234569eac"),
+    ("◧◨◩◪◫◲◳◴◵◶", ')=?/\\:"`|-'),
+)
+OTHER = "•"  # a kernel that is not on the ladder
 
 
 def plain(value: float) -> str:
@@ -77,3 +91,23 @@ def tick_text(value: float, text: Callable[[float], str]) -> str:
 
 def rate_text(value: float) -> str:
     return units.scaled(value, "relax/s")
+
+
+class Sign(NamedTuple):
+    """A glyph that no other kernel has, and a colour as its place among COLOURS."""
+
+    glyph: str
+    place: int
+
+    @property
+    def colour(self) -> str:
+        return COLOURS[self.place]
+
+
+def sign(kernel: str) -> Sign:
+    """The sign of the kernel with that id."""
+    number = rungs().get(kernel)
+    if number is None:
+        return Sign(OTHER, len(COLOURS) - 1)
+    glyphs, _ = SHAPES[number // 10 - 1]
+    return Sign(glyphs[number % 10], number % len(COLOURS))

@@ -24,9 +24,8 @@ from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, first, hidden_look, look, unless
 from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import CompareVerdict, Deltas, Pair, passes
+from fwtui.tui.compare.detail import MOST_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, passes
 from fwtui.tui.compare.race import RaceScreen
-from fwtui.tui.compare.table import MOST_ROWS, CompareRow, CompareTable
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame

@@ -17,17 +17,23 @@ from fwtui.analysis.reason import reason
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run
-from fwtui.tui.actions import first, hidden, hidden_look, look, moved, unless
-from fwtui.tui.arrow_keys import ACROSS, CHOOSE
+from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden, hidden_look, look, moved, unless
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
-from fwtui.tui.explain.counters_panel import CountersTable
-from fwtui.tui.explain.cpu_panel import CpuPanel, CpuSubject
-from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
+from fwtui.tui.explain.number_panels import CountersTable, CpuPanel, CpuSubject, LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
-from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpLoop, WarpSubject, WarpTable, instruction_rows, warp_subject
-from fwtui.tui.explain.warp_versus import VersusHead, VersusTable
+from fwtui.tui.explain.warp_panel import (
+    LETTERS,
+    VersusHead,
+    VersusTable,
+    WarpHead,
+    WarpLoop,
+    WarpSubject,
+    WarpTable,
+    instruction_rows,
+    warp_subject,
+)
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog, Scrolled, source_rows
 from fwtui.tui.frame.frame import Frame

@@ -1,4 +1,5 @@
-"""Where the warps of an operation wait: its source with a bar at each line, and the instructions of a line."""
+"""Where the warps of an operation wait: its source with a bar at each line, and the instructions of a line; of two runs beside
+each other what changed."""
 
 from __future__ import annotations
 
@@ -16,24 +17,29 @@ from fwtui.analysis.warps import (
     SHARED_MEMORY,
     SHARED_PIPE,
     WORKING,
+    ShareChange,
     in_words,
     issue_rate,
+    line_changes,
     loop_facts,
+    loop_rows,
     main_samples,
+    mix_changes,
+    reason_changes,
     shares,
     stall,
     warp_reason,
 )
 from fwtui.common import units
+from fwtui.common.text import shortened
 from fwtui.stream.events import Occupancy, WarpSamples
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.frame.dialogs import Row
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 
 BAR = 10  # cells
-LABEL = 8
 HEAD = line(("WHERE WARPS WAIT  ", f"{STRONG} $text-primary"))
 MOST_REASONS = 4  # in the head
 MOST_HOT, HOT = 4, 0.03  # lines of source with at least that share of the samples
@@ -53,6 +59,10 @@ SIGNS = {
 }
 OTHERS = ("X", "$foreground")
 LETTERS = "; ".join([*(f"{letter}: {stall(name).verb}" for name, (letter, _) in SIGNS.items()), f"{OTHERS[0]}: another reason"])
+LABEL, NUMBER = 8, 9  # cells
+MOST_LINES, MOST_NAMES = 8, 8  # of what changed, the greatest
+DIFF = {"-": "$text-error", "+": "$text-success", " ": MUTED}
+Cells = tuple[str, str, Piece]  # what the baseline has, what the run has, and of what
 
 
 class WarpSubject(NamedTuple):
@@ -264,3 +274,104 @@ def _nothing(run: Run) -> str:
     if run.state == "running":
         return "warps are sampled once the run is over"
     return "this run was not sampled; `--samples on` samples every run on a GPU"
+
+
+WarpPair = tuple[WarpSubject, WarpSubject]  # the run and its baseline
+
+
+class VersusHead(Drawn[WarpPair | None]):
+    """What most warps of each do, and where."""
+
+    def draw(self, subject: WarpPair, width: int) -> Sequence[Content]:
+        ours, theirs = subject
+        rows = [line(HEAD, (f"{_named(ours)}  {ours.title}", STRONG), (f"  against {_named(theirs)}  {theirs.title}", MUTED))]
+        for one, style in ((ours, STRONG), (theirs, "")):
+            if one.samples is not None:
+                rows += line((f"{_named(one):<{LABEL}}", MUTED), (one.most_wait, style)).wrap(width)
+        return rows
+
+
+class VersusTable(Drawn[WarpPair | None]):
+    """Shares of samples that changed, then how the loops differ: sizes, how often each instruction is there, and line by line."""
+
+    def draw(self, subject: WarpPair, width: int) -> Sequence[Content]:
+        ours, theirs = subject
+        if ours.samples is None or theirs.samples is None:
+            return []
+        rows = [_both("", shortened(_named(theirs), NUMBER), shortened(_named(ours), NUMBER), (MUTED, ""))]
+        reasons = reason_changes(ours.samples, theirs.samples)
+        rows += _section("reasons", [_shares(one, _reason(one.reason)) for one in reasons])
+        both = None if ours.listing is None or theirs.listing is None else (ours.listing, theirs.listing)
+        if both is not None:
+            lines = line_changes(*both)[:MOST_LINES]
+            rows += _section("lines", [_shares(one, _line_words(one)) for one in lines])
+        rows += _section("loop", [*_facts(ours, theirs)])
+        mixes = mix_changes(ours.samples.mix, theirs.samples.mix)[:MOST_NAMES]
+        rows += _section("made of", [(f"{there:,}", f"{here:,}", (name, "")) for name, there, here in mixes])
+        return [*rows, *(_diff(*both, subject) if both is not None else [])]
+
+
+def _named(subject: WarpSubject) -> str:
+    return f"run {subject.run.id}"
+
+
+def _reason(name: str) -> Content:
+    letter, colour = SIGNS.get(name, OTHERS)
+    return line((f"{letter} ", f"{STRONG} {colour}"), stall(name).short)
+
+
+def _line_words(change: ShareChange) -> Content:
+    told = change.line
+    return line((f"{told.file}:{told.line}  ", MUTED), told.text.strip()) if told is not None else line("")
+
+
+def _shares(change: ShareChange, words: Piece) -> Cells:
+    there, here = (f"{100 * share:.0f} %" if share is not None else "-" for share in (change.baseline, change.run))
+    return there, here, words
+
+
+def _facts(ours: WarpSubject, theirs: WarpSubject) -> Sequence[Cells]:
+    """Sizes of both loops, also for one relaxation, which loops that are unrolled differently can be compared by."""
+    told = [loop_facts(one.samples) for one in (theirs, ours) if one.samples is not None]
+    rows: list[Cells] = []
+    for words, values in (
+        ("instructions", [float(one.instructions) for one in told]),
+        ("relaxations of a thread", [float(one.relaxations) for one in told]),
+        ("instructions per relaxation", [one.each for one in told]),
+        ("loads from shared memory", [float(one.shared_loads) for one in told]),
+        ("loads from device memory", [float(one.global_loads) for one in told]),
+        ("loads and stores of spilled registers", [float(one.spills) for one in told]),
+    ):
+        if any(values):
+            there, here = map(_number, values)
+            rows.append((there, here, (words, "")))
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}" if value == int(value) else units.digits(value)
+
+
+def _section(label: str, cells: Sequence[Cells]) -> list[Content]:
+    return [_both(label if place == 0 else "", there, here, ("", ""), words) for place, (there, here, words) in enumerate(cells)]
+
+
+def _both(label: str, there: str, here: str, styles: tuple[str, str], words: Piece = "") -> Content:
+    numbers = (f"{there:>{NUMBER}}", styles[0]), (f"{here:>{NUMBER}}", styles[1] or STRONG)
+    return line((f"{label:<{LABEL}}", MUTED), *numbers, "  ", words)
+
+
+def _diff(ours: Listing, theirs: Listing, named: WarpPair) -> list[Content]:
+    rows = [line(""), line(("inner loops, by the names of their instructions", STRONG))]
+    for sign, listing, subject in (("-", theirs, named[1]), ("+", ours, named[0])):
+        told, every = len(listing.inner), sum(listing.mix.values())
+        words = f"{sign} {_named(subject)}: {in_words(listing.mix)}"
+        cut = f"; only the {told} with the most samples were recorded" if told < every else ""
+        rows.append(line((words, DIFF[sign]), (cut, MUTED)))
+    totals = [one.samples.samples if one.samples is not None else 0 for one in named]
+    for sign, one in loop_rows(ours, theirs):
+        share = one.samples / (totals[sign == "-"] or 1)
+        told = f"{100 * share:>4.0f} % " if share >= LEAST else " " * 7
+        style = DIFF[sign] if sign != " " else ""
+        rows.append(line((f"{sign} ", DIFF[sign]), told, (f"{one.offset:>5x}  ", MUTED), (one.text, style)))
+    return rows

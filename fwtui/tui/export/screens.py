@@ -25,19 +25,23 @@ from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.learn.questions import QuestionAnswer
+from fwtui.sessions import reader
 from fwtui.sessions.reader import Loaded, load
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import handled, settle
 from fwtui.tui.export.film import Ink, Lines, Pool, Row, Span
 from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.frame import Frame as Screen
+from fwtui.tui.frame.key_line import KeyLine
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.frame.saving import screen_svg, screen_text
 from fwtui.tui.textual_internals import leave_undrawn, strips
 
 LEAST_SHARED = 150  # screens from which on half of them are worth another process, which starts within a second
 MOST_SECONDS = 3600.0  # that it may take
 DIM = 0.5
+QUIET, MOST_LOOKS = 2, 500  # looks without a message that end the wait, and looks at a screen that never rests
+MOST_TURNS = 500  # of the event loop in one look
 
 
 class CaptureMoment(NamedTuple):
@@ -188,3 +192,34 @@ def _handle(wanted: ScreensWanted, parent: Parent) -> None:
 
 if __name__ == "__main__":
     serve(ScreensWanted, _handle)
+
+
+async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance) -> str:
+    """What that place of the session's replay shows at `at` seconds, or at its end."""
+    loaded = reader.load(path, shown=True)
+    start = loaded.duration if at is None else at
+    app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
+    async with app.run_test(size=size) as pilot:
+        await settle(app, pilot)
+        return screen_text(app) if plain else screen_svg(app)
+
+
+async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
+    """Wait until the footer has its keys and no widget has a message left, nor what came of handling the last ones."""
+    quiet = 0
+    for _ in range(MOST_LOOKS):
+        waiting = await handled(app, pilot)
+        quiet = 0 if waiting or not app.screen.query_one(KeyLine).subject else quiet + 1
+        if quiet == QUIET:
+            return
+
+
+async def handled(app: FwtuiApp, pilot: Pilot[None]) -> bool:
+    """Have all messages handled, then the screen laid out. Returns whether there was a message."""
+    nodes = (app, *app.screen.walk_children(with_self=True))
+    turn = 0
+    while turn < MOST_TURNS and any(node.message_queue_size for node in nodes):
+        turn += 1
+        await asyncio.sleep(0)
+    await pilot.wait_for_animation()  # there is none: unlike pause() it does not also send each widget a message
+    return turn > 0

@@ -1,24 +1,96 @@
-"""What all screens have in common, and all that open over another."""
+"""What all screens have in common, and all that open over another; what is lit on a screen, dimmed, and kept in sight."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.await_complete import AwaitComplete
+from textual.dom import DOMNode
 from textual.events import Resize
 from textual.screen import Screen
 from textual.widget import Widget
 
-from fwtui.tui.frame.sight import Sight
+from fwtui.tui.widgets.drawn import VEILED
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.view import View
 
+CARD = "card"  # the id of the cue card
 DETAILED = "-details"  # the class of a place that says where its numbers come from
-
 _Any = Screen[Any] if TYPE_CHECKING else object  # Textual finds the styles of the first base that is a screen
+
+
+class Sight:
+    def __init__(self, screen: Screen[None]):
+        self._screen = screen
+        self._panel = ""  # the one that is lit
+        self._lit, self._veiled = False, False  # whether any widget is lit or dimmed, and whether any is veiled
+        self._had_focus: Widget | None = None  # what had it before cue cards were presented
+        self._kept: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
+
+    def point(self, panel: str, lit: Sequence[Widget], dims: bool) -> None:
+        """Light the widgets of that panel, and no others; where it `dims`, everything else is dimmed."""
+        around, dimmed = set[DOMNode](), set[Widget]()
+        before, self._lit = self._lit, bool(lit) or dims
+        if not (before or self._lit or self._panel or panel):
+            return
+        if dims:
+            around = {holder for one in lit for holder in takewhile(lambda w: w is not self._screen, one.ancestors)}
+            dimmed = {*_beside(self._screen.query_one("#screen"), lit, around)}
+        for name, now in (("-pointed", {*lit}), ("-around", around), ("-dimmed", dimmed)):
+            for widget in {*self._screen.query(f".{name}"), *now}:
+                widget.set_class(widget in now, name)
+        if lit and (dims or panel != self._panel):  # a card with an answer leaves less room
+            self.keep(lit, dims)
+        elif self._panel and not lit:
+            self.release()
+        self._panel = panel
+
+    def veil(self, widgets: Sequence[Widget]) -> None:
+        """Hide these widgets, and no others, without taking their room."""
+        before, self._veiled = self._veiled, bool(widgets)
+        for widget in {*self._screen.query(f".{VEILED}"), *widgets} if before or widgets else ():
+            widget.set_class(widget in widgets, VEILED)
+            widget.refresh()
+
+    def keep(self, widgets: Sequence[Widget], top: bool = False) -> None:
+        """Scroll to the first of them that has room, again whenever the layout changes, until release()."""
+        self._kept = widgets, top
+        self._screen.call_after_refresh(self._scroll, widgets, top)
+
+    def rest_focus(self, rests: bool) -> None:
+        """No table has a cursor while cue cards are presented; afterwards it comes back."""
+        if rests and self._screen.focused is not None:
+            self._had_focus = self._screen.focused
+            self._screen.set_focus(None)
+        elif not rests and self._had_focus is not None:
+            self._screen.set_focus(self._had_focus)
+            self._had_focus = None
+
+    def release(self) -> None:
+        """What was kept in sight may leave it: the user does something."""
+        self._kept = (), False
+
+    def layout_changed(self, _: object = None) -> None:
+        if self._kept[0]:
+            self._screen.call_after_refresh(self._scroll, *self._kept)
+
+    @staticmethod
+    def _scroll(widgets: Sequence[Widget], top: bool) -> None:
+        for widget in [widget for widget in widgets if widget.region.area][:1]:
+            widget.scroll_visible(animate=False, top=top)
+
+
+def _beside(holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]) -> Iterator[Widget]:
+    """The largest parts of a widget that are not lit and hold nothing lit, without the cue card."""
+    for part in holder.children:
+        if part in around:
+            yield from _beside(part, lit, around)
+        elif part not in lit and part.id != CARD:
+            yield part
 
 
 class Sized(_Any):

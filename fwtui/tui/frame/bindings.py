@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input, OptionList, Select
 
-from fwtui.tui.actions import Action, bound, first, hidden, hidden_look, key_name, look, moved, unless
-from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.actions import Action, Arrowed, bound, first, hidden, hidden_look, key_name, look, moved, unless
 from fwtui.tui.frame.places import PLACES
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from textual.widgets import Input, Static
 
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
-from fwtui.tui.actions import Action
-from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.actions import Action, Arrowed
 from fwtui.tui.frame import bindings, notices, palette
-from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
+from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.key_line import KeyLine
@@ -29,7 +28,6 @@ from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
 from fwtui.tui.frame.rows import ActionRows
-from fwtui.tui.frame.sight import CARD
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.frame.view import View

@@ -21,9 +21,8 @@ from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model, averaged_over, within
-from fwtui.stream.quantity import CELSIUS, MEMORY, PERCENT, TRAFFIC, Quantity
+from fwtui.stream.quantity import CELSIUS, MEMORY, PERCENT, TRAFFIC, Quantity, throttled
 from fwtui.stream.run import Run
-from fwtui.stream.throttle import throttled
 from fwtui.tui.widgets.lanes import among, most_of, usual
 
 BINS = 10  # of the little history

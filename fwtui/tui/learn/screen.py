@@ -14,13 +14,11 @@ from textual.widgets import Input
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.own_kernels import known_kernels
-from fwtui.learn import real
 from fwtui.learn.course import step_named
 from fwtui.learn.course_progress import CourseProgress, Page
 from fwtui.learn.lessons import lessons
-from fwtui.learn.real import Agreement
-from fwtui.learn.stepping import PLAYED_SECONDS, Stepping, parse_weight, stepping
-from fwtui.tui.arrow_keys import ACROSS, DOWN
+from fwtui.learn.stepping import PLAYED_SECONDS, Agreement, Stepping, compare_with_kernel, parse_weight, stepping
+from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
@@ -28,9 +26,8 @@ from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson
-from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, shown
+from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, LessonWords, StepPosition, StepWords, shown
 from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
-from fwtui.tui.learn.step_words import LessonWords, StepPosition, StepWords
 from fwtui.tui.watch.opening import pick_watched, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
 
@@ -256,7 +253,7 @@ class LearnScreen(Frame):
         if self._agreement == (s.edition, None):
             return
         self._agreement, self._stop = (s.edition, None), Event()
-        compare = partial(real.compare, s.trace, s.experiment, self._stop)
+        compare = partial(compare_with_kernel, s.trace, s.experiment, self._stop)
         in_background(self, compare, partial(self._compared, s.edition), "compare")
         self.update()
 

@@ -1,8 +1,8 @@
-"""Choose what varies and how long it may take, and watch the map fill."""
+"""Choose what varies and how long it may take, and watch the map fill; the form without a screen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -11,20 +11,195 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 
-from fwtui.campaigns.sweep.running import Sweep
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, SweepAxis, names, read_axis, value
+from fwtui.campaigns.sweep.grid import Grid, Settle
+from fwtui.campaigns.sweep.question import QUESTIONS
+from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS, Sweep
 from fwtui.common.errors import Refused
+from fwtui.common.text import shown
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, defaults, kernel_named, settle
-from fwtui.experiment.own_kernels import known_kernels, located, name_for
+from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, defaults, kernel_named, settle
+from fwtui.experiment.fields import FIELDS
+from fwtui.experiment.own_kernels import is_path, known_kernels, located, name_for, name_of_file
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.actions import bound, hidden, unless
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
-from fwtui.tui.sweep.form_model import SweepDraft
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
+from fwtui.tui.widgets.form_model import MAIN, OPTION, Drafted, FormRow, loaded_kernel
 from fwtui_kernels.auto import AUTO
+from fwtui_kernels.plan import Kernel
+
+WITHIN, WEAK, QUESTION = "within", "weak", "question"
+USUAL = "n"  # the question how time grows with it
+NO_AXES = (QUESTION, WEAK, WITHIN)
+USUAL_WITHIN = "120"
+USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
+SMALL_SIZES = "16..128"  # of many graphs at once
+# axes that only some kernels have
+HAVING: Mapping[str, Callable[[Kernel], object]] = {
+    DEVICES: lambda k: k.ranked,
+    GRAPHS: lambda k: k.stacks,
+    "tile": lambda k: k.tiles,
+}
+OPEN = "each kernel's own"
+HELP = {
+    "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
+    DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
+    GRAPHS: "graphs that are solved at once, like 1,10,100,1000",
+    QUESTION: "; ".join(
+        (
+            "n: how does time grow with it?",
+            *(f"{name}: {one.words}" for name, one in QUESTIONS.items()),
+            "it fills in what follows",
+        )
+    ),
+    WEAK: "n grows with the root of the number of devices, so that each holds as much as one alone",
+    WITHIN: "seconds for all runs together; what will not fit is left out",
+}
+
+
+class SweepDraft(Drafted):
+    """A sweep in the making."""
+
+    def __init__(self, experiment: Experiment, settled: Callable[[], Settle], offered: Container[str] = ()):
+        """`settled()` is asked each time, since what GPUs are here may become known only later; `offered`: names of kernels of
+        the user's that are not loaded yet.
+        """
+        self._settled = settled
+        self._offered = offered
+        self._texts: dict[str, str] = {}
+        self.take(experiment)
+
+    def take(self, experiment: Experiment) -> None:
+        """Sweep sizes and tiles around this experiment, on generated graphs; what the kernel chooses itself stays open.
+
+        Raises Refused.
+        """
+        self._experiment, self._question = experiment, USUAL
+        kernel = loaded_kernel(experiment)
+        plain = changed(experiment, code="", tile=0, options={}, launch="", devices="", file="", auto="")
+        self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
+        own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": "", DEVICES: "1", GRAPHS: "1"}
+        own |= {o.name: str(o.default) for o in kernel.options}
+        texts = {name: value(experiment, name) for name in names()}
+        self._texts = {name: "" if text == own.get(name) else text for name, text in texts.items()}
+        sizes = SMALL_SIZES if kernel.stacks else USUAL_SIZES[kernel.backend]
+        self._texts |= {"n": sizes, "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN, WEAK: "no"}
+        self.last = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The user's kernels in the form that are not loaded: until they are, nobody knows what they offer."""
+        words = [word.strip() for word in self._texts["kernel"].split(",")]
+        return tuple(
+            word
+            for word in words
+            if (is_path(word) and not name_of_file(word)) or (word in self._offered and word not in known_kernels())
+        )
+
+    def loaded(self, file: str, kernel: str) -> None:
+        """Name the kernel that was loaded from a file of the form, or, if it is of none, put it among those that are swept."""
+        words = [word.strip() for word in self._texts["kernel"].split(",") if word.strip()]
+        named = [kernel if word == file else word for word in (words if file in words else [*words, file])]
+        self._texts["kernel"] = ",".join(dict.fromkeys(named))
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the form names, as far as it can be read."""
+        try:
+            return tuple(kernel_named(name) for name in read_axis("kernel", self._texts["kernel"], ()).values)
+        except Refused:
+            return (kernel_named(self.base.kernel),)
+
+    def rows(self) -> tuple[FormRow, ...]:
+        """A text for every axis that the kernels have, and the time."""
+        kernels = self.kernels
+        offered = {o.name for kernel in kernels for o in kernel.options}
+        options = {o.name: o.help for kernel in known_kernels().values() for o in kernel.options}
+        titles = {f.name: f.title for f in FIELDS}
+        helps = {f.name: f"{f.help}; several with commas, or all" for f in FIELDS}
+        helps |= {name: f"{words}; several with commas, or all" for name, words in options.items()} | HELP
+        rows: list[FormRow] = []
+        for name in names():
+            there = name in offered or name not in options
+            if name in HAVING:
+                there = any(map(HAVING[name], kernels))
+            key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
+            text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
+            hint = "1" if name in (DEVICES, GRAPHS) else OPEN
+            seen = name in (*MAIN, DEVICES)
+            rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
+        rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
+        several = any(row.key == DEVICES and row.shown for row in rows)
+        asked = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *QUESTIONS))
+        weak = FormRow(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], ("no", "yes"), several)
+        return (asked, *rows, weak, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+
+    def set(self, key: str, text: str) -> None:
+        if key == QUESTION:
+            self.take(self._experiment)
+            self._question = text
+            if text in QUESTIONS:
+                on_gpu = kernel_named(self.base.kernel).backend == "cuda"  # that of `auto` is any
+                self._texts |= QUESTIONS[text].texts["cuda" if on_gpu else "cpu"]
+        else:
+            self._texts[key.removeprefix(OPTION)] = text
+        self.last = key
+
+    def misread(self) -> dict[str, str]:
+        errors: dict[str, str] = {}
+        for row in self.rows():
+            try:
+                if row.key == WITHIN:
+                    self.within()
+                elif row.key not in NO_AXES and row.shown and row.text.strip() and not (row.key == "kernel" and self.files):
+                    self._axis(row)
+            except Refused as refusal:
+                errors[row.key] = str(refusal)
+        return errors
+
+    def within(self) -> float:
+        """Seconds for all runs together. Raises Refused."""
+        text = self._texts[WITHIN]
+        try:
+            seconds = float(text)
+        except ValueError:
+            raise Refused(f"time {shown(text)} is not a number of seconds; give {LEAST_WITHIN} to {MOST_WITHIN}") from None
+        if not LEAST_WITHIN <= seconds <= MOST_WITHIN:
+            raise Refused(f"{seconds:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
+        return seconds
+
+    def grid(self) -> Grid:
+        """What would run here. Raises Refused with the first thing that is wrong."""
+        for sentence in self.misread().values():
+            raise Refused(sentence)
+        rows = [row for row in self.rows() if row.shown and row.text.strip()]
+        axes = [self._axis(row) for row in rows if row.key not in NO_AXES]
+        if all(len(axis.values) < 2 for axis in axes):
+            raise Refused("nothing varies; give several values of something, like n 256..4096")
+        return Grid(self.base, axes, self._settled(), any(row.key == WEAK and row.text == "yes" for row in rows))
+
+    def check(self) -> None:
+        if not self.files:
+            self.grid()
+
+    def summary(self) -> str:
+        """What varies, in a line: n 64..512 · tile all."""
+        told = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", *NO_AXES)]
+        words = [f"{title} {text}" for title, text in told if text == ALL or "," in text or ".." in text]
+        return " · ".join([self._texts["kernel"], *words, f"within {self._texts[WITHIN]} s"])
+
+    def toggle(self, kernel: str) -> None:
+        """Put a kernel among those that are swept, or take it away; the last one stays."""
+        have = [k.id for k in self.kernels]
+        now = [k for k in have if k != kernel] if kernel in have else [*have, kernel]
+        self.set("kernel", ",".join(now or have))
+
+    def _axis(self, row: FormRow) -> SweepAxis:
+        return read_axis(row.key.removeprefix(OPTION), row.text, self.kernels)
 
 
 class LiveSweepScreen(SweepScreen):

@@ -16,8 +16,7 @@ from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
 from fwtui.common import units
 from fwtui.stream.model import Model
-from fwtui.tui.actions import first, look, unless
-from fwtui.tui.arrow_keys import ACROSS, CHOOSE, DOWN
+from fwtui.tui.actions import ACROSS, CHOOSE, DOWN, first, look, unless
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
@@ -26,8 +25,7 @@ from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.sweep.curves import DotPlot, figure
-from fwtui.tui.sweep.heat_map import MEASURES, HeatMap
+from fwtui.tui.sweep.map_and_curves import MEASURES, DotPlot, HeatMap, figure
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Update, kept, line
 

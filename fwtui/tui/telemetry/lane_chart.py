@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import pairwise
+from math import ceil
+from operator import or_
+from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual import events as ui
@@ -11,14 +16,247 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fwtui.common import units
 from fwtui.experiment.device import DeviceId
-from fwtui.tui.arrow_keys import ACROSS, CHOOSE, Arrowed
+from fwtui.stream.events import QUANTITIES, Telemetry
+from fwtui.stream.model import Model
+from fwtui.stream.quantity import throttled
+from fwtui.stream.run import Run
+from fwtui.tui.actions import ACROSS, CHOOSE, Arrowed
+from fwtui.tui.charts.drawing import Piece, joined
+from fwtui.tui.charts.figure import tick_text
+from fwtui.tui.charts.scale import nice
 from fwtui.tui.frame.view import View
-from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, NO_RUN, STEPS, Lanes, Row, Told, Window
-from fwtui.tui.widgets.lanes import Bins, TelemetryLane
+from fwtui.tui.widgets.lanes import Bins, TelemetryLane, moments, most_of
 
+GUTTER = 22  # cells of a lane's name and value
+TITLE, VALUE = 10, 11
+AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
+EIGHTHS = " ▁▂▃▄▅▆▇█"  # of a cell: braille of the same height has holes in most fonts
+UNREAD = "╌"  # at the foot of a lane
+KEPT = 1 / 3  # the share of a scale that must be used, or it gets a lower end
+STEPS = 5  # of the gradient, from the foot of a lane to its top
+Told = Mapping[DeviceId | None, tuple[Telemetry, Telemetry]]  # mean and peak of a run
+NO_RUN: Told = {}
+Row = tuple[Piece, ...]
 PARTS = ("label", "title", "value", "run", "shown", "axis", "throttled", "cursor")
 AREAS = {step: f"$primary {40 + 60 * step // (STEPS - 1)}%" for step in range(STEPS)}  # one gradient, of the theme's colour
+
+
+class Window(NamedTuple):
+    """What is seen: columns of equal length, counted from time 0."""
+
+    seconds: float  # of a column
+    first: int
+    columns: int
+
+    @property
+    def start(self) -> float:
+        return self.first * self.seconds
+
+    @property
+    def end(self) -> float:
+        return (self.first + self.columns) * self.seconds
+
+    def column(self, t: float) -> int:
+        """Of a time; may be outside."""
+        return int(t / self.seconds) - self.first
+
+
+@dataclass
+class Lanes:
+    """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without."""
+
+    model: Model
+    shown: int | None  # the run that is shown on all screens
+    lanes: Sequence[TelemetryLane]
+    bins: Mapping[DeviceId | None, Bins]  # the readings of each GPU, and at None those of the machine
+    window: Window
+    heights: Sequence[int]
+    at: float | None  # the cursor
+    tops: dict[str, float]  # where the scales without a known end ended, by quantity; brought up to date
+    told: Told = field(default_factory=dict)  # mean and peak of the shown run on each GPU, said where there is no cursor
+
+    def __post_init__(self) -> None:
+        model, window = self.model, self.window
+        self.told = self.told if self.at is None else NO_RUN
+        column = window.column(self.at) if self.at is not None else -1
+        self.cursor = column if 0 <= column < window.columns else None
+        self.during = [False] * window.columns  # whether a run was going
+        self.stretches: list[tuple[Run, int, int]] = []  # runs on the clock, with their columns, half-open
+        for run in model.runs.values():
+            low = max(0, window.column(run.started))
+            high = min(window.columns, window.column(model.t if run.finished is None else run.finished) + 1)
+            if low < high:
+                self.stretches.append((run, low, high))
+                self.during[low:high] = [True] * (high - low)
+        starts = [0, *(c for c in range(1, window.columns) if self.during[c] != self.during[c - 1]), window.columns]
+        self.bands = [(start, end, self.during[start]) for start, end in pairwise(starts)]  # columns with a run, or without one
+
+    def rows(self) -> list[Row]:
+        """All rows, the top one first."""
+        seen = [(lane, height, self._means(lane)) for lane, height in zip(self.lanes, self.heights, strict=True) if height]
+        ends: dict[str, float] = {}  # of scales: one for all lanes of a quantity, or they could not be compared
+        for name in {lane.name for lane, _, _ in seen}:
+            ends[name] = self._most(name, [(lane, means) for lane, _, means in seen if lane.name == name])
+        rows: list[Row] = []
+        for lane, height, means in seen:
+            if lane.head:
+                rows.append(self._head(lane, ends[lane.name]))
+            rows += self._lane(lane, height, means, ends[lane.name])
+        return [self._runs(), *rows, self._throttle(), self._axis(), self._clock()]
+
+    def _row(self, gutter: Sequence[Piece], cells: list[Piece]) -> Row:
+        """The gutter and the cells with the cursor through them, as few pieces as possible."""
+        if self.cursor is not None:
+            text = cells[self.cursor][0]
+            cells[self.cursor] = (text if text != " " else "│", "cursor")
+        return (*gutter, *joined(cells))
+
+    def _runs(self) -> Row:
+        cells = [(" ", "run")] * self.window.columns
+        for run, low, high in self.stretches:
+            room, words = high - low, f" {run.id} {run.experiment.kernel} "
+            if room < len(words) + 2:
+                words = str(run.id)
+            text = words.center(room, "━") if room >= len(words) + 2 else "━" * room
+            if len(text) > 1:
+                text = "┣" + text[1:-1] + "┫"
+            cells[low:high] = [(character, "shown" if run.id == self.shown else "run") for character in text]
+        if not self.told:
+            return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
+        return self._row([(f"{f'run {self.shown}':<{TITLE}}", "shown"), (f"{'mean ↑ peak':>{VALUE}} ", "label")], cells)
+
+    def _means(self, lane: TelemetryLane) -> list[float | None]:
+        bins = self.bins[lane.gpu]
+        return bins.means(bins.names.index(lane.name), self.window.first, self.window.columns)
+
+    def _head(self, lane: TelemetryLane, high: float) -> Row:
+        """What a group of lanes is of, and the ends of its scale."""
+        text = f"{lane.head}: {_ends(lane.name, high)}"
+        cells = [(character, "label") for character in f"{text[GUTTER:]:<{self.window.columns}.{self.window.columns}}"]
+        return self._row([(f"{text[:GUTTER]:<{GUTTER}}", "label")], cells)
+
+    def _lane(self, lane: TelemetryLane, height: int, means: Sequence[float | None], high: float) -> list[Row]:
+        quantity = QUANTITIES[lane.name]
+        low, grouped = quantity.least, lane.title != quantity.title
+        # an eighth stays free, so that a full lane does not touch the one above; but of few every begun one counts
+        few, full = grouped and height == 1, len(EIGHTHS) - 1
+        most, whole = (full, ceil) if few else (full * height - 1, round)
+        filled = [0 if m is None else max(1, whole(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
+        now = lane.readings(self.model)[-1:] if lane.gpu is None or lane.gpu in self.model.followed else ()
+        value = getattr(now[0], lane.name) if now else None
+        mean, peak = self.told.get(lane.gpu, (None, None))
+        if self.cursor is not None:
+            value = means[self.cursor]
+        elif mean is not None:
+            value = getattr(mean, lane.name)
+        brief = mean is not None and self.cursor is None and any(m is not None for m in means)  # the run, for that quantity
+        text = ("too short" if brief else units.ABSENT) if value is None else quantity.unit.text(value)
+        highest = getattr(peak, lane.name, None)
+        below_it = [] if highest is None else [f"↑ {quantity.unit.text(highest)}"]
+        below_it += [] if grouped else [_ends(lane.name, high)]
+        rows: list[Row] = []
+        for row in range(height):
+            if row == 0:
+                said = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
+                gutter = [(f"{lane.title:<{TITLE}}", "title"), said]
+            else:
+                words = below_it[row - 1] if row <= len(below_it) else ""
+                gutter = [(f"{words:>{GUTTER - 1}.{GUTTER - 1}} ", "label")]
+            below = height - 1 - row
+            step = round(below / (height - 1) * (STEPS - 1)) if height > 1 else STEPS - 1
+            # once for each height that there is, as this is done for every row ten times a second
+            area = {one: EIGHTHS[min(full, max(0, one - full * below))] for one in set(filled)} | {0: " " if below else UNREAD}
+            rows.append(self._banded(gutter, "".join(map(area.__getitem__, filled)), step))
+        return rows
+
+    def _banded(self, gutter: Sequence[Piece], text: str, step: int) -> Row:
+        """A row of a lane, on a band while a run was going."""
+        kinds = f"area-{step}", f"run-area-{step}"
+        if self.cursor is not None:
+            return self._row(gutter, [(character, kinds[on]) for character, on in zip(text, self.during, strict=True)])
+        return (*gutter, *((text[start:end], kinds[on]) for start, end, on in self.bands))
+
+    def _most(self, name: str, lanes: Sequence[tuple[TelemetryLane, Sequence[float | None]]]) -> float:
+        """The upper end of the scale: the most that the devices allow, else a round number above all that is seen."""
+        quantity = QUANTITIES[name]
+        known = [most_of(quantity, self.model, lane.gpu) or 0.0 for lane, _ in lanes]
+        if min(known) > quantity.least:
+            return max(known)
+        greatest = max((mean - quantity.least for _, means in lanes for mean in means if mean is not None), default=0.0)
+        self.tops[name] = stepped(self.tops.get(name, 0.0), greatest)
+        return quantity.least + self.tops[name]
+
+    def _throttle(self) -> Row:
+        """Of several GPUs any; at the left which of them, or why the only one."""
+        gpus = sorted(gpu for gpu in self.bins if gpu is not None)
+        there = {gpu: self.bins[gpu].masks(self.window.first, self.window.columns) for gpu in gpus}
+        masks = [_either(at_once) for at_once in zip(*there.values(), strict=True)]
+        cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
+        last = {gpu: self.model.readings[gpu][-1].throttle for gpu in self.model.followed if gpu in there}
+        last |= {gpu: self.told[gpu][0].throttle for gpu in there if gpu in self.told}
+        now = last if self.cursor is None else {gpu: seen[self.cursor] for gpu, seen in there.items()}
+        mask = _either(list(now.values()))
+        reasons = throttled(mask)
+        words = units.ABSENT if mask is None else ", ".join(reasons) or "none"
+        if reasons and len(there) > 1:
+            which = [str(gpu) for gpu, one in now.items() if throttled(one)]
+            words = f"GPU {', '.join(which)}" if len(which) < 3 else f"{len(which)} GPUs"
+        text = words if len(words) <= VALUE else words[: VALUE - 1] + "…"
+        kind = "throttled" if reasons else "value" if mask is not None else "label"
+        return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{text:>{VALUE}} ", kind)], cells)
+
+    def _axis(self) -> Row:
+        cells = ["─"] * self.window.columns
+        for column, _ in self._moments():
+            cells[column] = "┬"
+        return ((" " * (GUTTER - 1) + "└", "axis"), ("".join(cells), "axis"))
+
+    def _clock(self) -> Row:
+        """Labels of the clock's line; at the left, the time under the cursor."""
+        columns, end = self.window.columns, -1
+        cells = [" "] * columns
+        for column, t in self._moments():
+            text = moment_text(t, self.window.seconds * columns)
+            start = min(max(0, column - len(text) // 2), max(0, columns - len(text)))
+            if start > end and start + len(text) <= columns:
+                cells[start : start + len(text)] = text
+                end = start + len(text)
+        at = f"at {moment_text(self.at, 1.0)}" if self.at is not None else ""
+        return ((f"{at:<{GUTTER}}", "value"), ("".join(cells), "label"))
+
+    def _moments(self) -> list[tuple[int, float]]:
+        """Round times, each after its column."""
+        window = self.window
+        found = moments(max(0.0, window.start), window.end, max(1, window.columns // 10))
+        columns = [(window.column(t + 1e-9), t) for t in found]
+        return [(column, t) for column, t in columns if 0 <= column < window.columns]
+
+
+def _either(masks: Sequence[int | None]) -> int | None:
+    """Several throttle masks as one; None if none of them is known."""
+    known = [mask for mask in masks if mask is not None]
+    return reduce(or_, known) if known else None
+
+
+def _ends(name: str, high: float) -> str:
+    """Both ends of the quantity's scale."""
+    return f"{QUANTITIES[name].least:.0f} to {tick_text(high, QUANTITIES[name].unit.text)}"
+
+
+def stepped(top: float, greatest: float) -> float:
+    """A round end for a scale: the one that it had, unless that is too low, or leaves more than two thirds empty."""
+    if KEPT * top <= greatest <= top and top > 0:
+        return top
+    step = nice(max(greatest, 1e-9), 4)
+    return step * max(1, ceil(greatest / step - 1e-9))
+
+
+def moment_text(t: float, span: float) -> str:
+    """A moment of the session, with tenths where the window is short: 00:42, 00:42.5."""
+    tenths = f".{int(t * 10 + 0.5) % 10}" if span <= 10 else ""
+    return units.clock(int(t * 10 + 0.5) / 10) + tenths
 
 
 class LaneChart(Arrowed, Widget, can_focus=True):

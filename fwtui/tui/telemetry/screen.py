@@ -18,15 +18,13 @@ from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
-from fwtui.tui.actions import first, hidden_look, look, unless
-from fwtui.tui.arrow_keys import ACROSS, CHOOSE
+from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden_look, look, unless
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.telemetry_strip import during
 from fwtui.tui.frame.view import View
-from fwtui.tui.telemetry.lane_chart import LaneChart
-from fwtui.tui.telemetry.lane_rows import NO_RUN, Told
+from fwtui.tui.telemetry.lane_chart import NO_RUN, LaneChart, Told
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
 from fwtui.tui.widgets.lanes import SPANS, among, lanes_of, span_for, usual

@@ -72,8 +72,8 @@ def _admitted(path: Path) -> str | Refused:
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:
     """Open the loop, which has a session of its own for its times: nothing of them is in this one."""
     from fwtui.live.judging import Times, WatchLoop, asked_for
+    from fwtui.live.sampling import OFF
     from fwtui.live.session import Live
-    from fwtui.live.warp_sampling import OFF
     from fwtui.tui.watch.screen import WatchScreen
 
     remember(frame.view, path)

@@ -194,7 +194,7 @@ def test_the_report_is_aligned_and_only_what_stops_the_program_is_an_error(here:
 def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
     code = (
         "import io, sys; from fwtui.commands import doctor; from fwtui.machine import hardware;"
-        "import fwtui.analysis.occupancy, fwtui.stream.throttle;"
+        "import fwtui.analysis.occupancy, fwtui.stream.quantity;"
         "hardware.machine(); hardware.versions(); doctor.print_report(io.StringIO());"
         "print(sorted({'numba', 'pynvml', 'textual', 'cuda', 'numpy', 'scipy'} & set(sys.modules)))"
     )

@@ -14,9 +14,8 @@ from in_simulator import in_simulator
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import changed
 from fwtui.experiment.generate import generate
-from fwtui.learn import real
 from fwtui.learn.kernel_source import source
-from fwtui.learn.stepping import FIRST, MOST_WEIGHT, Stepping, generated, parse_weight, stepping
+from fwtui.learn.stepping import FIRST, MOST_WEIGHT, Agreement, Stepping, compare_with_kernel, generated, parse_weight, stepping
 from fwtui.learn.trace import Trace
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel, Rect
@@ -79,21 +78,21 @@ QUICK, SLOW = ("katz-kider", "two-matrices"), ("serial", "naive", "staged-load",
 @pytest.mark.parametrize("kernel", [*QUICK, *(pytest.param(kernel, marks=pytest.mark.slow) for kernel in SLOW)])
 def test_the_kernel_itself_agrees_after_every_step(kernel: str) -> None:
     s = stepping(changed(FIRST, kernel=kernel, n=6))
-    agreement = real.compare(s.trace, s.experiment, Event())
+    agreement = compare_with_kernel(s.trace, s.experiment, Event())
     looks = 1 if kernel == "two-matrices" else len(s.trace.plan)
-    assert agreement == real.Agreement(looks), agreement
+    assert agreement == Agreement(looks), agreement
 
 
 def test_a_trace_that_lies_is_found_out_and_why_nothing_was_compared_is_a_sentence() -> None:
     s = stepping(changed(FIRST, kernel="naive", n=6, density=0.6))
     distances = [d.copy() for d in s.trace.distances]
     distances[4][0, 1] -= 1
-    agreement = real.compare(replace(s.trace, distances=tuple(distances)), s.experiment, Event())
+    agreement = compare_with_kernel(replace(s.trace, distances=tuple(distances)), s.experiment, Event())
     assert not agreement.reason and agreement.wrong == 3
     s, stop = stepping(changed(FIRST, kernel="naive-vector", n=4)), Event()
     stop.set()
-    assert real.compare(s.trace, s.experiment, stop) == real.Agreement(reason="not compared")
-    failed = real.compare(s.trace, msgspec.structs.replace(s.experiment, kernel="nothing"), Event())
+    assert compare_with_kernel(s.trace, s.experiment, stop) == Agreement(reason="not compared")
+    failed = compare_with_kernel(s.trace, msgspec.structs.replace(s.experiment, kernel="nothing"), Event())
     assert not failed.looks and failed.reason.startswith("there is no kernel 'nothing'") and "\n" not in failed.reason
 
 

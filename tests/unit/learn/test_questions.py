@@ -7,10 +7,8 @@ from msgspec.structs import replace
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.common.errors import Refused
-from fwtui.learn.ballot import MOST_GUESSES, Ballot, GuessBar, ballot
-from fwtui.learn.cue import Cue
 from fwtui.learn.placeholders import FILLED, fill
-from fwtui.learn.questions import KINDS, AnswerBar, QuestionAnswer, parse_guess, verdict
+from fwtui.learn.questions import KINDS, MOST_GUESSES, AnswerBar, Ballot, GuessBar, QuestionAnswer, ballot, parse_guess, verdict
 from fwtui.sessions.library import load_model
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.model import Model
@@ -129,5 +127,5 @@ def test_numbers_are_counted_in_ranges_choices_each_and_guesses_are_bounded() ->
 
 @pytest.mark.parametrize("answer", [None, "not measured", QuestionAnswer("as it is written")])
 def test_what_has_no_answer_of_several_and_no_number_takes_no_guesses(answer: QuestionAnswer | str | None) -> None:
-    assert ballot(Cue("Why?", asks=True, kind=KINDS["seconds"]), answer) is None
-    assert ballot(Cue("Why?", asks=True), QuestionAnswer("Because.", 2.0)) is None
+    assert ballot(KINDS["seconds"], answer) is None
+    assert ballot(None, QuestionAnswer("Because.", 2.0)) is None

@@ -13,8 +13,7 @@ import pytest
 from fwtui.common.process_limits import ProcessLimits
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.live.child import EventChild
-from fwtui.live.guard import guard
+from fwtui.live.child import EventChild, guard
 from fwtui.live.trial import trial
 from fwtui.stream.requests import RunRequest
 

@@ -13,7 +13,7 @@ from fwtui.commands.new import python
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.live.judging import Times, WatchLoop, WatchRequest
-from fwtui.live.warp_sampling import WarpSampling
+from fwtui.live.sampling import WarpSampling
 from fwtui.live.watch_updates import Began, Judged, Overtaken, Report, WatchUpdate
 from fwtui.live.watching import EVERY, Watched
 from fwtui.sessions.versions import Version

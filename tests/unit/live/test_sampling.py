@@ -12,8 +12,7 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live import ncu
-from fwtui.live.sampling import RESTARTS, Sampling
-from fwtui.live.warp_sampling import MOST_SECONDS, WarpSampling
+from fwtui.live.sampling import MOST_SECONDS, RESTARTS, Sampling, WarpSampling
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import RunRequest, SampleRequest

@@ -13,7 +13,7 @@ import pytest
 from fwtui.machine.telemetry import bounds, sampler
 from fwtui.machine.telemetry.sampler import SamplingPace
 from fwtui.stream import codec, events
-from fwtui.stream.throttle import throttled
+from fwtui.stream.quantity import throttled
 
 
 @pytest.mark.parametrize(

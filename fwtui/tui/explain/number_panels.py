@@ -1,0 +1,209 @@
+"""Numbers of a run in lines: the speed-of-light ledger, hardware counters, and of a CPU its cores and caches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui.analysis import stack
+from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
+from fwtui.analysis.ledger import LedgerLine, Roofs, formula
+from fwtui.analysis.ranks import of_ranks
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.live.counters import METRICS, PROFILED, shown
+from fwtui.stream.events import CpuLoop, LevelLimit
+from fwtui.stream.run import Run
+from fwtui.tui.widgets import run_text, wording
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, hanging, line
+from fwtui.tui.widgets.run_text import meter
+
+COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), ("at limits", 11), ("measured", 11), ("of limits", 11))
+NARROW = (("relax", 8), ("at limits", 10), ("measured", 10), ("of limits", 10))  # limits are said below then
+TITLE, NARROW_TITLE = 16, 12
+WIDE_CELLS = 100
+HOW = "at limits = the slower of: bytes / bandwidth, relaxations / rate (bytes are the kernel's model)"
+CPU_HEAD = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"))
+CPU_LABEL = 10
+MOST_NAMED = 6  # instructions of a loop
+HOLDS = "◀ matrix"
+LEAST_NAME = 20  # cells of a counter's name
+
+
+class LedgerSubject(NamedTuple):
+    run: Run
+    roofs: Roofs
+    lines: tuple[LedgerLine, ...]
+    missing: str  # what is not known, in words
+
+
+class LedgerTable(Drawn[LedgerSubject | None]):
+    NOTHING = line(("SPEED OF LIGHT", f"{STRONG} $text-primary")), line(("no run yet", MUTED))
+
+    def draw(self, subject: LedgerSubject, width: int) -> Sequence[Content]:
+        run = subject.run
+        head = _head(run, width)
+        if not subject.lines:
+            return [head, line((_nothing(run), MUTED))]
+        wide = width >= WIDE_CELLS
+        columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
+        # what is known of no phase takes no column
+        columns = [(name, cells) for name, cells in columns if any(_texts(one)[name] != units.ABSENT for one in subject.lines)]
+        used = title + sum(cells for _, cells in columns) + 2
+        names = "".join(f"{name:>{cells}}" for name, cells in columns)
+        rows = [head, line((f"{'phase':<{title}}{names}" + ("  limited by" if wide else ""), MUTED))]
+        struck = "strike" if wording.doubtful(run) else ""
+        rows += [_row(one, title, columns, width - used if wide else 0, struck) for one in subject.lines]
+        rows += [line(""), *(line((HOW, MUTED)).wrap(width) if any(name == "at limits" for name, _ in columns) else [])]
+        for one in subject.lines:
+            known = [formula(subject.roofs, one)] if one.expected is not None else []
+            if one.key and (known or not wide):
+                name = shortened(one.title, title - 1)
+                rows += hanging(name, title, known if wide else [one.limiter.sentence(), *known], width)
+        if told := stack.place(run):
+            rows += hanging("many graphs", title, [told], width, most=4)
+        if told := of_ranks(run):
+            rows += [line(""), *run_text.rank_lines(run, told, width)]
+        if subject.missing:
+            rows += line((subject.missing, "$text-warning")).wrap(width)
+        return rows
+
+
+def _head(run: Run, width: int) -> Content:
+    left = line(("SPEED OF LIGHT  ", f"{STRONG} $text-primary"))
+    words, style = wording.verdict(run)
+    words = words.split(f" · {wording.CHECKSUM}")[0]
+    room = width - left.cell_length - len(words) - 4
+    what = f"run {run.id}  {wording.kernel_words(run, max(room - 8, 8))}"
+    return apart(line(left, (what, STRONG)), line((words, style)), width)
+
+
+def _nothing(run: Run) -> str:
+    if run.simulated:
+        return wording.simulated(run)
+    return "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
+
+
+def _texts(one: LedgerLine) -> dict[str, str]:
+    share = one.share
+    return {
+        "launches": f"{one.launches:,}",
+        "relax": units.scaled(one.relaxations, "").rstrip(),
+        "bytes": units.scaled(one.device_bytes, "B") if one.device_bytes else units.ABSENT,
+        "at limits": units.duration(one.expected),
+        "measured": units.duration(one.seconds),
+        "of limits": "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),
+    }
+
+
+def _row(one: LedgerLine, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
+    """A phase's numbers, and in `room` cells what limits it (without any: nothing)."""
+    texts = _texts(one)
+    strong = STRONG if not one.key else ""
+    pieces: list[tuple[str, str]] = [(f"{shortened(one.title, title - 1):<{title}}", strong or MUTED)]
+    for name, cells in columns:
+        text = texts[name]
+        style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in ("measured", "of limits") else strong
+        pieces.append((f"{text:>{cells}}", style))
+    if room < 1:
+        return line(*pieces)
+    return line(
+        *pieces, (f"  {str(one.limiter) if len(str(one.limiter)) <= room else shortened(one.limiter.what, room)}", strong)
+    )
+
+
+class CpuSubject(NamedTuple):
+    """A run on a CPU, and one of its ops."""
+
+    run: int
+    op: str
+    facts: CpuFacts
+    loop: CpuLoop | None
+    limit: float | None  # relaxations a second that all cores can do
+    levels: tuple[LevelLimit, ...]
+    why: str
+
+
+class CpuPanel(Drawn[CpuSubject | None]):
+    NOTHING = (CPU_HEAD,)
+
+    def draw(self, subject: CpuSubject, width: int) -> Sequence[Content]:
+        head, facts = line(CPU_HEAD, (subject.op, STRONG)), subject.facts
+        rows = [head, *line((subject.why, STRONG)).wrap(width)] if subject.why else [head]
+        if facts.busy is not None and facts.cores:
+            words = f"{facts.busy:.1f} of {facts.cores} busy"
+            rows.append(_measure("cores", facts.used, width, words))
+        if facts.each is not None:
+            most = _per_cycle(subject.limit, facts)
+            words = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)}" if most else "")
+            rows.append(_measure("a cycle", facts.each / most if most else None, width, words))
+        if facts.clock_mhz:
+            rows += hanging("clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the passes"], width)
+        rows += hanging("loop", CPU_LABEL, _loop_words(subject), width, most=5)
+        return [*rows, line(""), *_levels(subject, width)]
+
+
+def _loop_words(subject: CpuSubject) -> list[str]:
+    loop = subject.loop
+    if loop is None:
+        return ["its machine code is not known: it was not compiled here"]
+    total = sum(loop.mix.values())
+    told = [vectors(loop)]
+    if total and loop.relaxations:
+        rate = subject.facts.instructions_a_cycle(loop, subject.facts.each)
+        told.append(f"{units.counted(total, 'instruction')} for {units.counted(loop.relaxations, 'relaxation')}")
+        told += [f"{units.digits(rate)} instructions a cycle"] if rate is not None else []
+        named = Counter(loop.mix).most_common(MOST_NAMED)
+        told.append(", ".join(f"{count:,} {name}" for name, count in named))
+    return told
+
+
+def _per_cycle(limit: float | None, facts: CpuFacts) -> float | None:
+    """The limit of a core in relaxations a cycle."""
+    return limit / facts.cores / facts.clock_mhz / 1e6 if limit and facts.cores and facts.clock_mhz else None
+
+
+def _levels(subject: CpuSubject, width: int) -> list[Content]:
+    """A row for each cache and for memory: size, measured bandwidth, and which one holds the matrix."""
+    facts, measured = subject.facts, {one.level: one for one in subject.levels}
+    if not facts.caches:
+        return hanging("caches", CPU_LABEL, ["this system does not tell its caches"], width)
+    rows = [line((f"{'level':<{CPU_LABEL}}{'size / cores':>13}{'bandwidth':>19}", MUTED))]
+    sizes = {cache.level: f"{units.memory(cache.bytes)}{f' / {cache.cores}' * (cache.cores > 1)}" for cache in facts.caches}
+    for level in (*sizes, MEMORY):
+        one = measured.get(level)
+        rate = units.bandwidth(one.bytes_per_second) + " (noisy)" * one.noisy if one is not None else units.ABSENT
+        holds = level == facts.level
+        told = (f"{sizes.get(level, ''):>13}{rate:>19}", STRONG if holds else "")
+        rows.append(line((f"{level_name(level):<{CPU_LABEL}}", MUTED), told, (f"  {HOLDS}" if holds else "", "$primary")))
+    return [*rows, *hanging("matrix", CPU_LABEL, [units.memory(facts.matrix)], width)]
+
+
+def _measure(label: str, share: float | None, width: int, words: str) -> Content:
+    room = max(4, min(24, width - CPU_LABEL - len(words) - 2))
+    bar = meter(share, room) if share is not None else []
+    return line((f"{label:<{CPU_LABEL}}", MUTED), *bar, (f" {words}" if bar else words, STRONG))
+
+
+class CountersTable(Drawn["Run | None"]):
+    """Every counter of a run, from a profiler and never a timing: a column for each operation, under each other without room."""
+
+    def draw(self, subject: Run, width: int) -> Sequence[Content]:
+        told = subject.counters
+        metrics = [metric for metric in METRICS if any(metric.key in counters for counters in told.values())]
+        texts = {op: [shown(metric, counters) for metric in metrics] for op, counters in told.items()}
+        cells = 2 + max((len(text) for column in texts.values() for text in column), default=0)
+        name = min(1 + max((len(metric.title) for metric in metrics), default=0), max(LEAST_NAME, width - cells))
+        each = max(1, (width - name) // cells)
+        lines = [line(("COUNTERS  ", f"{STRONG} $text-primary"), (f"run {subject.id} · {PROFILED}", MUTED)), line("")]
+        for first in range(0, len(told), each):
+            ops = list(told)[first : first + each]
+            lines += [line("")] * bool(first)
+            lines.append(line(" " * name, *((f"{shortened(op, cells - 2):>{cells}}", STRONG) for op in ops)))
+            for place, metric in enumerate(metrics):
+                values = (f"{texts[op][place]:>{cells}}" for op in ops)
+                lines.append(line((f"{shortened(metric.title, name - 1):<{name}}", MUTED), *values))
+        return lines
