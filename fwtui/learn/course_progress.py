@@ -105,12 +105,13 @@ class CourseProgress:
 
     def plan(self, gpu: bool) -> None:
         """Queue the open step's runs on this machine, for next_run(). Raises Refused if it cannot run here."""
-        self._waiting = list(self.runs(gpu))
+        self._waiting = [*self.runs(gpu)]
         self._begun, self._for = [], self.step.name
 
     def next_run(self, model: Model) -> Experiment | None:
         """The next run to start when none is going; None once all are done, or after one that failed."""
-        if self._begun and not _usable(model.runs.get(self._begun[-1])):
+        last = model.runs.get(self._begun[-1]) if self._begun else None
+        if self._begun and (last is None or last.state != "done" or last.wrong):
             self.give_up()
         return self._waiting[0] if self._waiting else None
 
@@ -174,7 +175,3 @@ def _here(step: CourseStep, model: Model, runs: Sequence[Run | None], more: bool
         return LocalAnswer(run.n, step.kind.answer(ComparedRun(model, run), before), "", run.ordered)
     except Refused as refusal:
         return LocalAnswer(run.n, None, str(refusal))
-
-
-def _usable(run: Run | None) -> bool:
-    return run is not None and run.state == "done" and not run.wrong

@@ -43,10 +43,6 @@ class PromptCheck(NamedTuple):
     holds: Callable[[PromptEvidence], bool]
 
 
-def _phases(known: PromptEvidence) -> bool:
-    return any(f.case == PLANNING and f.outcome == RIGHT and set(f.phases) >= PHASES for f in known.findings)
-
-
 def _registers(known: PromptEvidence) -> bool:
     def several_cells(used: OperationResources) -> bool:
         cells = used.tile**2
@@ -59,7 +55,10 @@ def _registers(known: PromptEvidence) -> bool:
 CHECKS: Mapping[str, PromptCheck] = {
     "right": PromptCheck("every graph comes out right", lambda known: known.tried),
     "tiles": PromptCheck("graphs are tried with a tile", lambda known: any(f.n and f.tile > 1 for f in known.findings)),
-    "phases": PromptCheck("the plan is sound and has the phases pivot, panels and rest", _phases),
+    "phases": PromptCheck(
+        "the plan is sound and has the phases pivot, panels and rest",
+        lambda known: any(f.case == PLANNING and f.outcome == RIGHT and set(f.phases) >= PHASES for f in known.findings),
+    ),
     "shared": PromptCheck(
         "the compiler counts shared memory in the rest", lambda known: any(used.shared_bytes for used in known.rest)
     ),

@@ -92,10 +92,6 @@ def _phase(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     return QuestionAnswer(f"{longest.title}: {units.percent(longest.share)} of the time", None, (longest.key,), parts)
 
 
-def _phase_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
-    return tuple(GuessChoice(part.key, part.title) for part in _phase(entrant, None).parts)
-
-
 def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     run = entrant.run
     if before is None:
@@ -108,11 +104,6 @@ def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
         raise Refused(f"{entrant.label} and {before.label} are not compared: {found.why}")
     took = f"{units.duration(run.seconds)} against {units.duration(before.run.seconds)}"
     return QuestionAnswer(f"{found.headline}: {took}", found.speedup or ratio, short=found.gained or units.gain(ratio))
-
-
-def _seconds(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
-    took = _seconds_of(entrant)
-    return QuestionAnswer(f"{units.duration(took)}, {units.rate(entrant.run.rate)}", took)
 
 
 def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
@@ -169,9 +160,18 @@ def _finite(entrant: ComparedRun, number: float) -> float:
 KINDS: Mapping[str, QuestionKind] = {
     kind.name: kind
     for kind in (
-        QuestionKind("phase", "Which phase takes longest?", "", _phase, choices=_phase_choices),
+        QuestionKind(
+            *("phase", "Which phase takes longest?", "", _phase),
+            choices=lambda entrant: tuple(GuessChoice(part.key, part.title) for part in _phase(entrant, None).parts),
+        ),
         QuestionKind("speedup", "How many times as fast as before?", "a number of times such as 3", _speedup, units.gain),
-        QuestionKind("seconds", "How long does it take?", "a time such as 20 s, 5 ms or 2 min", _seconds, units.duration),
+        QuestionKind(
+            *("seconds", "How long does it take?", "a time such as 20 s, 5 ms or 2 min"),
+            lambda entrant, _: QuestionAnswer(
+                f"{units.duration(_seconds_of(entrant))}, {units.rate(entrant.run.rate)}", entrant.run.seconds
+            ),
+            units.duration,
+        ),
         QuestionKind("limiter", "What limits the number of resident warps?", "", _limiter, choices=_limiter_choices),
         QuestionKind("peak", "What share of the peak bandwidth is that?", "a share such as 40 %", _peak, units.percent),
         QuestionKind("limit", "What share of the device's limit is that?", "a share such as 40 %", _limit, units.percent),
@@ -181,14 +181,11 @@ KINDS: Mapping[str, QuestionKind] = {
 
 def answer_of(kind: QuestionKind, model: Model, run: Run, baseline: Run | None = None) -> QuestionAnswer:
     """What a run of a session answers; without a baseline it is compared with the run before it. Raises Refused."""
-    before = (baseline or _run_before(model, run)) if kind.compares else None
+    before = baseline if kind.compares else None
+    if kind.compares and before is None:  # the last of that n that had ended before this one began
+        there = (r for r in model.runs.values() if r.size == run.size and r.finished is not None and r.finished <= run.started)
+        before = max((r for r in there if r.seconds and not r.wrong), key=lambda r: r.started, default=None)
     return kind.answer(ComparedRun(model, run), ComparedRun(model, before) if before is not None else None)
-
-
-def _run_before(model: Model, run: Run) -> Run | None:
-    """The last run of that n that had ended before this one began."""
-    there = [r for r in model.runs.values() if r.size == run.size and r.finished is not None and r.finished <= run.started]
-    return max((r for r in there if r.seconds and not r.wrong), key=lambda r: r.started, default=None)
 
 
 def parse_guess(kind: QuestionKind, text: str) -> float:

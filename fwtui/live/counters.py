@@ -7,6 +7,7 @@ per thread. GOPS are integer instructions / time, as CS542200 counts them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Event, Thread
@@ -141,17 +142,13 @@ def _profile(tool: str, experiment: Settled, stop: Event) -> dict[str, Counters]
         said = ncu.run(tool, names, program, worker_environment("real"), stop)
         complaints = ncu.errors(said.log)
         # a chip that lacks one counter makes ncu refuse them all: retry without it
-        unknown = [name for name in names if any(_names(name, words) for words in complaints)]
+        said_of = {word.rstrip(".") for words in complaints for word in re.findall(r"[^\s,'\"]+", words)}
+        unknown = [name for name in names if name in said_of]
         if not unknown or len(unknown) == len(names):
             return _understood(said, complaints)
         for left in asked.values():
             if left and left[0] in unknown:
                 left.pop(0)
-
-
-def _names(name: str, words: str) -> bool:
-    """Whether the text names exactly that metric, not a longer one."""
-    return name in words.replace(",", " ").replace("'", " ").replace('"', " ").rstrip(".").split()
 
 
 def _understood(said: ncu.NcuOutput, complaints: list[str]) -> dict[str, Counters] | str:

@@ -341,9 +341,10 @@ class WatchLoop:
             self._attempts.prepare()
         if not _launched(findings):
             return
-        for said in self._sanitized(stop):
-            yield said
-            findings += [said.finding] if said.finding is not None else []
+        with suppress(Refused):  # it has been told
+            for finding in self._attempts.sanitized(stop):
+                yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
+                findings.append(finding)
         if right and not _right(findings):
             told = verdict(findings)
             yield Report(VERDICT, told, right=False)
@@ -376,11 +377,6 @@ class WatchLoop:
         for finding in tried:
             about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
             yield Report(about, finding.sentence, finding, right=None if finding.outcome in (DOUBTFUL, PRINTED) else finding.fine)
-
-    def _sanitized(self, stop: Event) -> Iterator[Report]:
-        with suppress(Refused):  # it has been told
-            for finding in self._attempts.sanitized(stop):
-                yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
 
     def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
         try:

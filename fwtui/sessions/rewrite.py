@@ -197,7 +197,8 @@ def _in_a_row(sources: Sequence[str | os.PathLike[str]], read: list[SessionFile]
         gpu, last_run = list[str](), 0
         with open_session(source) as session:
             read.append(session)
-            yield codec.encode(events.Marker(t=offset, text=_origin(session.header)))[:-1], offset
+            text = f"{session.header.title or 'a session'}, recorded {session.header.created} by {session.header.program}"
+            yield codec.encode(events.Marker(t=offset, text=text))[:-1], offset
             for line in session.lines():
                 match line.told:
                     case events.Header() | events.End():
@@ -342,7 +343,3 @@ def _sealed(members: dict[str, Any], changes: dict[str, Any]) -> bytes:
     if len(sealed) > codec.MAX_LINE:
         raise Refused(f"a line of {len(sealed)} bytes would be longer than {codec.MAX_LINE}; choose a shorter title")
     return sealed[:-1]
-
-
-def _origin(header: events.Header) -> str:
-    return f"{header.title or 'a session'}, recorded {header.created} by {header.program}"

@@ -68,7 +68,7 @@ class Versions:
 
     def add(self, version: Version) -> Version:
         """Keep it under the next number; the last one's, where the text is still the same. Raises Refused."""
-        last = self._last()
+        last = next(iter(self.all()[-1:]), None)
         again = last is not None and last.texts == version.texts
         newest = max((int(file.stem) for file in self._files()), default=0)  # also of those that cannot be read
         number = last.number if last is not None and again else newest + 1
@@ -105,9 +105,6 @@ class Versions:
         with suppress(OSError):
             return sorted(file for file in self.folder.iterdir() if file.suffix == SUFFIX and file.stem.isdecimal())
         return []
-
-    def _last(self) -> Version | None:
-        return next(iter(self.all()[-1:]), None)
 
     def _tidy(self) -> None:
         files = self._files()

@@ -173,12 +173,8 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes | None], bool]
 
 def _harmless(read: bytes) -> bool:
     """Whether no string in it needs cleaning, unless it is long, and no number is too near to 0."""
-    return read.isascii() and b"\\" not in read and b"\x7f" not in read and not _has_tiny(read)
-
-
-def _has_tiny(body: bytes) -> bool:
-    """Whether it may hold a number so near to 0 that a quotient by it is not finite."""
-    return (b"e-" in body or b"E-" in body or _ZEROS in body) and _TINY.search(body) is not None
+    tiny = (b"e-" in read or b"E-" in read or _ZEROS in read) and _TINY.search(read)
+    return read.isascii() and b"\\" not in read and b"\x7f" not in read and not tiny
 
 
 def _cleaned(value: Any) -> Any:

@@ -364,9 +364,7 @@ def _unpacked(packed: bytes) -> Listing:
     return msgspec.json.decode(zlib.decompress(packed), type=Listing)
 
 
-@lru_cache(maxsize=8)
-def _put_together(told: events.CodeSamples, text: events.CodeText, samples: int) -> Listing:
-    return listing_of(told, text, samples)
+_put_together = lru_cache(maxsize=8)(listing_of)
 
 
 def _few(event: P) -> P:

@@ -220,7 +220,11 @@ class RaceScreen(Dialog):
         for runner, lane in zip(self.query(RaceRunner), self.lanes(), strict=True):
             runner.show(lane, self.seconds)
         self.query_one("#how", Static).update(Content(self._how()))
-        self.query_one("#said", Static).update(self._said())
+        # the runs that were not timed round by round
+        even = [called(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
+        were = f"{' and '.join(even)} {'was' if len(even) == 1 else 'were'}"
+        said = line((f"{were} not timed round by round: drawn at an even pace." if even else "", MUTED))
+        self.query_one("#said", Static).update(line((self.ending.words, STRONG)) if self.watched >= 1 else said)
 
     def _how(self) -> str:
         """How the race is shown, how much it is slowed down, and its state; in fewer words on a narrow screen."""
@@ -232,15 +236,3 @@ class RaceScreen(Dialog):
         state = "" if self.going else " · over" if self.watched >= 1 else " · paused"
         whole = f"{how}: both at the same {point} · {scale}{slowed}{state}"
         return whole if len(whole) <= self.app.size.width - 4 else f"{how} · {scale}{slowed}{state}"
-
-    def _said(self) -> Content:
-        if self.watched >= 1:
-            return Content(self.ending.words).stylize(STRONG)
-        return line((self._even, MUTED))
-
-    @property
-    def _even(self) -> str:
-        """The runs that were not timed round by round."""
-        even = [called(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
-        one = len(even) == 1
-        return f"{' and '.join(even)} {'was' if one else 'were'} not timed round by round: drawn at an even pace." if even else ""

@@ -264,7 +264,8 @@ class ExplainScreen(Frame):
             self.query_one(PlannedPanel).show(self._planned)
         figure, self._points = roofline.figure(model, run)
         self.query_one("#roof", Chart).show(figure)
-        missing = roofline.missing(model, run, self._how)
+        how = "in this recording" if self.view.source is None else f"yet; press {self.key_of('limits')}"
+        missing = roofline.missing(model, run, how)
         self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
         told = missing if single == "ledger" else ""
         lines = ledger(model, run) if run is not None else ()
@@ -309,11 +310,6 @@ class ExplainScreen(Frame):
         ahead = view.playback.player.lines[view.playback.player.index :]
         begun = next((one.event for one in ahead if one.kind is RunStarted), None)
         return PlannedSubject(begun.experiment) if isinstance(begun, RunStarted) else None
-
-    @property
-    def _how(self) -> str:
-        """How a limit is measured from here."""
-        return "in this recording" if self.view.source is None else f"yet; press {self.key_of('limits')}"
 
     def action_panel(self) -> None:
         order = self._order if self._crowded else ("", *self._order)

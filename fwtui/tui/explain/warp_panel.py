@@ -299,12 +299,14 @@ class VersusTable(Drawn[WarpPair | None]):
         if ours.samples is None or theirs.samples is None:
             return []
         rows = [_both("", shortened(_named(theirs), NUMBER), shortened(_named(ours), NUMBER), (MUTED, ""))]
-        reasons = reason_changes(ours.samples, theirs.samples)
-        rows += _section("reasons", [_shares(one, _reason(one.reason)) for one in reasons])
+        reasons = [(one, *SIGNS.get(one.reason, OTHERS)) for one in reason_changes(ours.samples, theirs.samples)]
+        named = [(one, line((f"{sign} ", f"{STRONG} {colour}"), stall(one.reason).short)) for one, sign, colour in reasons]
+        rows += _section("reasons", [_shares(*one) for one in named])
         both = None if ours.listing is None or theirs.listing is None else (ours.listing, theirs.listing)
         if both is not None:
-            lines = line_changes(*both)[:MOST_LINES]
-            rows += _section("lines", [_shares(one, _line_words(one)) for one in lines])
+            lines = [(one, one.line) for one in line_changes(*both)[:MOST_LINES] if one.line is not None]
+            told = [(one, line((f"{at.file}:{at.line}  ", MUTED), at.text.strip())) for one, at in lines]
+            rows += _section("lines", [_shares(*one) for one in told])
         rows += _section("loop", [*_facts(ours, theirs)])
         mixes = mix_changes(ours.samples.mix, theirs.samples.mix)[:MOST_NAMES]
         rows += _section("made of", [(f"{there:,}", f"{here:,}", (name, "")) for name, there, here in mixes])
@@ -313,16 +315,6 @@ class VersusTable(Drawn[WarpPair | None]):
 
 def _named(subject: WarpSubject) -> str:
     return f"run {subject.run.id}"
-
-
-def _reason(name: str) -> Content:
-    letter, colour = SIGNS.get(name, OTHERS)
-    return line((f"{letter} ", f"{STRONG} {colour}"), stall(name).short)
-
-
-def _line_words(change: ShareChange) -> Content:
-    told = change.line
-    return line((f"{told.file}:{told.line}  ", MUTED), told.text.strip()) if told is not None else line("")
 
 
 def _shares(change: ShareChange, words: Piece) -> Cells:
@@ -343,13 +335,9 @@ def _facts(ours: WarpSubject, theirs: WarpSubject) -> Sequence[Cells]:
         ("loads and stores of spilled registers", [float(one.spills) for one in told]),
     ):
         if any(values):
-            there, here = map(_number, values)
+            there, here = ("-" if v is None else f"{v:,.0f}" if v == int(v) else units.digits(v) for v in values)
             rows.append((there, here, (words, "")))
     return rows
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}" if value == int(value) else units.digits(value)
 
 
 def _section(label: str, cells: Sequence[Cells]) -> list[Content]:

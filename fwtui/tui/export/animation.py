@@ -27,7 +27,7 @@ def animation(film: Film) -> str:
     for y, strip in enumerate(strips):
         moving = "".join(_placed([used.get(part, part) for part in row], width * place) for place, row in enumerate(strip.rows))
         if len(strip.rows) > 1:
-            places = [(f"{100 * at / whole:.4g}%", _at(width * place)) for at, place in strip.changes]
+            places = [(f"{100 * at / whole:.4g}%", f"transform:translate({-width * place}px)") for at, place in strip.changes]
             keys = "".join(f"{when}{{{where}}}" for when, where in (*places, ("100%", places[-1][1])))
             rules.append(f"@keyframes k{y}{{{keys}}}#l{y}{{{places[-1][1]};animation-name:k{y}}}")
             moving = f'<g id="l{y}">{moving}</g>'
@@ -71,10 +71,6 @@ class _Strip:
         self.below = "".join(part for part in grounds(film.rows[rows[0]], film) if part in always)
         self.above = "".join(part for part in signs(film.rows[rows[0]], film) if part in always)
         self.rows = [[part for part in row if part not in always] for row in drawn]
-
-
-def _at(x: int) -> str:
-    return f"transform:translate({-x}px)"
 
 
 def _placed(parts: Sequence[str], x: int) -> str:

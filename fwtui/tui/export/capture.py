@@ -96,6 +96,7 @@ def capture(
             screens.lines[-1] = screens.first
     model, recording = model_of(loaded), Recording(named(path), loaded)
     runs = [*model.runs.values()]
+    seen = [r for r in runs[:MOST_RUNS] if r.started <= clock.end and (r.finished is None or r.finished >= clock.begin)]
     markers = [line.event for line in loaded.lines if isinstance(line.event, events.Marker)]
     films = [
         Film(
@@ -113,7 +114,7 @@ def capture(
                 for moment, lines in zip(part.moments, screens.lines, strict=True)
             ],
             duration=clock.duration,
-            runs=[_stretch(model, run, clock) for run in runs[:MOST_RUNS] if _seen(run, clock)],
+            runs=[_stretch(model, run, clock) for run in seen],
             stops=[*_stops(part, screens, markers)],
             directed=recording.marks.directed,
             head=head(PRINTED, "±"),
@@ -175,10 +176,6 @@ def moments(loaded: Loaded, clock: FilmClock, rate: float) -> list[CaptureMoment
     found = sorted([*found, *keys], key=lambda moment: moment.played)  # of one time: as they are in the file
     found = found[:: -(-len(found) // MOST_FRAMES) or 1]
     return [*found, CaptureMoment(clock.end, clock.duration, key=True)]
-
-
-def _seen(run: Run, clock: FilmClock) -> bool:
-    return run.started <= clock.end and (run.finished is None or run.finished >= clock.begin)
 
 
 def _stretch(model: Model, run: Run, clock: FilmClock) -> FilmStretch:

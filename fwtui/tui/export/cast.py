@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from fwtui.common.text import clean
-from fwtui.tui.export.film import Film, Ink, Lines, Row
+from fwtui.tui.export.film import Film, Lines, Span
 
 CLEAR = "\x1b[?25l\x1b[2J"  # without a cursor
 
@@ -31,17 +31,16 @@ def _events(film: Film) -> Iterator[tuple[float, str, str]]:
     for frame in film.frames:
         changed = [y for y, line in enumerate(frame.lines) if not before or before[y] != line]
         if changed:
-            drawn = "".join(f"\x1b[{y + 1};1H{_coloured(film.rows[frame.lines[y]], film)}" for y in changed)
+            rows = ((y, film.rows[frame.lines[y]]) for y in changed)
+            drawn = "".join(f"\x1b[{y + 1};1H{''.join(_span(span, film) for span in row)}\x1b[0m" for y, row in rows)
             told.append((frame.played, "o", drawn if before else CLEAR + drawn))
         before = frame.lines
     yield from sorted(told, key=lambda event: event[0])
 
 
-def _coloured(row: Row, film: Film) -> str:
-    return "".join(f"\x1b[0;{_codes(film.inks[span.ink])}m{clean(span.text)}" for span in row) + "\x1b[0m"
-
-
-def _codes(ink: Ink) -> str:
+def _span(span: Span, film: Film) -> str:
+    ink = film.inks[span.ink]
     flags = {"1": ink.bold, "3": ink.italic, "4": ink.underline, "9": ink.strike}
     colours = (f"{what};2;{';'.join(map(str, bytes.fromhex(c[1:])))}" for what, c in ((38, ink.colour), (48, ink.ground)))
-    return ";".join([*(code for code, holds in flags.items() if holds), *colours])
+    codes = ";".join([*(code for code, holds in flags.items() if holds), *colours])
+    return f"\x1b[0;{codes}m{clean(span.text)}"

@@ -37,6 +37,7 @@ def page(film: Film, drives: bool | None = None) -> str:
         film = film.until(BEFORE)
     last = film.frames[-1]
     screen = (drawn(film.rows[line], film) for line in last.lines)
+    title, cards = "Lecture" if film.directed else "Markers", "".join(_cards(film, withheld))
     return Template(_part("page.html")).substitute(
         policy=_policy(script, beside) + _OWN_SERVER * (drives is not None),
         version=escaped(__version__),
@@ -54,7 +55,7 @@ def page(film: Film, drives: bool | None = None) -> str:
         text="".join(f"{escaped(row_text(film.rows[line]))}\n" for line in last.lines).rstrip() + "\n",
         duration=f"{film.duration:.3f}",
         clock=_clock(whole.frames[-1].recorded),
-        cards=_lecture(whole, "".join(_cards(film, withheld))),
+        cards=f'<section><h2>{title}</h2><ol id="stops">{cards}</ol></section>' if whole.stops else "",
         left_out="".join(f"<p>Only {escaped(words)} are shown.</p>" for words in film.left_out),
         film=_payload(film),
         script=script,
@@ -68,7 +69,7 @@ def _growing(film: Film) -> dict[str, str]:
     """What of the page becomes more while the film plays, by where it is."""
     return {
         "marks": "".join(chain(_bars(film), _ticks(film))),
-        "legend": "".join(_legend(film)),
+        "legend": "".join(f'<li style="--run:{colour}">{escaped(kernel)}</li>' for kernel, colour in _colours(film).items()),
         "runs": "".join(_runs(film)),
         "warps": "".join(_warps(film)),
     }
@@ -208,11 +209,6 @@ def _ticks(film: Film) -> Iterator[str]:
         yield f'<a class="{kind}" tabindex="-1" href="#marker={number}" title="{words}" style="left:{left}"></a>'
 
 
-def _legend(film: Film) -> Iterator[str]:
-    for kernel, colour in _colours(film).items():
-        yield f'<li style="--run:{colour}">{escaped(kernel)}</li>'
-
-
 def _runs(film: Film) -> Iterator[str]:
     if not film.table:
         yield "<p>There is no run.</p>"
@@ -254,11 +250,6 @@ def _side(film: Film, place: int) -> str:
     return f' class="{kind}"' if kind else ""
 
 
-def _lecture(film: Film, cards: str) -> str:
-    title = "Lecture" if film.directed else "Markers"
-    return f'<section><h2>{title}</h2><ol id="stops">{cards}</ol></section>' if film.stops else ""
-
-
 def _cards(film: Film, withheld: bool) -> Iterator[str]:
     for number, stop in enumerate(film.stops, 1):
         link = f'<a class="when" href="#marker={number}">{_clock(stop.recorded)}</a>'
@@ -296,7 +287,8 @@ def _answer(stop: FilmStop) -> Iterator[str]:
         yield '<p class="guessed" hidden></p>'
         yield f"<p>{escaped(answer.words)}</p>"
         if answer.parts:
-            parts = (f"<li{_right(p.key, answer.right)}>{escaped(p.title)}: {escaped(p.words)}</li>" for p in answer.parts)
+            marks = (' class="right"' * (part.key in answer.right) for part in answer.parts)
+            parts = (f"<li{m}>{escaped(p.title)}: {escaped(p.words)}</li>" for p, m in zip(answer.parts, marks, strict=True))
             yield f"<ul>{''.join(parts)}</ul>"
     else:
         yield f"<p>The recording does not say: {escaped(answer)}.</p>"
@@ -309,7 +301,3 @@ def _guess(answer: QuestionAnswer) -> str:
         return '<label class="guess">Your guess <input maxlength="60" autocomplete="off"></label>'
     options = "".join(f"<option>{escaped(part.title)}</option>" for part in answer.parts)
     return f'<label class="guess">Your guess <select><option value=""></option>{options}</select></label>'
-
-
-def _right(key: str, right: Sequence[str]) -> str:
-    return ' class="right"' if key in right else ""

@@ -190,10 +190,6 @@ def _handle(wanted: ScreensWanted, parent: Parent) -> None:
     parent.send(asyncio.run(_screens(loaded, wanted, lambda share: None)))
 
 
-if __name__ == "__main__":
-    serve(ScreensWanted, _handle)
-
-
 async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance) -> str:
     """What that place of the session's replay shows at `at` seconds, or at its end."""
     loaded = reader.load(path, shown=True)
@@ -223,3 +219,7 @@ async def handled(app: FwtuiApp, pilot: Pilot[None]) -> bool:
         await asyncio.sleep(0)
     await pilot.wait_for_animation()  # there is none: unlike pause() it does not also send each widget a message
     return turn > 0
+
+
+if __name__ == "__main__":
+    serve(ScreensWanted, _handle)

@@ -73,7 +73,7 @@ RECORD = bound(
 )
 QUIET = hidden(
     *("Y", "repeat_noisy", "Quiet", "repeat noisy runs once the machine is quiet (again: do not)"),
-    lambda screen: screen.view.all_quiet or None,
+    unless(lambda screen: screen.view.noisy or screen.view.repeats, "no run here was disturbed by other work"),
     belongs=live,
 )
 MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)

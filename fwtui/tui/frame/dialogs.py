@@ -109,7 +109,10 @@ class HelpScreen(Dialog):
     def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
         *shown, glossary = [(title, [row for word in told for row in self._word(*word)]) for title, told in about]
-        parts = ([row for title, rows in part for row in self._group(title, rows)] for part in ((*keys, *shown), (glossary,)))
+        parts = (
+            [row for title, rows in part for row in ((line((title, STRONG)), ""), *rows, (line(""), ""))]
+            for part in ((*keys, *shown), (glossary,))
+        )
         super().__init__("Keys and words", Scrolled(*parts), hint="v: the glossary · ctrl+p: all actions · Esc closes this")
 
     def action_words(self) -> None:
@@ -117,10 +120,6 @@ class HelpScreen(Dialog):
         scrolled, (keys, words) = self.query_one(Scrolled), self.query(Hung)
         at_words = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
         scrolled.scroll_to_widget(keys if at_words else words, top=True, animate=False)
-
-    @staticmethod
-    def _group(title: str, rows: Sequence[Row]) -> Sequence[Row]:
-        return ((line((title, STRONG)), ""), *rows, (line(""), ""))
 
     @staticmethod
     def _word(word: str, means: str) -> Sequence[Row]:

@@ -159,12 +159,8 @@ class Frame(PlaceScreen):
         self.update()
 
     def on_screen_suspend(self) -> None:
-        self.set_timer(HIDDEN_SECONDS, self._drop_lines)
-
-    def _drop_lines(self) -> None:
-        """A place that has been hidden for so long is drawn again when it is shown."""
-        if self.is_attached and self not in self.app.screen_stack:
-            drop_lines(self)
+        """A place that has been hidden for some time is drawn again when it is shown."""
+        self.set_timer(HIDDEN_SECONDS, lambda: drop_lines(self) if self not in self.app.screen_stack else None)
 
     def leave(self) -> None:
         """It is being taken away."""

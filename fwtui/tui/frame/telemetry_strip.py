@@ -137,18 +137,14 @@ def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]
         if told and all(getattr(one, key) is None for one in last):
             continue
         (most, sign), *told = (
-            _split(quantity, value) for value in (_most(quantity, model, gpus), *(getattr(r, key) for r in last))
+            _split(quantity, value)
+            for value in (max(most_of(quantity, model, gpu) or quantity.about for gpu in gpus), *(getattr(r, key) for r in last))
         )
         text = f"{' '.join(f'{number:>{len(most)}}' for number, _ in told)} {sign}"
         shown.append(StripColumn(quantity.short or quantity.title, text, (), words=True, width=len(text)))
     slowed = [gpu for gpu, reading in zip(gpus, last, strict=True) if throttled(reading.throttle)]
     words = f"GPU {', '.join(map(str, slowed))}" if slowed else "none"
     return (*shown, StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
-
-
-def _most(quantity: Quantity, model: Model, gpus: Sequence[DeviceId]) -> float:
-    """The greatest value that is likely on any of them."""
-    return max(most_of(quantity, model, gpu) or quantity.about for gpu in gpus)
 
 
 def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:

@@ -57,7 +57,8 @@ class TopBar(Drawn[Top]):
 
         The rest has the room that is left: as much of it as fits, and nothing is cut within a word.
         """
-        devices = _shortened(subject.device)
+        parts = subject.device.split(PART)
+        devices = [PART.join(parts[:count]) for count in range(len(parts), 0, -1)]  # without each of the last parts
         all_signs, fewer, least = (_signs(subject, parts) for parts in (2, 1, 0))
         quiet = subject._replace(noise="")  # which can be left out
         left = _tabs(subject, whole=True)
@@ -88,12 +89,6 @@ class TopBar(Drawn[Top]):
     def on_mouse_move(self, event: ui.MouseMove) -> None:
         place = self._place_at(event)
         self.tooltip = Content(f"{place.key}  {place.title}: {place.tooltip}") if place is not None else None
-
-
-def _shortened(words: str) -> list[str]:
-    """The words, and without each of their last parts."""
-    parts = words.split(PART)
-    return [PART.join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def _signs(subject: Top, parts: int) -> Content:

@@ -199,11 +199,6 @@ class View:
         return self._noisy[1]
 
     @property
-    def all_quiet(self) -> str:
-        """Why no noisy run can be repeated; empty if there is one."""
-        return "" if self.noisy or self.repeats is not None else "no run here was disturbed by other work"
-
-    @property
     def noise(self) -> str:
         """How busy the machine is with other work, and how far that scatters times; empty if it is quiet or not known."""
         from fwtui.campaigns.noise import other_work

@@ -81,7 +81,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
 
     def _say(self) -> None:
         self.refresh()
-        self._tell(self.under if self.has_focus else "")
+        self.call_later(lambda: self._tell(self.under if self.has_focus else ""))  # which is known a moment later
         if self.has_focus:
             self.call_after_refresh(self._show_cursor)
 

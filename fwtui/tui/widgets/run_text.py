@@ -45,12 +45,12 @@ WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$
 
 # what a phase is limited by: a letter, words, the colour of its bar, and what those limits are called
 KINDS = (
+    (" ", "", "$primary", (UNKNOWN,)),
     ("W", "waiting", "$secondary", ("latency",)),
     ("A", "arithmetic", "$text-success", ("instruction", "arithmetic")),
     ("M", "memory", "$text-warning", ("memory", "cache", "the queue of loads")),
     ("W", "waiting", "$secondary", ("",)),
 )
-UNKNOWN_KIND = (" ", "", "$primary")
 
 
 class RunSubject(NamedTuple):
@@ -209,7 +209,8 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     titles = [p.title for p in run.phases] or [p.title for p in run.phase_names]
     seconds = charts.finite([p.seconds for p in run.phases]) or (None,) * len(titles)
     shares = [p.share for p in run.phases] or [None] * len(titles)
-    kinds = [_kind(s.limiters.get(p.key, UNKNOWN)) for p in run.phases] or [UNKNOWN_KIND] * len(titles)
+    what = [s.limiters.get(p.key, UNKNOWN) for p in run.phases] or [UNKNOWN] * len(titles)
+    kinds = [next(kind[:3] for kind in KINDS if any(name in limiter for name in kind[3])) for limiter in what]
     room = max(1, width - LABEL - 2 * NUMBER - 1)
     number = "strike" if run.phases and wording.doubtful(run) else ""
     rows = [
@@ -226,13 +227,6 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     ]
     legend = [line((letter, colour), (f" {words}   ", MUTED)) for letter, words, colour in dict.fromkeys(kinds) if words]
     return [*rows, line(" " * LABEL, *legend)] if legend else rows
-
-
-def _kind(limiter: str) -> tuple[str, str, str]:
-    """The letter, the words and the colour of what limits a phase."""
-    if limiter == UNKNOWN:
-        return UNKNOWN_KIND
-    return next((letter, words, colour) for letter, words, colour, names in KINDS if any(name in limiter for name in names))
 
 
 def ranks(s: RunSubject, width: int) -> list[Content]:
