@@ -18,7 +18,7 @@ from fwtui.common.exit_codes import OK, USAGE
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import kernel_named
 from fwtui.experiment.own_kernels import path_of
-from fwtui.live.compiling import architecture, capability_of, compile_kernel
+from fwtui.live.watching import architecture, capability_of, compile_kernel
 from fwtui.machine import hardware
 from fwtui.stream.listing import Listing
 from fwtui.stream.trials import CompileRequest, OperationResources

@@ -23,8 +23,8 @@ from fwtui.common.units import counted
 from fwtui.learn import notes
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import resolve
+from fwtui.sessions.recorder import in_use
 from fwtui.sessions.rewrite import Mark, mark
-from fwtui.sessions.writer import in_use
 from fwtui.stream.events import Marker
 
 

@@ -27,10 +27,9 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import located, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
-from fwtui.live.compiling import capability_of
 from fwtui.live.judging import Times, WatchLoop, WatchRequest, asked_for
 from fwtui.live.session import Live
-from fwtui.live.watch_updates import NOTE, VERDICT, Began, Judged, Overtaken, Report, WatchUpdate
+from fwtui.live.watching import NOTE, VERDICT, Began, Judged, Overtaken, Report, WatchUpdate, capability_of
 from fwtui.machine.auto import settle_here
 from fwtui.sessions.versions import Version, Versions, curve
 

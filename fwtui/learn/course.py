@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.learn import placeholders
 from fwtui.learn.prompts import CHECKS, Prompt
 from fwtui.learn.questions import KINDS, QuestionKind
-from fwtui.learn.trace import MOST_N
+from fwtui.learn.stepping import MOST_N
 from fwtui.sessions.folders import shipped_folder
 from fwtui_kernels import registry
 

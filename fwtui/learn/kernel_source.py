@@ -13,7 +13,7 @@ import fwtui
 import fwtui_kernels
 from fwtui.common.text import clean
 from fwtui.experiment.own_kernels import path_of
-from fwtui.learn.trace import MOST_N
+from fwtui.learn.stepping import MOST_N
 from fwtui.stream.run import BROADCAST
 from fwtui_kernels import files, registry
 from fwtui_kernels.own import files_of

@@ -19,8 +19,7 @@ from fwtui.analysis.recorded_source import excerpt
 from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning
 from fwtui.common.text import MAX_LENGTH, clean, shortened, shown
-from fwtui.learn.cue import PANELS, POINT, Cue, cue_of
-from fwtui.learn.questions import KINDS, QuestionKind, answer_of
+from fwtui.learn.questions import KINDS, PANELS, POINT, Cue, QuestionKind, answer_of, cue_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import load_model
 from fwtui.sessions.reader import SessionFile, open_session

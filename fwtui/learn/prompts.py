@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from fwtui.live.watch_updates import Began, Judged, Report, WatchUpdate
+from fwtui.live.watching import Began, Judged, Report, WatchUpdate
 from fwtui.stream.trials import PLANNING, RIGHT, Finding, OperationResources
 
 PHASES = {"pivot", "panels", "rest"}

@@ -26,13 +26,12 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
 from fwtui.experiment.own_kernels import admit
-from fwtui.live.compiling import compile_kernel, compiler
 from fwtui.live.protocols import finish
 from fwtui.live.sampling import OFF
 from fwtui.live.sanitizer import sanitized
 from fwtui.live.session import Live
 from fwtui.live.trial import TrialProcess, trial
-from fwtui.live.watch_updates import (
+from fwtui.live.watching import (
     CASE,
     COMPILED,
     HINT,
@@ -46,12 +45,15 @@ from fwtui.live.watch_updates import (
     Judged,
     Overtaken,
     Report,
+    Saved,
+    Watched,
     WatchUpdate,
+    compile_kernel,
     compiled_lines,
+    compiler,
     derived_lines,
     hot_line,
 )
-from fwtui.live.watching import Saved, Watched
 from fwtui.machine import hardware
 from fwtui.sessions.versions import Version, Versions, now, texts_of
 from fwtui.stream.run import Run

@@ -1,16 +1,34 @@
-"""Whether a kernel's files were saved, found by looking at them again and again."""
+"""What the loop that judges saves is made of: whether files were saved, what a compiler says of them, and what is said of it."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
+from typing import NamedTuple
 
+import msgspec
+
+from fwtui.analysis.occupancy import TABLE
+from fwtui.analysis.warps import derived, line_words, main_samples
+from fwtui.common import units
+from fwtui.common.child_process import ChildProcess, ModuleProcess
+from fwtui.common.container import Container
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
+from fwtui.sessions.versions import Version
+from fwtui.stream.run import Run
+from fwtui.stream.trials import REST, Compiled, CompileRequest, Finding, OperationResources
 from fwtui_kernels.own import files_of
 
 EVERY = 0.05  # seconds between two looks
 State = tuple[tuple[str, int, int], ...]
+SECONDS = 30.0  # that a compiler may take
+# what a line is about
+COMPILED, DERIVED, PLAN, CASE, VERDICT = "compiled", "derived", "plan", "case", "verdict"
+TIME, LINE, REASON, HINT, NOTE = "time", "line", "reason", "hint", "note"
 
 
 class Watched:
@@ -58,3 +76,107 @@ class Saved(Event):
 
     def is_set(self) -> bool:
         return super().is_set() or self._ended.is_set() or self._watched.changed
+
+
+def compiler(within: Container | None = None) -> ChildProcess:
+    """A process that compiles one kernel, once it is asked. Raises OSError."""
+    return ModuleProcess("fwtui.measure.off_gpu_compile", within=within)
+
+
+def compile_kernel(
+    request: CompileRequest, stop: Event | None = None, start: Callable[[], ChildProcess] = compiler
+) -> Compiled | None:
+    """What the compiler says; None if it did not answer, or if another thread sets `stop`."""
+    try:
+        return msgspec.json.decode(start().finish(SECONDS, request, stop).stdout, type=Compiled)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def architecture(capability: tuple[int, int]) -> str:
+    """As compilers call it: sm_90."""
+    return "sm_{}{}".format(*capability)
+
+
+def capability_of(text: str) -> tuple[int, int]:
+    """The compute capability of an architecture. Raises Refused for an unknown one."""
+    found = re.fullmatch(r"(?:sm_?)?(\d{1,2})\.?(\d)a?", text)
+    capability = (int(found[1]), int(found[2])) if found else (0, 0)
+    if capability not in TABLE:
+        known = ", ".join(map(architecture, TABLE))
+        raise Refused(f"{shown(text)} is no architecture of a GPU that is known here; choose one of {known}")
+    return capability
+
+
+class Report(NamedTuple):
+    """One line, and what it is made of."""
+
+    about: str
+    sentence: str
+    finding: Finding | None = None
+    seconds: float | None = None  # of one pass at n
+    right: bool | None = None  # where that is the question
+    used: OperationResources | None = None  # what the compiler gave an operation
+
+
+class Began(NamedTuple):
+    """A save is being judged; what was said of the one before is over."""
+
+    number: int  # of judgements in this sitting
+
+
+class Judged(NamedTuple):
+    """All has been said. The version is None if it could not be kept."""
+
+    verdict: str
+    right: bool
+    tried: bool  # whether any graph was tried, and nothing that the device lacks kept it from that
+    version: Version | None
+
+
+class Overtaken(NamedTuple):
+    """The file was saved again before all was said."""
+
+
+WatchUpdate = Report | Began | Judged | Overtaken
+
+
+def hot_line(run: Run, path: Path) -> str | None:
+    """The line of the user's file with the most samples of the phase that takes longest, in words; None if there is none."""
+    samples = main_samples(run)
+    listing = run.listing(samples.op) if samples is not None else None
+    if samples is None or listing is None:
+        return None
+    own = next((line for line in listing.sampled if Path(line.file).stem == path.stem), None)
+    return line_words(own, samples.samples) if own is not None else None
+
+
+def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
+    """What the compiler says of each operation."""
+    arch = architecture(capability)
+    if found is None or found.lacking:
+        why = clean(found.lacking) if found is not None else "the compiler did not answer"
+        yield Report(NOTE, f"not compiled for {arch}: {why}")
+        return
+    for used in found.used:
+        yield Report(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
+
+
+def derived_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
+    """What follows from the instructions of the phase that does most, of every operation without one."""
+    used = found.used if found is not None else ()
+    for one in [one for one in used if one.phase == REST] or used:
+        if one.listing is not None and (told := derived(one.listing)):
+            yield Report(DERIVED, f"{architecture(capability)}: {clean(one.op)}: {told}")
+
+
+def _used(used: OperationResources) -> str:
+    told = [
+        units.counted(used.registers, "register"),
+        f"{units.memory(used.shared_bytes)} of shared memory" if used.shared_bytes else "no shared memory",
+        f"{used.spill_bytes:,} bytes spilled" if used.spill_bytes else "no spills",
+    ]
+    if used.max_warps:
+        limited = f" (limited by {' and '.join(used.limiters)})" if used.limiters and used.warps < used.max_warps else ""
+        told.append(f"{used.warps} of {used.max_warps} warps{limited}")
+    return ", ".join(told)

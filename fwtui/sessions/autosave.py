@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, files_in, kept_folder, own_folder
-from fwtui.sessions.recorder import Recorder, safe_slug
-from fwtui.sessions.writer import in_use
+from fwtui.sessions.recorder import Recorder, in_use, safe_slug
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model

@@ -13,8 +13,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
 from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, Loaded, SessionFile, TooNew, open_session
-from fwtui.sessions.recorder import safe_slug
-from fwtui.sessions.writer import in_use
+from fwtui.sessions.recorder import in_use, safe_slug
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
 from fwtui.stream.model import MOST_RUNS, Model

@@ -20,8 +20,7 @@ from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import some
 from fwtui.sessions.reader import SessionFile, open_session
-from fwtui.sessions.recorder import Thinned
-from fwtui.sessions.writer import SessionWriter
+from fwtui.sessions.recorder import SessionWriter, Thinned
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, Unknown
 

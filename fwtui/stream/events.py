@@ -389,7 +389,7 @@ class Notice(Event, frozen=True, kw_only=True):
 
 
 class Marker(Event, frozen=True, kw_only=True):
-    """A place in a recording that the user marked; in a lecture a cue card (fwtui.learn.cue)."""
+    """A place in a recording that the user marked; in a lecture a cue card (fwtui.learn.questions)."""
 
     text: str
     title: str = ""  # a few words over the text

@@ -22,9 +22,9 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.view import View
-from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
+from fwtui.tui.widgets.run_table import HistoryTable
 
 
 async def test_a_newcomer_presses_r_and_sees_a_verified_result(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -23,11 +23,20 @@ from fwtui.tui.actions import Action
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame import saving
-from fwtui.tui.frame.dialogs import MOST_ENTRIES, AskScreen, FormScreen, HelpScreen, Hung, Scrolled, log_rows
+from fwtui.tui.frame.dialogs import (
+    MOST_ENTRIES,
+    AskScreen,
+    FormScreen,
+    HelpScreen,
+    Hung,
+    Palette,
+    Scrolled,
+    commands_like,
+    log_rows,
+)
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.notices import LogEntry
-from fwtui.tui.frame.palette import Palette, found
 from fwtui.tui.frame.saving import FORMS, savable
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.run.session_screen import ReplayScreen
@@ -150,7 +159,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         assert [w for w in words if "kept-" in w] == [f"Replay: kept-{number}" for number in (7, 6, 5, 4, 3)], "the latest"
         assert any(w.startswith("Run: ") for w in words)
         assert len(set(words)) == len(words), "a key with two names is one command"
-        hits = found([*screen.commands(), *dashboard.commands()], "telemetry")
+        hits = commands_like([*screen.commands(), *dashboard.commands()], "telemetry")
         assert hits[0].words == "Go to Telemetry", "not what telemetry costs"
         assert not any(w.startswith("Cancel: ") for w in words)
         await proceed(pilot, "ctrl+p")

@@ -23,11 +23,12 @@ from fwtui.stream.stages import STAGES
 from fwtui.tui import charts
 from fwtui.tui.explain.number_panels import CountersTable
 from fwtui.tui.frame import notices
-from fwtui.tui.frame.transport import Band, timeline
-from fwtui.tui.run import history
+from fwtui.tui.frame.playback import timeline
+from fwtui.tui.frame.recording import Band
 from fwtui.tui.run.run_panel import figure, in_lines
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line
+from fwtui.tui.widgets.run_table import history_cells, history_columns
 from fwtui.tui.widgets.run_text import RunSubject
 from fwtui_kernels import registry
 
@@ -115,15 +116,15 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
 
 def test_the_history_has_room_for_the_longest_results() -> None:
     for width in (118, 198):
-        names = {column.key: cells for column, cells in history.columns(width)}
+        names = {column.key: cells for column, cells in history_columns(width)}
         assert names["result"] >= len("✓ verified · 16 rows · indicative") and "relax/s" in names
         assert sum(names.values()) + 2 * len(names) < width  # the scrollbar has one
         assert names["kernel"] == (16 if width == 118 else max(map(len, registry())))
     for width in (58, 78, 117):
-        names = {column.key: cells for column, cells in history.columns(width)}
+        names = {column.key: cells for column, cells in history_columns(width)}
         assert "relax/s" not in names and sum(names.values()) + 2 * len(names) < width
     model = model_of(scenes.gpu_session())
-    assert history.cells(model.runs[2], model, None)["relax/s"].plain == "1.79 T"
+    assert history_cells(model.runs[2], model, None)["relax/s"].plain == "1.79 T"
 
 
 @pytest.mark.parametrize(
@@ -208,12 +209,12 @@ def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -
 def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one() -> None:
     model = model_of(scenes.gpu_session())
     run = model.runs[2]
-    assert history.cells(run, model, None)["of limit"].plain == ""
+    assert history_cells(run, model, None)["of limit"].plain == ""
     model.apply(LIMITS)
     limit = limit_of(model, run)
     assert limit is not None
-    assert history.cells(run, model, None)["of limit"].plain == units.percent(limit.share)
-    narrower, wider = ({column.key for column, _ in history.columns(width)} for width in (120, 150))
+    assert history_cells(run, model, None)["of limit"].plain == units.percent(limit.share)
+    narrower, wider = ({column.key for column, _ in history_columns(width)} for width in (120, 150))
     assert "of limit" in narrower and "of peak" not in narrower and {"of limit", "of peak"} <= wider
 
 
@@ -307,7 +308,7 @@ def test_no_ratio_stands_beside_a_baseline_that_is_still_going() -> None:
     going = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b", until="clean")
     model = model_of([*scenes.run(1, 1.0, scenes.experiment("naive"), title="a"), *going])
     one, other = model.runs[1], model.runs[2]
-    told = history.cells(one, model, other)
+    told = history_cells(one, model, other)
     assert told["gained"].plain == told["verdict"].plain == "" and speedup(other, one) is None
 
 

@@ -17,8 +17,7 @@ from recorded import LECTURE
 
 from fwtui.__main__ import main
 from fwtui.analysis.columns import PRINTED_HEAD
-from fwtui.learn.cue import cue
-from fwtui.learn.questions import AnswerBar, QuestionAnswer
+from fwtui.learn.questions import AnswerBar, QuestionAnswer, cue
 from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui import filmed, render

@@ -21,12 +21,11 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import folders, library
 from fwtui.tui.actions import READ_ONLY, Action, only_shows, table
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.dialogs import AskScreen, HelpScreen
+from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Palette
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.key_line import KeyLine
-from fwtui.tui.frame.palette import Palette
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.read_only import NoEngine
+from fwtui.tui.frame.rows import KeyLine
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.form import ExperimentForm
 

@@ -11,7 +11,8 @@ from recorded import LECTURE, medians, milliseconds
 from textual.pilot import Pilot
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.learn import cue
+from fwtui.learn.questions import PANELS as ALL_PANELS
+from fwtui.learn.questions import SOURCE
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
@@ -23,7 +24,7 @@ from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording
 from fwtui.tui.widgets.matrix import MatrixPicture
 
-PANELS = [panel for panel in cue.PANELS if panel != cue.SOURCE]  # beside the card
+PANELS = [panel for panel in ALL_PANELS if panel != SOURCE]  # beside the card
 
 
 @pytest.fixture

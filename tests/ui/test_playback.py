@@ -28,9 +28,8 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.session_opener import ReadingScreen, SessionReading, WaitingScreen, recording
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.playback import Playback
-from fwtui.tui.frame.recording import MOST_BANDS, Marks
-from fwtui.tui.frame.transport import Band, Timeline, aim
+from fwtui.tui.frame.playback import Playback, Timeline, aim
+from fwtui.tui.frame.recording import MOST_BANDS, Band, Marks
 
 SIZE = (120, 40)
 

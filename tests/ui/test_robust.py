@@ -30,7 +30,7 @@ from fwtui.tui.app.crash_log import CrashLog, FailedPlace
 from fwtui.tui.app.terminal_input import Keys
 from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.palette import Palette
+from fwtui.tui.frame.dialogs import Palette
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.topbar import TopBar

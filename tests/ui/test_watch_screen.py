@@ -19,7 +19,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import judging
 from fwtui.live.judging import WatchRequest
-from fwtui.live.watch_updates import Began, Judged, Overtaken, Report, WatchUpdate
+from fwtui.live.watching import Began, Judged, Overtaken, Report, WatchUpdate
 from fwtui.machine import trust
 from fwtui.sessions.versions import Version
 from fwtui.stream.trials import Finding, Where

@@ -29,8 +29,8 @@ from fwtui.common.units import duration
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import MAX_SEED
 from fwtui.experiment.own_kernels import name_for
-from fwtui.live.compiling import compile_kernel, compiler
 from fwtui.live.judging import asked_for
+from fwtui.live.watching import compile_kernel, compiler
 from fwtui.stream import events
 from fwtui.stream.grades import Judgement, JudgeRequest
 from fwtui.stream.trials import NO_COMPILER, CompileRequest

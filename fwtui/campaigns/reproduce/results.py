@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 from fwtui.analysis.disturbances import disturbances
 from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment
-from fwtui.live.compiling import compile_kernel
 from fwtui.live.counters import METRICS
+from fwtui.live.watching import compile_kernel
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run, same

@@ -34,11 +34,10 @@ from fwtui.tui.app.left import Left
 from fwtui.tui.app.pace import Collector, Pace
 from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.bindings import OF_THE_APP
-from fwtui.tui.frame.dialogs import Dialog, EndScreen
+from fwtui.tui.frame.dialogs import Command, Dialog, EndScreen, Palette
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Appearance
 from fwtui.tui.frame.own_cost import Meter
-from fwtui.tui.frame.palette import Command, Palette
 from fwtui.tui.frame.places import BESIDE, PLACES
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import LiveSession, View

@@ -26,8 +26,8 @@ from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import MOST_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, passes
 from fwtui.tui.compare.race import RaceScreen
-from fwtui.tui.frame import bindings, palette
-from fwtui.tui.frame.dialogs import PickFile
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.dialogs import Command, PickFile
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.ladder import climb_for, ladder_for
 from fwtui.tui.frame.recording import named
@@ -300,7 +300,7 @@ class CompareScreen(Frame):
             self._others[name] = model
             self.say(f"{len(model.runs)} run{'s' * (len(model.runs) != 1)} of {name}")
 
-    def commands(self) -> Iterator[palette.Command]:
+    def commands(self) -> Iterator[Command]:
         yield from super().commands()
         for path in paths():
-            yield palette.Command(f"Compare with: {named(path)}", partial(self.bring, str(path)), looks=True)
+            yield Command(f"Compare with: {named(path)}", partial(self.bring, str(path)), looks=True)

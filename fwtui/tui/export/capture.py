@@ -16,7 +16,7 @@ from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
 from fwtui.analysis.warps import at_line, main_samples, warp_reason
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.learn.cue import cue_of
+from fwtui.learn.questions import cue_of
 from fwtui.sessions.library import model_of
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded

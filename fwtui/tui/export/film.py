@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
-from fwtui.learn.cue import Cue
-from fwtui.learn.questions import QuestionAnswer
+from fwtui.learn.questions import Cue, QuestionAnswer
 
 SMALL = (60, 24)  # columns and rows that telephones show in letters that can be read
 SMALL_RATE = 0.2  # frames a second of these, besides those of runs and markers

@@ -14,8 +14,7 @@ from string import Template
 from fwtui import __version__
 from fwtui.analysis.columns import NONE
 from fwtui.common import units
-from fwtui.learn.cue import PANELS, POINT
-from fwtui.learn.questions import QuestionAnswer
+from fwtui.learn.questions import PANELS, POINT, QuestionAnswer
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, drawn, escaped, parts, style_sheet
 from fwtui.tui.export.film import Film, FilmFrame, FilmStop, Lines, row_text

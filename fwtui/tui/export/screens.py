@@ -31,9 +31,9 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.film import Ink, Lines, Pool, Row, Span
 from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.frame import Frame as Screen
-from fwtui.tui.frame.key_line import KeyLine
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.frame.rows import KeyLine
 from fwtui.tui.frame.saving import screen_svg, screen_text
 from fwtui.tui.textual_internals import leave_undrawn, strips
 

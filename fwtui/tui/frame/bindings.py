@@ -46,7 +46,7 @@ _nothing_to_scroll = unless(
 
 def _asks(screen: PlaceScreen, answered: bool) -> bool:
     """Whether the marker at the recording's position asks what has an answer; if `answered`, what a run answers."""
-    from fwtui.learn.cue import cue_of
+    from fwtui.learn.questions import cue_of
 
     marker, playback = screen.view.marker, screen.view.playback
     if marker is None or (playback is not None and playback.over):

@@ -15,8 +15,7 @@ from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.recorded_source import ADDED, REMOVED, SAME, SourceExcerpt, excerpt
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.learn.cue import PANELS, SOURCE, Cue, cue_of
-from fwtui.learn.questions import QuestionAnswer, answer_of, numbered, parse_guess, pick, verdict
+from fwtui.learn.questions import PANELS, SOURCE, Cue, QuestionAnswer, answer_of, cue_of, numbered, parse_guess, pick, verdict
 from fwtui.stream.events import Code, RunStarted, Source
 from fwtui.tui.explain.warp_panel import sampled
 from fwtui.tui.frame.base_screens import PlaceScreen

@@ -18,24 +18,23 @@ from textual.widgets import Input, Static
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, Arrowed
-from fwtui.tui.frame import bindings, notices, palette
+from fwtui.tui.frame import bindings, notices
 from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
-from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, Scrolled, log_rows
+from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Command, Dialog, HelpScreen, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
-from fwtui.tui.frame.key_line import KeyLine
 from fwtui.tui.frame.look import USUAL, Appearance, classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
-from fwtui.tui.frame.rows import ActionRows
+from fwtui.tui.frame.rows import ActionRows, KeyLine
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.frame.view import View
 from fwtui.tui.textual_internals import drop_lines
 
 if TYPE_CHECKING:
+    from fwtui.tui.frame.playback import PositionLine, Timeline
     from fwtui.tui.frame.saving import Table
-    from fwtui.tui.frame.transport import PositionLine, Timeline
 
 HIDDEN_SECONDS = 10.0  # after which a place lets go of what it has drawn
 FAILED = "-failed"  # the class of a screen in the stead of a place that could not be drawn
@@ -117,7 +116,7 @@ class Frame(PlaceScreen):
             yield CostLine(None)
             if self.view.playback is not None:
                 from fwtui.tui.frame.cue_card import CueCard
-                from fwtui.tui.frame.transport import PositionLine, Timeline
+                from fwtui.tui.frame.playback import PositionLine, Timeline
 
                 yield CueCard(None, id=CARD)
                 position = self.view.playback.position
@@ -417,10 +416,10 @@ class Frame(PlaceScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self.unavailable(action, parameters) is None
 
-    def commands(self) -> Iterator[palette.Command]:
+    def commands(self) -> Iterator[Command]:
         """What the palette offers here."""
         from fwtui.tui.frame.saving import FORMS, savable
 
         yield from self.rows.commands()
         for name in savable(self.model, self.table()):
-            yield palette.Command(f"Save {FORMS[name].title}", partial(self.save, name))
+            yield Command(f"Save {FORMS[name].title}", partial(self.save, name))

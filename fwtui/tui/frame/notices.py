@@ -53,7 +53,7 @@ def latest(model: Model, warnings: bool = True) -> LogEntry | None:
 
 
 def _of_marker(marker: events.Marker) -> LogEntry:
-    from fwtui.learn.cue import cue_of  # the first frame has no marker
+    from fwtui.learn.questions import cue_of  # the first frame has no marker
 
     return LogEntry(marker.t, f"marker: {cue_of(marker).said}")
 

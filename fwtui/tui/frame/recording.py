@@ -6,23 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from textual.message import Message
 
 from fwtui.common.text import clean
-from fwtui.learn.cue import cue_of
+from fwtui.learn.questions import cue_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.pipes import Listener
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
 from fwtui.stream import events
 from fwtui.stream.codec import Line, Undecoded
-from fwtui.tui.frame.transport import Band
 
 FIRST_LINES = 1000
 IDLE_GAP = 1.0  # seconds between two events where idle gaps are shortened and nothing else was asked for
 MARKED = (events.RunStarted, events.RunDone, events.Marker, events.Fault)
 MOST_BANDS = 2000  # that a timeline draws: more than any terminal has cells
+
+
+class Band(NamedTuple):
+    """A stretch (a run) or a place (marker, fault) of the timeline, in seconds."""
+
+    start: float
+    end: float
+    kind: str  # "run" | "marker" | "fault"
 
 
 @dataclass

@@ -20,9 +20,8 @@ from fwtui.learn.lessons import lessons
 from fwtui.learn.stepping import PLAYED_SECONDS, Agreement, Stepping, compare_with_kernel, parse_weight, stepping
 from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.background import in_background
-from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.dialogs import AskScreen, Command
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson

@@ -16,7 +16,7 @@ from fwtui.analysis.answers import answers_of
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.analysis.verdict import NextRung
 from fwtui.experiment.experiment import kernel_named
-from fwtui.learn.cue import cue_of
+from fwtui.learn.questions import cue_of
 from fwtui.stream import events
 from fwtui.tui.actions import bound, first, hidden_look, look, moved, unless
 from fwtui.tui.frame import bindings
@@ -25,9 +25,9 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.run.answers_panel import AnswersPanel
-from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.matrix import MatrixPicture
+from fwtui.tui.widgets.run_table import HistoryTable
 
 POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
     "total": ".total, Figures",

@@ -23,7 +23,8 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import is_path, known_kernels, located, name_for, name_of_file
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.actions import bound, hidden, unless
-from fwtui.tui.frame import bindings, palette
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.dialogs import Command
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
@@ -312,13 +313,13 @@ class LiveSweepScreen(SweepScreen):
     def action_edit(self) -> None:
         self.query_one(FormPanel).edit()
 
-    def commands(self) -> Iterator[palette.Command]:
+    def commands(self) -> Iterator[Command]:
         yield from super().commands()
         chosen = {kernel.id for kernel in self.draft.kernels}
-        yield palette.Command("Sweep with your own…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
+        yield Command("Sweep with your own…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
         for kernel in known_kernels().values():
             words = "without" if kernel.id in chosen else "with"
-            yield palette.Command(f"Sweep {words} {kernel.id}", partial(self._toggle, kernel.id), kernel.title)
+            yield Command(f"Sweep {words} {kernel.id}", partial(self._toggle, kernel.id), kernel.title)
 
     def _toggle(self, kernel: str) -> None:
         self.draft.toggle(kernel)

@@ -23,7 +23,7 @@ from fwtui.common.spark import spark
 from fwtui.common.text import clean, shortened
 from fwtui.learn.prompts import Prompt, Prompted
 from fwtui.live.judging import WatchLoop
-from fwtui.live.watch_updates import (
+from fwtui.live.watching import (
     DERIVED,
     HINT,
     LINE,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import TypeVar
 
 from rich.text import Text
 from textual.events import Click
 from textual.widgets import DataTable
 
-from fwtui.analysis.columns import COLUMNS, Column, TableRow
+from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, Column, TableRow, columns_of
+from fwtui.analysis.compare import ComparedRun, compare, speedup
 from fwtui.common import units
+from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import kept
@@ -18,6 +21,9 @@ from fwtui.tui.widgets.drawn import kept
 SENTENCES = ("result", "because")  # columns of them
 Widths = Sequence[tuple[Column, int]]
 Subject = TypeVar("Subject")
+MAX_ROWS = 100
+LONGEST = 23  # history_cells of a kernel's name
+NARROW_TOTAL = 10
 
 
 def cell(column: Column, row: TableRow, style: str = "") -> Text:
@@ -105,3 +111,48 @@ class RunTable(TextTable):
             places = {key: row for row, key in enumerate(keys)}
             self.move_cursor(row=places.get(marked or "", min(at, len(keys) - 1)), scroll=False)
             self.call_after_refresh(self.scroll_to, y=top, animate=False)
+
+
+def history_columns(width: int, runs: Sequence[Run] = ()) -> Widths:
+    """Columns and their history_cells for a table of these runs, `width` history_cells wide with its scrollbar.
+
+    The result gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
+    """
+    shown, own = columns_of(HISTORY, max(width, 0), runs), {"total": NARROW_TOTAL} if width < WIDE else {}
+    own |= {"n": size_cells(runs)}
+    room = room_beside([(c, own.get(c.key, c.cells)) for c in shown if c.key != "result"], width)
+    kernel, result = COLUMNS["kernel"].cells, COLUMNS["result"].cells
+    own |= {"kernel": min(kernel + max(0, room - result), LONGEST), "result": max(8, min(result, room))}
+    return [(c, own.get(c.key, c.cells)) for c in shown]
+
+
+def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
+    """What the table says of a run."""
+    found = None
+    if baseline is not None and baseline.id != run.id and speedup(run, baseline) is not None:
+        found = compare(ComparedRun(model, run), ComparedRun(model, baseline))
+    row = TableRow(model, run, baseline, found, ended=wording.outcome(run, model))
+    texts = {column.key: cell(column, row) for column in columns_of(HISTORY, inf)}
+    for text in texts.values():
+        if text.plain == units.ABSENT:
+            text.plain = ""  # a wall of them says nothing
+    return texts
+
+
+class HistoryTable(RunTable):
+    def __init__(self, entered: Callable[[], None]) -> None:
+        """`entered` is called when the user presses Enter at the marked run; a click only shows it."""
+        super().__init__()
+        self._entered = entered
+
+    def action_select_cursor(self) -> None:
+        self._entered()
+
+    @property
+    def marked(self) -> int | None:
+        return int(self.key) if self.key else None
+
+    def show(self, model: Model, baseline_of: Callable[[Run], Run | None], width: int) -> None:
+        newest = [model.runs[number] for number in sorted(model.runs, reverse=True)[:MAX_ROWS]]
+        rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured) for run in newest}
+        self.agree(history_columns(width, newest), rows, lambda row: history_cells(row[0], model, row[1]))

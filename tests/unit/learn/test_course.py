@@ -13,7 +13,7 @@ from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.course_progress import CourseProgress
 from fwtui.learn.lessons import Lessons, lessons, session_path
 from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
-from fwtui.live.watch_updates import Began, Judged, Report
+from fwtui.live.watching import Began, Judged, Report
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model

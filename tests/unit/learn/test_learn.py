@@ -15,8 +15,17 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import changed
 from fwtui.experiment.generate import generate
 from fwtui.learn.kernel_source import source
-from fwtui.learn.stepping import FIRST, MOST_WEIGHT, Agreement, Stepping, compare_with_kernel, generated, parse_weight, stepping
-from fwtui.learn.trace import Trace
+from fwtui.learn.stepping import (
+    FIRST,
+    MOST_WEIGHT,
+    Agreement,
+    Stepping,
+    Trace,
+    compare_with_kernel,
+    generated,
+    parse_weight,
+    stepping,
+)
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel, Rect
 

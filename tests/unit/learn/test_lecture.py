@@ -11,8 +11,7 @@ import pytest
 
 from fwtui.__main__ import main
 from fwtui.learn import notes
-from fwtui.learn.cue import Cue, cue, cue_of
-from fwtui.learn.questions import KINDS
+from fwtui.learn.questions import KINDS, Cue, cue, cue_of
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
 from fwtui.sessions.player import Player

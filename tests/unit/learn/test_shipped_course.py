@@ -13,9 +13,9 @@ from course_files import FIRST
 from fwtui.__main__ import main
 from fwtui.analysis.disturbances import disturbances
 from fwtui.learn.course import TERM, load_course, step_named
-from fwtui.learn.cue import PANELS, cue_of
 from fwtui.learn.lessons import Lessons, lessons, session_path
 from fwtui.learn.placeholders import FILLED, NAMED
+from fwtui.learn.questions import PANELS, cue_of
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
 from fwtui.sessions.reader import load

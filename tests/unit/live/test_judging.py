@@ -14,8 +14,7 @@ from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.live.judging import Times, WatchLoop, WatchRequest
 from fwtui.live.sampling import WarpSampling
-from fwtui.live.watch_updates import Began, Judged, Overtaken, Report, WatchUpdate
-from fwtui.live.watching import EVERY, Watched
+from fwtui.live.watching import EVERY, Began, Judged, Overtaken, Report, Watched, WatchUpdate
 from fwtui.sessions.versions import Version
 from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Listing
