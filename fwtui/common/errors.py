@@ -1,5 +1,8 @@
 """Errors caused by the user, the machine or a damaged file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class Refused(ValueError):
     """A user's mistake in one sentence: the value, the limit, the way out. Exit code 2 on the command line."""
@@ -21,3 +24,12 @@ def why(error: Exception) -> str:
     """The reason from an operating system's error, without numbers and paths: "no space left on device"."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return words[:1].lower() + words[1:]
+
+
+@contextmanager
+def refusing(what: str, way: str = "", *also: type[Exception]) -> Iterator[None]:
+    """What the system refuses within, and errors of these kinds, are Refused: what it is, why, and the way out."""
+    try:
+        yield
+    except (OSError, *also) as error:
+        raise Refused(f"{what}: {why(error)}{f'; {way}' * bool(way)}") from None

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, refusing, why
 from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.learn import placeholders
@@ -111,10 +111,8 @@ def course_folder() -> Path:
 def load_course(folder: Path | None = None) -> Course:
     """Every step of a folder in the order of the files' names. Raises Refused, in one sentence that names the file."""
     folder = folder or course_folder()
-    try:
+    with refusing(f"the course in {clean(folder.name)} cannot be read", "install the program again"):
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml")
-    except OSError as error:
-        raise Refused(f"the course in {clean(folder.name)} cannot be read: {why(error)}; install the program again") from None
     if not 1 <= len(paths) <= MOST_STEPS:
         raise Refused(f"there are {len(paths)} steps in {clean(folder.name)}; a course has 1 to {MOST_STEPS}")
     steps: Course = ()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fwtui.analysis.climb import Rung, climb
 from fwtui.analysis.compare import ComparedRun
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, refusing
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
@@ -157,10 +157,8 @@ def lessons(folder: Path | None = None) -> Lessons:
 
 def session_path(folder: Path, name: str) -> Path:
     """The session of that name, also with a date before or after it; of several the last one. Raises Refused."""
-    try:
+    with refusing("the sessions of the course cannot be read", "check their folder"):
         stems = {stem(path): path for path in folder.iterdir() if path.name.endswith((SUFFIX, PACKED))}
-    except OSError as error:
-        raise Refused(f"the sessions of the course cannot be read: {why(error)}; check their folder") from None
     if name in stems:
         return stems[name]
     dated = sorted(there for there in stems if there.startswith(f"{name}-") or there.endswith(f"-{name}"))

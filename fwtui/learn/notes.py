@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fwtui.analysis.compare import run_name
 from fwtui.analysis.recorded_source import MOST as MOST_SOURCE
 from fwtui.analysis.recorded_source import excerpt
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, refusing
 from fwtui.common.small_file import beginning
 from fwtui.common.text import MAX_LENGTH, clean, shortened, shown
 from fwtui.learn.questions import KINDS, PANELS, POINT, Cue, QuestionKind, answer_of, cue_of
@@ -66,10 +66,8 @@ def place(text: str, unit: bool = False, told: str = "") -> Mark | None:
 def read(path: str | os.PathLike[str]) -> Notes:
     """The cue cards in a file. Raises Refused with the line that is wrong."""
     name = clean(os.path.basename(os.fspath(path)))
-    try:
+    with refusing(f"{name} cannot be read", "give a text file with cue cards", ValueError):
         content = beginning(path, LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        raise Refused(f"{name} cannot be read: {why(error)}; give a text file with cue cards") from None
     if len(content) > LARGEST_FILE:
         raise Refused(f"{name} has more than {LARGEST_FILE:,} bytes; no lecture needs that many, give its cue cards alone")
     try:

@@ -9,9 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean
-from fwtui.sessions.folders import SUFFIX, files_in, kept_folder, own_folder
+from fwtui.common.errors import Refused
+from fwtui.sessions.folders import SUFFIX, files_in, kept_folder, make, own_folder
 from fwtui.sessions.recorder import Recorder, in_use, safe_slug
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
@@ -70,12 +69,8 @@ def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
 
 def path_named(title: str) -> Path:
     """The file of a session that the user calls so, in a folder that is there. Raises Refused."""
-    folder = own_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Refused(f"the folder {clean(str(folder))} cannot be made: {why(error)}; choose another one") from None
-    return folder / f"{safe_slug(title)}{SUFFIX}"
+    make(own_folder())
+    return own_folder() / f"{safe_slug(title)}{SUFFIX}"
 
 
 def named(recorder: Recorder, title: str) -> Keeper:

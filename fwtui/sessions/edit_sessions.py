@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fwtui.common.atomic_file import whole_file
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, refusing
 from fwtui.common.text import clean, shown
 from fwtui.sessions.folders import KEPT, PACKED, bare, own_folder, stem
 from fwtui.sessions.reader import open_session
@@ -86,29 +86,25 @@ class Shelf:
 
     def _move(self, source: Path, target: Path) -> None:
         """Rename within a file system, never replacing a file. Raises Refused."""
-        try:
+        there = Refused(f"{_name(target)} exists already and is not overwritten; choose another name")
+        with refusing(f"{_name(source)} cannot be moved", "look at its folder"):
             try:
                 self._link(source, target, follow_symlinks=False)
+                os.unlink(source)
+            except FileExistsError:
+                raise there from None
             except OSError as error:
                 if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
                     raise
                 # without hard links it takes two steps
                 if os.path.lexists(target):
-                    raise FileExistsError from None
+                    raise there from None
                 os.rename(source, target)
-            else:
-                os.unlink(source)
-        except FileExistsError:
-            raise Refused(f"{_name(target)} exists already and is not overwritten; choose another name") from None
-        except OSError as error:
-            raise Refused(f"{_name(source)} cannot be moved: {why(error)}; look at its folder") from None
 
     def _make(self, folder: Path) -> None:
-        try:
+        what = "deleted sessions" if folder.name == BIN else "sessions"
+        with refusing(f"the folder for {what} cannot be made", "look at its folder"):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            what = "deleted sessions" if folder.name == BIN else "sessions"
-            raise Refused(f"the folder for {what} cannot be made: {why(error)}; look at its folder") from None
 
     def _refuse_foreign(self, path: Path) -> None:
         if path.parent.resolve() not in (self.folder.resolve(), self.folder.with_name(KEPT).resolve()):

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import platformdirs
 
+from fwtui.common.errors import refusing
+from fwtui.common.text import clean
+
 SUFFIX = ".fwt.jsonl"
 PACKED = f"{SUFFIX}.gz"
 KEPT = "kept"  # the folder beside the user's own
@@ -44,3 +47,9 @@ def files_in(folder: Path) -> list[Path]:
     with suppress(OSError):
         return sorted(path for path in folder.iterdir() if path.name.endswith((SUFFIX, PACKED)))
     return []
+
+
+def make(folder: Path) -> None:
+    """Make the folder, if it is not there. Raises Refused."""
+    with refusing(f"the folder {clean(str(folder))} cannot be made", "choose another one", ValueError):
+        folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, refusing
 from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, Loaded, first_line
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.codec import MAX_LINE, Line
@@ -116,10 +116,8 @@ class Inlet:
         self.condition.torn = last != b"\n"
 
     def _read(self) -> bytes:
-        try:
+        with refusing(f"{self.name} cannot be read", "pipe a session into it"):
             return self._read_some(self.descriptor, _CHUNK)
-        except OSError as error:
-            raise Refused(f"{self.name} cannot be read: {why(error)}; pipe a session into it") from None
 
 
 class Listener:

@@ -14,7 +14,7 @@ from itertools import islice
 import msgspec
 
 from fwtui.common import gc_pause, units
-from fwtui.common.errors import Corrupt, Refused, why
+from fwtui.common.errors import Corrupt, Refused, refusing
 from fwtui.common.text import clean, shortened
 from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
 from fwtui.stream.events import FORMAT, VERSION, End, Header
@@ -170,10 +170,8 @@ class SessionFile:
     def _read(self, offset: int, length: int) -> bytes:
         if self._unpacked is not None:
             return self._unpacked[max(offset, 0) : offset + length]
-        try:
+        with refusing(f"{self.name} cannot be read", "copy it to another disk"):
             return os.pread(self._descriptor, length, offset)
-        except OSError as error:
-            raise Refused(f"{self.name} cannot be read: {why(error)}; copy it to another disk") from None
 
 
 def _unpacked(name: str, descriptor: int, most: int) -> bytes:
@@ -210,11 +208,9 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[SessionFile]:
     name = clean(os.fspath(path)) or "''"
     if len(name) > LONGEST_NAME:  # keep the message short: no folders
         name = f"…/{shortened(os.path.basename(name), LONGEST_NAME)}"
-    try:
+    with refusing(f"{name} cannot be opened", "`fwtui list` shows the sessions here", ValueError):
         # non-blocking: otherwise a FIFO would hang before it can be refused
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise Refused(f"{name} cannot be opened: {why(error)}; `fwtui list` shows the sessions here") from None
     try:
         yield SessionFile(name, descriptor)
     finally:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Self
 
 from fwtui.common.atomic_file import NEW, new_file, sync, sync_folder
-from fwtui.common.errors import Corrupt, Refused, why
+from fwtui.common.errors import Corrupt, Refused, refusing, why
 from fwtui.common.signals import held
 from fwtui.common.text import clean
-from fwtui.sessions.folders import SUFFIX, own_folder
+from fwtui.sessions.folders import SUFFIX, make, own_folder
 from fwtui.stream.codec import Line, as_line, decode_lines, encode
 from fwtui.stream.event import earlier
 from fwtui.stream.events import Answers, CodeText, Counters, End, Event, Fault, Header, RunDone, RunStarted, Telemetry
@@ -308,16 +308,10 @@ def safe_slug(text: str) -> str:
 def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
     """A new file named after the time and the slug, and its descriptor. Raises Refused."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{safe_slug(slug)}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise Refused(f"the folder {clean(str(folder))} cannot be made: {why(error)}; choose another one") from None
+    make(folder)
     for number in range(1, _MAX_SAME_NAME + 1):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
-        try:
+        cannot = f"the folder {clean(str(folder))} cannot be recorded to"
+        with refusing(cannot, "choose another one"), suppress(FileExistsError):
             return path, os.open(path, NEW, 0o644)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise Refused(f"the folder {clean(str(folder))} cannot be recorded to: {why(error)}; choose another one") from None
     raise Refused(f"{clean(str(folder))} holds {_MAX_SAME_NAME} sessions named {stem}; choose another folder")

@@ -13,7 +13,7 @@ import platformdirs
 from msgspec import Struct
 
 from fwtui.common.atomic_file import whole_file
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, refusing
 from fwtui.common.text import clean
 from fwtui_kernels.own import files_of
 
@@ -42,11 +42,12 @@ def texts_of(path: Path) -> dict[str, str]:
     """What the files of the kernel say now. Raises Refused."""
     texts: dict[str, str] = {}
     for file in files_of(path):
+        cannot, way = f"no version of {clean(file.name)} can be kept", "correct that, and save it again"
         try:
-            texts[file.suffix] = file.read_bytes().decode()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = why(error) if isinstance(error, OSError) else "it is not UTF-8"
-            raise Refused(f"no version of {clean(file.name)} can be kept: {reason}; correct that, and save it again") from None
+            with refusing(cannot, way):
+                texts[file.suffix] = file.read_bytes().decode()
+        except UnicodeDecodeError:
+            raise Refused(f"{cannot}: it is not UTF-8; {way}") from None
     return texts
 
 
@@ -73,10 +74,8 @@ class Versions:
         newest = max((int(file.stem) for file in self._files()), default=0)  # also of those that cannot be read
         number = last.number if last is not None and again else newest + 1
         version = msgspec.structs.replace(version, number=number)
-        try:
+        with refusing(f"versions cannot be kept in {clean(self.folder.name)}"):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise Refused(f"versions cannot be kept in {clean(self.folder.name)}: {why(error)}") from None
         with whole_file(self.folder / f"{number:08d}{SUFFIX}", "kept", "make room") as file:
             file.write(msgspec.json.encode(version))
         self._tidy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from fwtui.analysis import report
 from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.export import write_csv, write_markdown
 from fwtui.common.as_json import as_json
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, refusing
 from fwtui.common.text import clean
 from fwtui.stream.model import Model
 from fwtui.tui.frame.view import View
@@ -104,18 +105,13 @@ def write(name: str, suffix: str, text: str) -> Path:
     """Into a new file whose name says what and when (UTC), and return its path. Raises Refused if that cannot be."""
     where = folder()
     stem = f"{_OUT_OF_NAMES.sub('-', name.lower()).strip('-') or 'fwtui'}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    try:
+    with refusing(f"nothing was saved in {clean(str(where))}", "make room there, or set XDG_DATA_HOME"):
         where.mkdir(parents=True, exist_ok=True)
         for attempt in range(100):
             path = where / f"{stem}{f'-{attempt + 1}' if attempt else ''}{suffix}"
-            try:
-                with open(path, "x", encoding="utf-8") as file:
-                    file.write(text)
-            except FileExistsError:
-                continue
-            return path
-    except OSError as error:
-        raise Refused(f"nothing was saved in {clean(str(where))}: {why(error)}; make room there, or set XDG_DATA_HOME") from None
+            with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
+                file.write(text)
+                return path
     raise Refused(f"nothing was saved: {clean(str(where))} has a hundred files of this second; try again")
 
 
