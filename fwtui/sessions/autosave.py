@@ -108,8 +108,8 @@ def tidy(most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
                 path.unlink()
 
 
-def taken_up(found: Earlier) -> Taken | Refused:
-    """All of that session's events, or why it can no longer be read or copied."""
+def taken_up(found: Earlier) -> Taken:
+    """All of that session's events. Raises Refused if it can no longer be read or copied."""
     from fwtui.sessions.reader import open_session
 
     model = Model(live=True)
@@ -120,14 +120,11 @@ def taken_up(found: Earlier) -> Taken | Refused:
                 model.apply(line.event)
                 yield line
 
-    try:
-        if not found.path.exists():
-            raise Refused("the last session is open in another dashboard, or was deleted; this is a new session")
-        with open_session(found.path) as session:
-            lines = told(session.lines())
-            return Taken(found, model, _whole(keep(next(lines), lines)))
-    except Refused as refusal:
-        return refusal
+    if not found.path.exists():
+        raise Refused("the last session is open in another dashboard, or was deleted; this is a new session")
+    with open_session(found.path) as session:
+        lines = told(session.lines())
+        return Taken(found, model, _whole(keep(next(lines), lines)))
 
 
 def _whole(copy: Keeper) -> Keeper:

@@ -25,7 +25,7 @@ from fwtui.stream.model import Model
 from fwtui.tui import render
 from fwtui.tui.app import session_opener
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.session_opener import ReadingScreen, SessionReading, WaitingScreen, recording
+from fwtui.tui.app.session_opener import ReadingScreen, WaitingScreen, recording
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback, Timeline, aim
@@ -279,7 +279,7 @@ class TestOpening:
         app = replay_of(scenes.cpu_session())
         async with opened(app) as pilot:
             before = await keyed(pilot)
-            waiting = ReadingScreen(SessionReading(app, path, lambda reading: None))
+            waiting = ReadingScreen(app, path, lambda reading: None)
             app.push_screen(waiting)
             waiting.dismiss(None)
             assert await keyed(pilot) == before
@@ -312,13 +312,13 @@ class TestOpening:
         path = scenes.write(tmp_path / "s.fwt.jsonl", [*scenes.cpu_session(), *scenes.telemetry(9, 600, 0.1)])
         done = threading.Event()
 
-        class Given(SessionReading):
+        class Given(ReadingScreen):
             def _watch(self, share: float) -> None:
                 self.given_up = True
                 super()._watch(share)
 
         app = FwtuiApp(replay=path, still=True)
-        app.call_later = lambda then, reading: then(reading)  # type: ignore[method-assign, assignment]
+        app.call_later = lambda then: then()  # type: ignore[method-assign, assignment]
         given = Given(app, path, lambda reading: done.set())
         assert done.wait(20) and isinstance(given.outcome, session_opener.GivenUp)
 

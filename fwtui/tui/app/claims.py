@@ -115,18 +115,15 @@ class Documents:
     def ask(self, view: View, name: str) -> None:
         """Answer a document's claims, and show the answers."""
         self._say(f"answering the claims of {name}")
-        # some claims are about code that is compiled for it
-        in_background(self._app, partial(self._answer, view, name), self._show, "claims")
+        failed = f"the claims of {name} could not be answered"
+        in_background(  # some claims are about code that is compiled for it
+            self._app,
+            lambda: answers(name, whole(view)),
+            self._show,
+            "claims",
+            lambda error: self._say(f"{failed}: {clean(str(error))}", "error"),
+        )
 
-    def _answer(self, view: View, name: str) -> Answered | str:
-        try:
-            return answers(name, whole(view))
-        except Exception as error:
-            return f"the claims of {name} could not be answered: {clean(str(error))}"
-
-    def _show(self, answered: Answered | str) -> None:
-        if isinstance(answered, str):
-            self._say(answered, "error")
-        else:
-            self._say("")
-            self._app.push_screen(ClaimsScreen(answered))
+    def _show(self, answered: Answered) -> None:
+        self._say("")
+        self._app.push_screen(ClaimsScreen(answered))

@@ -33,30 +33,6 @@ class GivenUp(Exception):
     """The user no longer waits for the session."""
 
 
-class SessionReading:
-    """One session that is read in the background; `then` is called with this once `outcome` is there."""
-
-    outcome: Recording | Exception | None = None
-
-    def __init__(self, pump: MessagePump, path: Path, then: Callable[[SessionReading], object], **how: Any):
-        self.name = clean(path.name)
-        self.share = 0.0
-        self.given_up = False
-        in_background(pump, partial(self._read, path, how), then, "reader")
-
-    def _read(self, path: Path, how: dict[str, Any]) -> SessionReading:
-        try:
-            self.outcome = recording(path, self._watch, **how)
-        except Exception as error:
-            self.outcome = error
-        return self
-
-    def _watch(self, share: float) -> None:
-        if self.given_up:
-            raise GivenUp
-        self.share = READ_SHARE * share
-
-
 def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: Any) -> Recording:
     """All of a session and everything that its replay needs; raises what reader.load() raises, and what `watch` raises."""
     own = path.parent.resolve() != shipped_folder().resolve()  # nobody has cut what came between its runs
@@ -66,7 +42,7 @@ def recording(path: Path, watch: Callable[[float], None] = lambda share: None, *
 
 
 class ReadingScreen(Dialog):
-    """Shows how far a large session has been read; its answer is always None."""
+    """One session that is read in the background, and how far; `done` is called with this once `outcome` is there."""
 
     DEFAULT_CSS = """
     ReadingScreen #bar { height: 1; }
@@ -75,10 +51,24 @@ class ReadingScreen(Dialog):
     """
     BINDINGS: ClassVar = [look("escape,q", "give_up", "Give up", "do not open it", id="opening.close")]
 
-    def __init__(self, reading: SessionReading):
+    def __init__(self, pump: MessagePump, path: Path, done: Callable[[ReadingScreen], object], **how: Any):
         bar = Horizontal(ProgressBar(total=100, show_eta=False), id="bar")
-        super().__init__("Opening", Static(Content(reading.name), markup=False), bar, hint="Esc gives up")
-        self.reading = reading
+        self.session = clean(path.name)
+        super().__init__("Opening", Static(Content(self.session), markup=False), bar, hint="Esc gives up")
+        self.share = 0.0
+        self.given_up = False
+        self.outcome: Recording | Exception | None = None
+
+        def end(outcome: Recording | Exception) -> None:
+            self.outcome = outcome
+            done(self)
+
+        in_background(pump, partial(recording, path, self._watch, **how), end, "reader", end)
+
+    def _watch(self, share: float) -> None:
+        if self.given_up:
+            raise GivenUp
+        self.share = READ_SHARE * share
 
     def on_mount(self) -> None:
         self.set_interval(0.1, self.look)
@@ -87,10 +77,10 @@ class ReadingScreen(Dialog):
     def look(self) -> None:
         """Show how far it is."""
         for bar in self.query(ProgressBar):  # none if the session was read before there was a bar
-            bar.update(progress=100 * self.reading.share)
+            bar.update(progress=100 * self.share)
 
     def action_give_up(self) -> None:
-        self.reading.given_up = True
+        self.given_up = True
         self.dismiss(None)
 
 
@@ -124,20 +114,15 @@ class SessionOpener:
 
     def read(self, path: Path) -> str:
         """Read a session in the background, and return its name as it is shown."""
-        reading = SessionReading(self._app, path, self._done, **self._how)
-        self._app.set_timer(PATIENCE, partial(self._show_reading, reading))
-        return reading.name
+        reading = ReadingScreen(self._app, path, self._done, **self._how)
+        self._app.set_timer(PATIENCE, lambda: self._app.push_screen(reading) if reading.outcome is None else None)
+        return reading.session
 
-    def _show_reading(self, reading: SessionReading) -> None:
-        if reading.outcome is None:
-            self._app.push_screen(ReadingScreen(reading))
-
-    def _done(self, reading: SessionReading) -> None:
-        for screen in list(self._app.screen_stack):
-            if isinstance(screen, ReadingScreen) and screen.reading is reading:
-                screen.dismiss(None)
+    def _done(self, reading: ReadingScreen) -> None:
+        if reading in self._app.screen_stack:
+            reading.dismiss(None)
         if reading.given_up:
-            self._failed(f"{reading.name} was not opened", OK)
+            self._failed(f"{reading.session} was not opened", OK)
         elif isinstance(reading.outcome, Refused):
             self._failed(str(reading.outcome), USAGE)
         elif isinstance(reading.outcome, Exception):

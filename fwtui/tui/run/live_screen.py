@@ -322,12 +322,10 @@ class RunScreen(SessionScreen):
         earlier = self.view.earlier
         if earlier is not None:
             self.say("reading the last session")
-            in_background(self, partial(taken_up, earlier), self._go_on, "kept")
+            in_background(self, partial(taken_up, earlier), self._go_on, "kept", lambda error: self.say(str(error), "error"))
 
-    def _go_on(self, taken: Taken | Refused) -> None:
+    def _go_on(self, taken: Taken) -> None:
         with self.saying("error"):
-            if isinstance(taken, Refused):
-                raise taken
             self.source.go_on(taken)
             self.view.resume()
             self.view.baseline, self.view.earlier, self.view.selected = taken.earlier.baseline, None, None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.own_kernels import admit, located, name_for
 from fwtui.learn.prompts import Prompt
@@ -51,22 +50,13 @@ def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
 def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
     """Take the name of the kernel in the file, once another process has told what it is."""
 
-    def loaded(outcome: str | Refused) -> None:
+    def loaded(kernel: str) -> None:
         with frame.saying("error"):
-            if isinstance(outcome, Refused):
-                raise outcome
             remember(frame.view, path)
-            take(outcome)
+            take(kernel)
 
     frame.say(f"loading {clean(path.name)}")
-    in_background(frame, partial(_admitted, path), loaded, "kernel")
-
-
-def _admitted(path: Path) -> str | Refused:
-    try:
-        return admit(path)
-    except Refused as refusal:
-        return refusal
+    in_background(frame, partial(admit, path), loaded, "kernel", lambda error: frame.say(str(error), "error"))
 
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:
