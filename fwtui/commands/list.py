@@ -9,8 +9,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.sessions.folders import own_folder
-from fwtui.sessions.library import LibraryEntry, find
-from fwtui.sessions.library_table import COLUMNS, ORDERS, cells, matching, ordered
+from fwtui.sessions.library import ENTRY_COLUMNS, ORDERS, LibraryEntry, entry_cells, find, matching, ordered
 
 LEAST = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", "n")
 
@@ -28,8 +27,8 @@ def execute(given: argparse.Namespace) -> int:
         for entry in found:
             print(as_json(data(entry)))
     elif found:
-        rows = [[told[name] for name in COLUMNS] for told in map(cells, found)]
-        print("\n".join(table([COLUMNS, *rows], LEAST)))
+        rows = [[told[name] for name in ENTRY_COLUMNS] for told in map(entry_cells, found)]
+        print("\n".join(table([ENTRY_COLUMNS, *rows], LEAST)))
     elif entries:
         print(f"None of {len(entries)} sessions matches {clean(words)!r}.")
     else:

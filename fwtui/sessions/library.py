@@ -1,16 +1,17 @@
-"""The available sessions: those shipped with the program and the user's own."""
+"""The available sessions, those shipped with the program and the user's own; and as a table its columns, order and filter."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from fwtui.common import gc_pause
+from fwtui.common import gc_pause, units
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, instead, shown
+from fwtui.common.text import clean, instead, shortened, shown
 from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, Loaded, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
@@ -25,6 +26,10 @@ _RUNS_HELD = 128  # of a session that is summarised: events may still follow on 
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
 LADDER = "h200-ladder-n4096.fwt.jsonl.gz"
 SHIPPED, OWN = "shipped", "own"  # or KEPT
+_offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-only program may read; None: all, and any file
+ENTRY_COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
+RIGHT = frozenset({"runs", "best", "length", "size"})  # right-aligned
+MACHINE_CELLS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +91,6 @@ class LibraryEntry(SessionSummary):
     def name(self) -> str:
         """The name for resolve(): the file's name without its suffix."""
         return clean(stem(self.path))
-
-
-_offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-only program may read; None: all, and any file
 
 
 def offer_only(paths: Sequence[Path]) -> None:
@@ -266,3 +268,59 @@ def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:
     """The first names, separated by commas, safe to show."""
     more = ", …" if len(words) > most else ""
     return ", ".join(clean(word) for word in words[:most]) + more
+
+
+# by column: the sort key, and whether the greatest comes first
+ORDERS: dict[str, tuple[Callable[[LibraryEntry], Any], bool]] = {
+    "date": (lambda entry: (entry.created, entry.name), True),
+    "name": (lambda entry: entry.name.lower(), False),
+    "kernels": (lambda entry: (not entry.kernels, entry.kernels), False),
+    "n": (lambda entry: max(entry.sizes, default=0), True),
+    "best": (lambda entry: entry.best_rate or 0.0, True),
+    "length": (lambda entry: entry.condition.duration, True),
+    "state": (lambda entry: (entry.complete, entry.state), False),
+}
+
+
+def entry_cells(entry: LibraryEntry) -> dict[str, str]:
+    """A session's row, safe to show; empty entry_cells for what is not known."""
+    played = bool(entry.header and entry.runs)
+    return {
+        "name": entry.name,
+        "from": entry.origin,
+        "date": entry.created[:10],
+        "machine": shortened(entry.machine, MACHINE_CELLS),
+        "GPU": entry.gpu,
+        "runs": str(entry.runs) if entry.runs else "",
+        "kernels": some(entry.kernels, 3),
+        "n": _sizes(entry.sizes),
+        "best": units.rate(entry.best_rate) if entry.best_rate else "",
+        "length": units.clock(entry.condition.duration) if played else "",
+        "size": units.memory(entry.size),
+        "state": entry.state,
+    }
+
+
+def ordered(entries: Iterable[LibraryEntry], by: str) -> list[LibraryEntry]:
+    """Sorted by one of ORDERS; equal entries stay newest first."""
+    key, greatest_first = ORDERS[by]
+    newest_first = sorted(entries, key=ORDERS["date"][0], reverse=True)
+    return sorted(newest_first, key=key, reverse=greatest_first)
+
+
+def matching(entries: Iterable[LibraryEntry], words: str) -> list[LibraryEntry]:
+    """The entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
+    wanted = words.lower().split()
+    return [entry for entry in entries if all(word in _all_words(entry) for word in wanted)]
+
+
+def _all_words(entry: LibraryEntry) -> str:
+    sizes = " ".join(map(str, entry.sizes))
+    known = (entry.name, entry.title, entry.origin, entry.created, entry.machine, entry.gpu, *entry.kernels, sizes, entry.state)
+    return " ".join(known).lower()
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    """One size, or the least and the greatest in the syntax of a sweep: 512..32768."""
+    least, most = min(sizes, default=0), max(sizes, default=0)
+    return (str(most) if least == most else f"{least}..{most}") if most else ""

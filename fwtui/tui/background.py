@@ -1,4 +1,4 @@
-"""Work that takes a while, beside the screen."""
+"""Work that takes a while, beside the screen; and what is read once, when a place first needs it: ladder and climb."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual.message_pump import MessagePump
+
+from fwtui.stream.events import Machine
+from fwtui.stream.model import Model
+
+if TYPE_CHECKING:
+    from fwtui.tui.frame.base_screens import PlaceScreen
+    from fwtui.tui.widgets.stairs import ClimbData
 
 Result = TypeVar("Result")
 
@@ -37,3 +44,44 @@ def in_background(
             pump.call_later(told)
 
     Thread(target=run, name=name, daemon=True).start()
+
+
+def ladder_for(screen: PlaceScreen) -> Model | None:
+    """The ladder that the gains of a verdict are predicted from; None until it has been read."""
+
+    def read() -> Model | None:
+        from fwtui.sessions.library import recorded_ladder  # not before the first frame
+
+        return recorded_ladder()
+
+    _once(screen, "ladder", read)
+    return screen.view.ladder
+
+
+def climb_for(screen: PlaceScreen) -> ClimbData | None:
+    """What the climb of a live session is made of; None until it has been read."""
+
+    def read() -> ClimbData:
+        from fwtui.tui.frame.climbs import gather  # it reads with what the course is made of: not before the first frame
+
+        header = screen.view.model.header
+        return gather(header.machine if header is not None else Machine())
+
+    _once(screen, "climb", read)
+    return screen.view.climb
+
+
+def _once(screen: PlaceScreen, name: str, read: Callable[[], object]) -> None:
+    """Read that field of the view, after which the screen is drawn anew. A picture waits for it."""
+
+    def arrived(found: object) -> None:
+        setattr(screen.view, name, found)
+        screen.update(True)
+
+    if name in screen.view.asked_for:
+        return
+    screen.view.asked_for.add(name)
+    if getattr(screen.app, "still", False):
+        setattr(screen.view, name, read())
+    else:
+        in_background(screen, read, arrived, name)

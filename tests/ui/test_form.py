@@ -22,8 +22,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import ChoiceScreen
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.form import ExperimentForm
-from fwtui.tui.widgets.form_model import MAIN, OPTION, OWN, Draft
+from fwtui.tui.widgets.form import MAIN, OPTION, OWN, Draft, ExperimentForm
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
 

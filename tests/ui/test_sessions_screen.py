@@ -13,8 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder, stem
-from fwtui.sessions.library import Known, LibraryEntry
-from fwtui.sessions.library_table import cells
+from fwtui.sessions.library import Known, LibraryEntry, entry_cells
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui.app.app import FwtuiApp
@@ -112,7 +111,7 @@ async def test_what_is_here_is_told_found_by_words_put_in_order_and_opened(own: 
 
 @pytest.mark.parametrize(("sizes", "words"), [((), ""), ((4096,), "4096"), ((8192, 256, 1024), "256..8192")])
 def test_sizes_are_said_as_a_sweep_is_asked_for(sizes: tuple[int, ...], words: str) -> None:
-    assert cells(LibraryEntry(Path("x"), "own", sizes=sizes))["n"] == words
+    assert entry_cells(LibraryEntry(Path("x"), "own", sizes=sizes))["n"] == words
 
 
 def test_no_column_is_cut_by_the_edge_of_the_screen_nor_the_name_of_a_shipped_session() -> None:

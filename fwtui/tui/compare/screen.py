@@ -22,14 +22,13 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, first, hidden_look, look, unless
-from fwtui.tui.background import in_background
+from fwtui.tui.background import climb_for, in_background, ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import MOST_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, passes
 from fwtui.tui.compare.race import RaceScreen
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Command, PickFile
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.ladder import climb_for, ladder_for
 from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View

@@ -18,6 +18,7 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run
 from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden, hidden_look, look, moved, unless
+from fwtui.tui.background import ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.number_panels import CountersTable, CpuPanel, CpuSubject, LedgerSubject, LedgerTable
@@ -37,7 +38,6 @@ from fwtui.tui.explain.warp_panel import (
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog, Scrolled, source_rows
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line

@@ -21,8 +21,7 @@ from fwtui.tui.actions import Action, bound, hidden_look, look, move
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import LogEntry
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
-from fwtui.tui.widgets.form import ExperimentForm
-from fwtui.tui.widgets.form_model import Drafted
+from fwtui.tui.widgets.form import Drafted, ExperimentForm
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means

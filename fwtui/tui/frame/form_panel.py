@@ -13,8 +13,7 @@ from textual.widgets import Button, Static
 from fwtui.common.errors import Refused
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
-from fwtui.tui.widgets.form import ExperimentForm
-from fwtui.tui.widgets.form_model import Drafted
+from fwtui.tui.widgets.form import Drafted, ExperimentForm
 
 
 class FormHost(Protocol):

@@ -85,7 +85,7 @@ class View:
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
     repeats: Repeats | None = None  # of runs that other work disturbed
     _noisy: tuple[object, tuple[Run, ...]] = (None, ())  # when it was looked for them, at most once a second, and those
-    ladder: Model | None = None  # the recorded one, once it has been read (fwtui.tui.frame.ladder)
+    ladder: Model | None = None  # the recorded one, once it has been read (fwtui.tui.background)
     climb: ClimbData | None = None  # what a live session's is made of, once it has been read
     asked_for: set[str] = field(default_factory=set)  # which of them are being read
     wanted: Experiment | None = None  # that another place wants run

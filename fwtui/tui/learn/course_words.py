@@ -15,8 +15,7 @@ from fwtui.analysis.sparsity import tree
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.learn.course import MOST_COLUMNS, TERM
-from fwtui.learn.course_progress import Page
-from fwtui.learn.lessons import recorded_words
+from fwtui.learn.lessons import Page, recorded_words
 from fwtui.stream.events import Ordered
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines

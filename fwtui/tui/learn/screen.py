@@ -15,8 +15,7 @@ from textual.widgets import Input
 from fwtui.common.errors import Refused
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.learn.course import step_named
-from fwtui.learn.course_progress import CourseProgress, Page
-from fwtui.learn.lessons import lessons
+from fwtui.learn.lessons import CourseProgress, Page, lessons
 from fwtui.learn.stepping import PLAYED_SECONDS, Agreement, Stepping, compare_with_kernel, parse_weight, stepping
 from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.background import in_background

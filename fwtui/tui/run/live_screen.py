@@ -27,18 +27,17 @@ from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Taken, taken_up
 from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import bound, first, hidden, hidden_look, moved, unless
-from fwtui.tui.background import in_background
+from fwtui.tui.background import climb_for, in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Command
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
-from fwtui.tui.frame.ladder import climb_for
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, MOTION, MOVED, NEXT_RUNG, VIEW, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
-from fwtui.tui.widgets.form_model import Draft
+from fwtui.tui.widgets.form import Draft
 from fwtui.tui.widgets.run_table import HistoryTable
 from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
 from fwtui_kernels.auto import AUTO

@@ -19,10 +19,10 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.questions import cue_of
 from fwtui.stream import events
 from fwtui.tui.actions import bound, first, hidden_look, look, moved, unless
+from fwtui.tui.background import ladder_for
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_busy, is_presented, no_run
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.run_panel import RunPanel

@@ -19,8 +19,7 @@ from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import own_folder
-from fwtui.sessions.library import KEPT, OWN, Known, LibraryEntry, find, some
-from fwtui.sessions.library_table import ORDERS, RIGHT, cells, matching, ordered
+from fwtui.sessions.library import KEPT, ORDERS, OWN, RIGHT, Known, LibraryEntry, entry_cells, find, matching, ordered, some
 from fwtui.stream.model import Model
 from fwtui.tui.actions import bound, first, hidden, look, unless
 from fwtui.tui.background import in_background
@@ -91,7 +90,7 @@ class SessionsTable(TextTable):
             title = f"{name} ▾" if name == by else name
             self.add_column(Text(title, justify="right" if name in RIGHT else "left"), width=cells_wide, key=name)
         for number, entry in enumerate(self._entries):
-            texts = cells(entry)
+            texts = entry_cells(entry)
             self.add_row(*(_cell(name, kept(texts[name], cells_wide), entry) for name, cells_wide in shown[2]), key=str(number))
         places = [number for number, entry in enumerate(self._entries) if entry.path == marked]
         self.move_cursor(row=places[0] if places else min(row, max(len(self._entries) - 1, 0)), scroll=True)

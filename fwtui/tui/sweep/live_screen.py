@@ -29,7 +29,7 @@ from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
-from fwtui.tui.widgets.form_model import MAIN, OPTION, Drafted, FormRow, loaded_kernel
+from fwtui.tui.widgets.form import MAIN, OPTION, Drafted, FormRow, loaded_kernel
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 

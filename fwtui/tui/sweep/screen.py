@@ -17,10 +17,10 @@ from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.tui.actions import ACROSS, CHOOSE, DOWN, first, look, unless
+from fwtui.tui.background import ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View

@@ -10,8 +10,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import settle
 from fwtui.learn.course import load_course, prompts_of
-from fwtui.learn.course_progress import CourseProgress
-from fwtui.learn.lessons import Lessons, lessons, session_path
+from fwtui.learn.lessons import CourseProgress, Lessons, lessons, session_path
 from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
 from fwtui.live.watching import Began, Judged, Report
 from fwtui.sessions.folders import SUFFIX
