@@ -1,4 +1,4 @@
-"""What the loop that judges saves is made of: whether files were saved, what a compiler says of them, and what is said of it."""
+"""What the loop that judges saves is made of: noticing a save, compiling, and the lines that report on it."""
 
 from __future__ import annotations
 
