@@ -134,14 +134,12 @@ def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
 
 def may_be_searched(graph: GivenGraph) -> bool:
     """Whether searches from all vertices may be sooner than a kernel on this machine."""
+    if graph.n < LEAST:
+        return False
     from fwtui.machine.hardware import driver_present
 
-    return (
-        graph.n >= LEAST
-        and not driver_present()
-        and _is_sparse(graph.adjacency.facts)
-        and _room_for_all(graph.n, False)  # else a kernel says what fits
-    )
+    # where there is no room, a kernel says what fits
+    return not driver_present() and _is_sparse(graph.adjacency.facts) and _room_for_all(graph.n, False)
 
 
 def _room_for_all(n: int, predecessors: bool) -> bool:
