@@ -201,10 +201,10 @@ def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simul
     return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
 
 
-def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, kept: int = 0) -> tuple[Kernel, Shape]:
+def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, result_bytes: int = 0) -> tuple[Kernel, Shape]:
     """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused.
 
-    `kept`: bytes per cell of its rows that stay with each rank.
+    `result_bytes`: bytes per cell of its rows that stay with each rank.
     """
     kernel, shape = suited(asked, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
@@ -212,7 +212,7 @@ def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, 
 
         assert isinstance(engine, RankedEngine)
         engine.activate()
-        check_shares(kernel, shape, engine, kept)
+        check_shares(kernel, shape, engine, result_bytes)
         return kernel, shape
     free = engine.free_bytes()
     if free is None:
@@ -317,12 +317,12 @@ def beside(dtype: str, engine: Engine) -> int:
     return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
 
 
-def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, kept: int) -> None:
-    """Raises Refused if a rank's share does not fit its memory; `kept`: bytes per cell of its rows that stay on its host."""
+def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, result_bytes: int) -> None:
+    """Raises Refused if a rank's share does not fit its memory; for `result_bytes` see fitting."""
     matrices = kernel.matrices + 1
     on_gpu = kernel.backend == "cuda"
     # besides, its rows of the graph on their way
-    _check_share(shape, shape.itemsize * (1 if on_gpu else matrices + 1) + kept, engine.free_host_bytes(), "")
+    _check_share(shape, shape.itemsize * (1 if on_gpu else matrices + 1) + result_bytes, engine.free_host_bytes(), "")
     if on_gpu:
         _check_share(shape, shape.itemsize * matrices, engine.free_bytes(), "GPU ")
 

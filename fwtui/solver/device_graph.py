@@ -57,11 +57,11 @@ class DeviceGraph(OneGraph):
         self._arrays = arrays
         start = np.full(EDGES + 1, -np.inf)
         start[EDGES] = 0
-        told = self._told(self._survey, self._blocks, start, *arrays, np.int32(n))
-        low = -max(told[LOW], told[LEAST_LOOP]) if told[LEAST_LOOP] > 0 else -told[LOW]
-        self._facts = facts_of(n, int(told[EDGES]), low, told[HIGH], told[FRACTION])
-        self.unclear = bool(told[ZEROS] and not told[MISSING])  # no edges, or edges of weight 0?
-        self.bad = bool(told[BAD])  # -inf, or an arc to or from a missing vertex
+        survey = self._filled(self._survey, self._blocks, start, *arrays, np.int32(n))
+        low = -max(survey[LOW], survey[LEAST_LOOP]) if survey[LEAST_LOOP] > 0 else -survey[LOW]
+        self._facts = facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION])
+        self.unclear = bool(survey[ZEROS] and not survey[MISSING])  # no edges, or edges of weight 0?
+        self.bad = bool(survey[BAD])  # -inf, or an arc to or from a missing vertex
 
     @property
     def facts(self) -> EdgeFacts:
@@ -97,10 +97,10 @@ class DeviceGraph(OneGraph):
 
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
         n = np.int32(self.n)
-        found = self._told(graph_kernels.look, min(self.n, launching.BLOCKS), np.zeros(2), distances, n, np.float64(far))
+        found = self._filled(graph_kernels.look, min(self.n, launching.BLOCKS), np.zeros(2), distances, n, np.float64(far))
         diagonal = np.zeros(self.n)
         if found[DIAGONAL] > 0:
-            diagonal = self._told(graph_kernels.diagonal, -(-self.n // launching.THREADS), diagonal, distances, n)
+            diagonal = self._filled(graph_kernels.diagonal, -(-self.n // launching.THREADS), diagonal, distances, n)
         return float(found[LARGEST]), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
@@ -109,7 +109,7 @@ class DeviceGraph(OneGraph):
         self._launch(
             graph_kernels.reached, (-(-self.n // launching.THREADS), words), distances, np.int32(self.n), np.float64(far), sets
         )
-        return bool(self._told(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
+        return bool(self._filled(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
         """Converted and copied piece by piece."""
@@ -158,7 +158,7 @@ class DeviceGraph(OneGraph):
     def _launch(self, function: Any, grid: int | tuple[int, int], *given: Any) -> None:
         launching.launch(function, grid, self.engine.stream, *given)
 
-    def _told(self, function: Any, grid: int, start: np.ndarray, *given: Any) -> np.ndarray:
+    def _filled(self, function: Any, grid: int, start: np.ndarray, *given: Any) -> np.ndarray:
         """The last argument after the function has filled it."""
         found = on_device(start, self.engine)
         self._launch(function, grid, *given, found)

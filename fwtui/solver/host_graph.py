@@ -75,12 +75,12 @@ class OneCoreGraph(HostGraph):
         parts = origin.parts
         self._given = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
         if self._given is not None:
-            surveyed, loops = np.empty((2, EDGES + 1))
-            code.call("survey", self._given, surveyed, loops)
-            told = surveyed.tolist()
-            self._facts = facts_of(self.n, int(told[EDGES]), told[LOW], told[HIGH], told[FRACTION])
-            unclear = isinstance(origin, LazyGraph) and told[ZEROS] and not told[MISSING]  # no edges, or edges of weight 0?
-            if told[LOW] == -np.inf or unclear or max(-(self._facts.low or 0), self._facts.high or 0) > units.LARGEST:
+            found, loops = np.empty((2, EDGES + 1))
+            code.call("survey", self._given, found, loops)
+            survey = found.tolist()
+            self._facts = facts_of(self.n, int(survey[EDGES]), survey[LOW], survey[HIGH], survey[FRACTION])
+            unclear = isinstance(origin, LazyGraph) and survey[ZEROS] and not survey[MISSING]  # no edges, or edges of weight 0?
+            if survey[LOW] == -np.inf or unclear or max(-(self._facts.low or 0), self._facts.high or 0) > units.LARGEST:
                 self._given = None  # the host checks it, and says what is wrong
 
     def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:

@@ -119,16 +119,16 @@ def _shared(size: int) -> Iterator[tuple[mmap.mmap, str]]:
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("fwtui")
-        path, kept = f"/proc/{os.getpid()}/fd/{descriptor}", True
+        path, on_disk = f"/proc/{os.getpid()}/fd/{descriptor}", False
     else:
         descriptor, path = tempfile.mkstemp(prefix="fwtui-")
-        kept = False
+        on_disk = True
     try:
         os.ftruncate(descriptor, size)
         yield mmap.mmap(descriptor, size), path
     finally:
         os.close(descriptor)
-        if not kept:
+        if on_disk:
             os.unlink(path)
 
 

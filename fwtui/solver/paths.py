@@ -165,17 +165,17 @@ class Paths:
     @cached_property
     def _short(self) -> Arcs:
         """The arcs that are shortest paths themselves, with the kernel's weights; all of several equal ones."""
-        kept = []
+        pieces = []
         fixed = self._slack.fixed
         if self.adjacency.dense is not None:
-            kept += self._short_cells(self.adjacency.dense, np.inf)
+            pieces += self._short_cells(self.adjacency.dense, np.inf)
         else:
             for arcs in self.adjacency.pieces():
                 weights = arcs.weights if self.exact else arcs.weights.astype(self.distances.dtype)
                 short = self._is_short(weights, self.distances[arcs.sources, arcs.targets], fixed[arcs.targets])
                 short &= arcs.sources != arcs.targets
-                kept.append(Arcs(arcs.sources[short], arcs.targets[short], weights[short].astype(np.float64)))
-        return Arcs(*(np.concatenate(part) for part in zip(*kept, strict=True)))
+                pieces.append(Arcs(arcs.sources[short], arcs.targets[short], weights[short].astype(np.float64)))
+        return Arcs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
 
     def _short_cells(self, weights: np.ndarray, far: float) -> Iterator[Arcs]:
         """The short arcs among cells of a matrix with a row for each source; no edge from `far` on."""

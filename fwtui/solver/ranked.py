@@ -63,16 +63,18 @@ def solve_ranked(
                     obey(member.channel, work, SOLVE_ORDERS)
             except BaseException as error:
                 member.abort(error)
-    told = replace(outcome, distances=None, predecessors=None, paths=None, rows=None) if isinstance(outcome, Result) else outcome
-    told = member.comm.bcast(told)
-    if isinstance(told, Exception):
-        raise told
+    shared = (
+        replace(outcome, distances=None, predecessors=None, paths=None, rows=None) if isinstance(outcome, Result) else outcome
+    )
+    shared = member.comm.bcast(shared)
+    if isinstance(shared, Exception):
+        raise shared
     if member.comm.rank == 0:
         return outcome
     rows = np.empty(0, np.int64) if gather else work.rows
-    distances = np.empty((0, told.stats.n), np.float32) if gather else work.distances
-    before = (np.empty((0, told.stats.n), np.int32) if gather else work.predecessors) if call.predecessors else None
-    return replace(told, distances=distances, predecessors=before, rows=rows)
+    distances = np.empty((0, shared.stats.n), np.float32) if gather else work.distances
+    before = (np.empty((0, shared.stats.n), np.int32) if gather else work.predecessors) if call.predecessors else None
+    return replace(shared, distances=distances, predecessors=before, rows=rows)
 
 
 @dataclass
@@ -118,17 +120,17 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
 
     if _keyval is None:
         _keyval = MPI.Comm.Create_keyval()
-    kept: dict[tuple[bool, bool], _Member] = comm.Get_attr(_keyval) or {}
-    if (on_cpu, falls_back) not in kept:
+    members: dict[tuple[bool, bool], _Member] = comm.Get_attr(_keyval) or {}
+    if (on_cpu, falls_back) not in members:
         own = comm.Dup()
         unlink_shared_memory(own)
         places: tuple[RankDevice, ...] = assigned(own, on_cpu, falls_back, "devices='cpu'")
         channel = Channel(own.Dup(), [of_place(rank, place) for rank, place in enumerate(places)])
         engine, _, link = engine_at(places[own.rank], own)
         engine.activate()
-        kept[on_cpu, falls_back] = _Member(own, channel, engine, link, cores_for(own, [place.host for place in places]))
-        comm.Set_attr(_keyval, kept)
-    return kept[on_cpu, falls_back]
+        members[on_cpu, falls_back] = _Member(own, channel, engine, link, cores_for(own, [place.host for place in places]))
+        comm.Set_attr(_keyval, members)
+    return members[on_cpu, falls_back]
 
 
 class _Engine(RankZeroEngine):
@@ -252,8 +254,8 @@ class ScatteredGraph(RankedGraph):
         return self.engine.work
 
     def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        kept = choose.bytes_a_cell(dtype, call.predecessors) + ITEMSIZE[dtype] * call.predecessors
-        return choose.fitting(call.named, self.facts, dtype, self.engine, kept)
+        result_bytes = choose.bytes_a_cell(dtype, call.predecessors) + ITEMSIZE[dtype] * call.predecessors
+        return choose.fitting(call.named, self.facts, dtype, self.engine, result_bytes)
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
         if self._traced:

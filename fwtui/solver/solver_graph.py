@@ -24,8 +24,8 @@ from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
 Answer = TypeVar("Answer", covariant=True)
-_KEPT = 8  # programs
-_kept: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
+_MOST_PROGRAMS = 8  # that wait for a graph of the same size
+_programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
 
 class SolverGraph(Protocol[Answer]):
@@ -177,18 +177,18 @@ class OneGraph(SolverGraph[Result]):
 def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
     """Its program, with all its functions compiled, and new buffers. An earlier program is reused."""
     key = kernel.id, shape, engine
-    program, plan = _kept.get(key) or (engine.build(kernel, shape), list(kernel.plan(shape, False)))
+    program, plan = _programs.get(key) or (engine.build(kernel, shape), list(kernel.plan(shape, False)))
     if kernel.compiles:
         clock.lap("compile")
     buffers = program.allocate()
     clock.lap("allocate")
-    if kernel.compiles and key not in _kept:
+    if kernel.compiles and key not in _programs:
         program.compile(one_of_each_op(plan), buffers, engine.stream)
         engine.synchronize()
         if not engine.ranks and shape.order is None:  # neither ranks nor the order of one graph's vertices come again
-            while len(_kept) >= _KEPT:
-                del _kept[next(iter(_kept))]
-            _kept[key] = program, plan
+            while len(_programs) >= _MOST_PROGRAMS:
+                del _programs[next(iter(_programs))]
+            _programs[key] = program, plan
         clock.lap("compile")
     return program, plan, buffers
 

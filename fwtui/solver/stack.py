@@ -121,12 +121,12 @@ class StackGraph(SolverGraph[Solved]):
         self.n = stack.n
         self.engine = engine
         self._stack = stack
-        told = np.zeros((len(stack), EDGES + 1))
-        self._each(survey, stack.given, told)
-        if (told[:, LOW] == -np.inf).any() or stack.unclear_zeros(told[:, MISSING] > 0, told[:, ZEROS] > 0).any():
+        surveys = np.zeros((len(stack), EDGES + 1))
+        self._each(survey, stack.given, surveys)
+        if (surveys[:, LOW] == -np.inf).any() or stack.unclear_zeros(surveys[:, MISSING] > 0, surveys[:, ZEROS] > 0).any():
             stack.check()
-        low, high = told[:, LOW].min(initial=np.inf), told[:, HIGH].max(initial=-np.inf)
-        self._facts = facts_of(stack.n, int(told[:, EDGES].sum()), low, high, told[:, FRACTION].max(initial=0))
+        low, high = surveys[:, LOW].min(initial=np.inf), surveys[:, HIGH].max(initial=-np.inf)
+        self._facts = facts_of(stack.n, int(surveys[:, EDGES].sum()), low, high, surveys[:, FRACTION].max(initial=0))
 
     def _each(self, function: Any, *given: Any) -> None:
         """Call a compiled function for the graphs; compiling or loading it is "compile"."""
@@ -280,8 +280,8 @@ def _result(stack: Stack, parts: Sequence[tuple[Stack, Solved]], call: Call) -> 
         before = _ordered([solved.predecessors for _, solved in parts], order) if call.predecessors else None
     how = [stats for _, solved in parts for stats in solved.how]
 
-    said = ("dtype", "proof", "kernel", "device")
-    words: dict[str, Any] = {name: ", ".join(dict.fromkeys(getattr(one, name) for one in how)) for name in said}
+    texts = ("dtype", "proof", "kernel", "device")
+    words: dict[str, Any] = {name: ", ".join(dict.fromkeys(getattr(one, name) for one in how)) for name in texts}
     edges, exact, tile = sum(one.edges for one in how), all(one.exact for one in how), how[0].tile if len(how) == 1 else 0
     whole = Stats(stack.n, edges, exact=exact, tile=tile, devices=(), seconds=dict(call.clock.seconds), **words)
     stats = replace(whole, graphs=len(stack), relaxations=stack.relaxations)
