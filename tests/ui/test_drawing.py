@@ -30,7 +30,6 @@ from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line
 from fwtui.tui.widgets.run_table import history_cells, history_columns
 from fwtui.tui.widgets.run_text import RunSubject
-from fwtui_kernels import registry
 
 
 def subject(told: list[events.Event]) -> RunSubject:
@@ -112,19 +111,6 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
     assert run_text.title(s, 100).plain.endswith(f"  ✓ verified{words} · checksum 9f3c…e1")
     assert run_text.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · checksum 9f3c…e1" * (not words))
     assert "rows" not in wording.outcome(replace(s.run, verdict=scenes.verdict("wrong", "wrong at (0, 1)")))
-
-
-def test_the_history_has_room_for_the_longest_results() -> None:
-    for width in (118, 198):
-        names = {column.key: cells for column, cells in history_columns(width)}
-        assert names["result"] >= len("✓ verified · 16 rows · indicative") and "relax/s" in names
-        assert sum(names.values()) + 2 * len(names) < width  # the scrollbar has one
-        assert names["kernel"] == (16 if width == 118 else max(map(len, registry())))
-    for width in (58, 78, 117):
-        names = {column.key: cells for column, cells in history_columns(width)}
-        assert "relax/s" not in names and sum(names.values()) + 2 * len(names) < width
-    model = model_of(scenes.gpu_session())
-    assert history_cells(model.runs[2], model, None)["relax/s"].plain == "1.79 T"
 
 
 @pytest.mark.parametrize(

@@ -84,18 +84,6 @@ def test_more_names_what_differs() -> None:
     assert cores.names == {"0": "one", "1": "all"}
 
 
-@pytest.mark.parametrize("kernel", list(registry()))
-@pytest.mark.parametrize("gpu", [True, False])
-def test_what_the_form_says_first_can_run(kernel: str, gpu: bool) -> None:
-    said = draft(kernel, gpu, n=16).experiment()
-    assert said.kernel == kernel and said.n == 16
-    dtypes = registry()[kernel].dtypes
-    simulated = registry()[kernel].backend == "cuda" and not gpu
-    usual = Experiment(kernel=kernel, n=16, dtype="float32" if "float32" in dtypes else dtypes[0])
-    assert said == changed(settle(usual, simulated))
-    assert not simulated or said.tile in (*registry()[kernel].simulator_tiles, 0)
-
-
 def test_it_says_what_it_was_given() -> None:
     given = settle(
         Experiment(
@@ -106,35 +94,6 @@ def test_it_says_what_it_was_given() -> None:
     form = draft()
     form.take(given)
     assert form.experiment() == changed(given)
-
-
-def test_choices_follow_the_kernel_and_wishes_are_remembered() -> None:
-    form = draft("katz-kider")
-    form.set("tile", "8")
-    form.set(OPTION + "threads", "64")
-    form.set("kernel", "tiled-cpu")
-    assert form.text("tile") == "64"  # 8 is not offered
-    form.set("kernel", "serial")
-    assert [row.choices for row in form.rows() if row.key == "tile"] == [()]
-    assert form.experiment().tile == 0
-    form.set("kernel", "katz-kider")
-    assert form.text("tile") == "8" and form.experiment().options == {"threads": 64}
-
-
-def test_the_default_tile_follows_the_size_and_a_picked_one_does_not() -> None:
-    form = draft("look-ahead", n=500)
-    assert form.text("tile") == "64"
-    form.set("n", "9000")
-    assert form.text("tile") == "128" and form.experiment().tile == 128
-    form.set("n", "many")
-    assert form.text("tile") in ("64", "128"), "a mistake elsewhere is no mistake here"
-    form.set("n", "500")
-    form.set("tile", "128")
-    assert form.experiment().tile == 128
-    form.take(settle(Experiment(kernel="look-ahead", n=9000, tile=64)))
-    assert form.text("tile") == "64", "it is not the default of that size"
-    form.set("file", "roads.gr")
-    assert form.text("tile") == "64"
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from builders import Terminal, environment, fwtui
 
@@ -137,38 +135,6 @@ def test_windows_is_refused_in_a_sentence() -> None:
     code = "import sys; sys.platform = 'win32'; import fwtui.__main__"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("fwtui: Windows") and "WSL" in done.stderr
-
-
-def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Process]:
-    """Its children, once there are that many."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        found = psutil.Process(process.pid).children(recursive=True)
-        if len(found) >= count:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("the program started no children")
-
-
-def test_signals_end_the_run_and_its_children_and_close_the_recording(tmp_path: Path, here: Here) -> None:
-    path = tmp_path / "cut.fwt.jsonl"
-    process = begun(tmp_path, "run", "-k", "serial", "-n", "300", "--repeats", "1000", "--record", str(path))
-    children = children_of(process, 2)
-    deadline = time.monotonic() + 20
-    while not path.exists() or b'"kind":"runstarted"' not in path.read_bytes():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    for _ in range(8):
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.01)
-    _, words = process.communicate(timeout=20)
-    assert process.returncode == 130 and "Traceback" not in words
-    assert not [c for c in children if c.is_running() and c.status() != psutil.STATUS_ZOMBIE]
-    checked = here("check", str(path))
-    assert checked.returncode == 0 and "ended by signal" in checked.stdout
-    (told,) = results(here("replay", "--json", str(path)))
-    assert told["state"] == "cancelled"
 
 
 class Scripted(Live):

@@ -10,7 +10,7 @@ from pretending import Pretend
 
 from fwtui import __version__
 from fwtui.__main__ import main, parser
-from fwtui.commands import docs, names
+from fwtui.commands import names
 from fwtui.commands.support import readme_parts
 from fwtui.commands.support.readme_parts import LADDER_N, PARTS, READMES, ROOT, champion, ladder, rewrite
 from fwtui.experiment.experiment import Experiment
@@ -162,21 +162,6 @@ class TestRewrite:
         assert main(["docs", "--check", str(readme)]) == 0
         session(readme.parent, "b", "ladder", run(1, "naive", 0.2), created="2030-01-01T00:00:00Z")
         assert main(["docs", "--check", str(readme)]) == 1, "a newer session makes it stale"
-
-    def test_every_readme_is_looked_at_and_a_part_without_a_place_is_not_made(self, readme: Path) -> None:
-        other = readme.parent / "kernels" / "README.md"
-        other.parent.mkdir()
-        other.write_text("<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\n")
-        root = readme.parent
-        assert docs.remade((readme, other), False, root) == ["README.md", "kernels/README.md"]
-        assert docs.remade((readme, other), True, root) == []
-        other.write_text(other.read_text().replace("| `naive` |", "| `naiver` |"))
-        assert docs.remade((readme, other), True, root) == ["kernels/README.md"]
-        readme.write_text("# B\n<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\nlast\n")
-        assert rewrite(readme) is True
-        text = readme.read_text()
-        assert list(cells(text.splitlines())) == list(registry()) and text.endswith("<!-- end of kernels -->\nlast\n")
-        assert "course" not in text and rewrite(readme) is False
 
     @pytest.mark.parametrize(
         "text",

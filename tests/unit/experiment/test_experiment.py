@@ -45,50 +45,6 @@ def test_fields_cover_every_attribute() -> None:
     assert all(field.title and field.help and field.metavar for field in FIELDS)
 
 
-UNUSUAL: dict[str, list[Any]] = {
-    "kernel": [{"kernel": k.id} for k in KERNELS],
-    "n": [{"n": 1}, {"n": 65536}],
-    "file": [{"file": "/some where/a graph.gr"}],
-    "kind": [{"kind": "road"}],
-    "density": [{"density": x} for x in (0.0, 1.0, 0.3, 0.1234567891, 1e-7, 1 / 3)],
-    "weights": [
-        {"low": low, "high": high}
-        for low, high in ((-5.0, 5.0), (1 + 1 / 256, 3 + 3 / 256), (0.0, 65536.0), (65535.99609375, 65536.0))
-    ],
-    "real": [{"real": True}],
-    "negative": [{"negative": x} for x in (0.45, 0.1234567)],
-    "connected": [{"connected": True}],
-    "exact": [{"exact": True}],
-    "seed": [{"seed": 0}, {"seed": MAX_SEED}],
-    "graphs": [{"graphs": 1000}],
-    "dtype": [{"dtype": "int16"}],
-    "tile": [{"tile": 32}],
-    "launch": [{"launch": "graph"}],
-    "memory": [{"memory": "pinned"}],
-    "repeats": [{"repeats": 1000}],
-    "budget": [{"budget": x} for x in (0.1, 3600.0, 12.3456789)],
-    "verify": [{"verify": v} for v in ("full", "sample", "off")],
-    "device": [{"device": d} for d in ("0", "3", "simulator")],
-    "devices": [{"devices": d} for d in ("0,1", "cpu,cpu", "all")],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FIELD)
-def test_fields_read_what_they_show(name: str) -> None:
-    field = FIELD[name]
-    cases = [Experiment(**change) for change in UNUSUAL[name]]
-    if name != "tile" or cases[0].tile:
-        cases.append(settle(Experiment(kernel="katz-kider", n=100)))
-    for case in cases:
-        if name == "file" and not case.file:
-            continue
-        shown = field.show(case)
-        assert changed(Experiment(), **field.read(shown)) == changed(
-            Experiment(), **{key: getattr(case, key) for key in field.read(shown)}
-        )
-        assert field.show(changed(Experiment(), **field.read(shown))) == shown
-
-
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 @pytest.mark.parametrize("simulated", [False, True])
 def test_every_choice_of_a_field_is_accepted(kernel: Kernel, simulated: bool) -> None:
@@ -288,31 +244,6 @@ def asked(*words: str, gpu: bool = False) -> list[Experiment]:
     parser = argparse.ArgumentParser()
     asking.add_fields(parser)
     return asking.experiments(parser.parse_args(words), gpu)
-
-
-def test_the_command_line_has_a_flag_for_every_field_and_commas_ask_for_every_combination() -> None:
-    parser = argparse.ArgumentParser()
-    asking.add_fields(parser)
-    flags = {flag for action in parser._actions for flag in action.option_strings}
-    assert flags >= {f"--{f.name}" for f in FIELDS} | {f"-{f.short}" for f in FIELDS if f.short}
-    assert flags >= {f"--{o.name}" for k in KERNELS for o in k.options}
-    parser.format_help()
-    found = asked("--kernel", "serial,tiled-cpu", "-n", "8, 9", "--dtype", "int32")
-    assert [(e.kernel, e.n, e.dtype) for e in found] == [
-        ("serial", 8, "int32"), ("serial", 9, "int32"), ("tiled-cpu", 8, "int32"), ("tiled-cpu", 9, "int32")
-    ]  # fmt: skip
-    with pytest.raises(Refused, match="seed '1,2' is not a whole number"):
-        asked("--seed", "1,2")
-    (naive,) = asked("--kernel", "naive", "-n", "9", gpu=True)
-    assert (naive.tile, naive.options, naive.launch) == (0, {}, "")
-    (threads,) = asked("--kernel", "naive", "--threads", "64", gpu=True)
-    assert threads.options == {"threads": 64} and settle(threads).options == {"pitch": 0, "threads": 64}
-    (serial,) = asked("--kernel", "serial", gpu=True)
-    assert serial.n == defaults(False).n
-    assert asked(gpu=True) == [defaults(True)] and asked() == [defaults(False)]
-    for words in ((), ("--kernel", "katz-kider"), ("--kernel", "naive")):
-        (simulated,) = asked("--device", "simulator", "-n", "9", *words, gpu=True)
-        assert settle(simulated, simulated=True).launch == "eager", "also where there is a GPU"
 
 
 def test_an_option_is_given_as_a_number_or_as_the_form_calls_it() -> None:

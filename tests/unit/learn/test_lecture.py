@@ -17,7 +17,7 @@ from fwtui.sessions.library import load_model
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
-from fwtui.stream.events import Marker, RunDone, RunStarted
+from fwtui.stream.events import Marker, RunStarted
 
 SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
@@ -69,20 +69,6 @@ class TestPlayer:
 
 
 class TestMark:
-    def test_markers_go_where_they_are_wanted_and_all_else_stays(self, tmp_path: Path) -> None:
-        out = tmp_path / "l.fwt.jsonl"
-        places = {"a": Mark(run=4), "b": Mark(run=4, end=True), "c": Mark(run=4, end=True), "d": Mark(seconds=6.0)}
-        written = mark(SESSION, [(place, Marker(t=0.0, text=words)) for words, place in places.items()], out, "a lecture")
-        before, after = load(SESSION), load(out)
-        assert written.complete and after.complete and after.header.title == "a lecture"
-        lines = [line.event for line in after.lines]
-        marked = {e.text: i for i, e in enumerate(lines) if isinstance(e, Marker)}
-        assert isinstance(lines[marked["a"] - 1], RunStarted) and getattr(lines[marked["a"] - 1], "run", 0) == 4
-        assert isinstance(lines[marked["b"] - 1], RunDone) and marked["c"] == marked["b"] + 1
-        assert lines[marked["d"] - 1].t <= lines[marked["d"]].t == 6.0 < lines[marked["d"] + 1].t
-        kept = [line.raw for line in after.lines[1:-1] if not isinstance(line.event, Marker)]
-        assert kept == [line.raw for line in before.lines[1:-1]]
-
     def test_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         out = str(tmp_path / "l.fwt.jsonl")
         assert main(["mark", str(SESSION), "--at", "end 8", "@phases ?phase", "--at", "1.5", "so far", "-o", out]) == 0

@@ -10,7 +10,6 @@ from fwtui.common.errors import Refused
 from fwtui.learn.placeholders import FILLED, fill
 from fwtui.learn.questions import KINDS, MOST_GUESSES, AnswerBar, Ballot, GuessBar, QuestionAnswer, ballot, parse_guess, verdict
 from fwtui.sessions.library import load_model
-from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
@@ -23,20 +22,6 @@ class TestQuestions:
     @pytest.fixture(scope="class")
     def model(self) -> Model:
         return load_model(BOTH)[0]
-
-    def test_the_longest_phase_and_the_share_of_a_limit(self, model: Model) -> None:
-        answer = KINDS["phase"].answer(entrant(model, 8), None)
-        assert answer.right == ("rest",) and [p.key for p in answer.parts] == ["pivot", "panels", "rest"]
-        assert [c.key for c in KINDS["phase"].choices(entrant(model, 8))] == ["pivot", "panels", "rest"]
-        with pytest.raises(Refused, match="was not timed phase by phase"):
-            KINDS["phase"].answer(entrant(model, 4), None)
-        model, _ = load_model(BOTH)
-        with pytest.raises(Refused, match="is not measured"):
-            KINDS["limit"].answer(entrant(model, 8), None)
-        model.apply(Limits(t=9.0, backend="cuda", forms=(FormLimit("float32", 8e12),), complete=True))
-        answer = KINDS["limit"].answer(entrant(model, 8), None)
-        assert answer.number is not None and model.runs[8].rate is not None
-        assert answer.number == pytest.approx(model.runs[8].rate / 8e12, rel=0.2)  # the clocks may differ
 
     def test_the_limiting_resource_and_what_each_would_allow(self, model: Model) -> None:
         answer = KINDS["limiter"].answer(entrant(model, 8), None)

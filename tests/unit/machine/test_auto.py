@@ -20,7 +20,7 @@ from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, tuned
-from fwtui.machine.auto import KNOWN, MEASURED, settle_here
+from fwtui.machine.auto import KNOWN, settle_here
 from fwtui.machine.tuned import Config, TunedTrial, config_of
 from fwtui.stream import events, requests
 from fwtui_kernels import registry
@@ -80,19 +80,6 @@ def test_a_gpu_that_is_too_old_gets_what_it_can_run(pretend: Pretend) -> None:
     assert [*picks.values()] == ["staged-load", "blocked-vector", "look-ahead", "blocked-vector", "look-ahead", "look-ahead"]
 
 
-def test_the_fastest_of_the_nearest_size_that_can_run_here() -> None:
-    sizes = [trial(512, 0.02), trial(512, 0.01, 128), trial(2048, 0.5, 32), trial(2048, 0.6)]
-    assert picked(*sizes) == ("tiled-cpu", 128, MEASURED)
-    assert picked(*sizes, n=1500) == ("tiled-cpu", 32, MEASURED)
-    assert picked(*sizes, n=60000) == ("tiled-cpu", 32, MEASURED), "the largest stands for all above it"
-    assert picked(*sizes, n=100) == ("tiled-cpu", 64, KNOWN), "no measured size is near"
-    assert picked(*sizes, dtype="int32") == ("tiled-cpu", 64, KNOWN)
-    gone = trial(512, 0.001, 7, "no-such-kernel")
-    odd = trial(512, 0.002, 48)
-    assert picked(gone, odd, *sizes) == ("tiled-cpu", 128, MEASURED), "what this version does not have is passed over"
-    assert picked(trial(512, None, 16), *sizes)[1] == 128, "what was wrong has no time"
-
-
 def test_negative_edges_have_measurements_of_their_own_and_a_damaged_table_is_none(cache: Path) -> None:
     nonnegative, negative = trial(512, 0.01, 16), trial(512, 0.02, 128, nonnegative=False)
     assert picked(nonnegative, negative)[1] == 16
@@ -126,19 +113,6 @@ def searched(experiment: Experiment, most: int = 200) -> list[Config]:
     return list(times)
 
 
-def test_a_search_goes_on_where_it_was_and_ends_where_no_single_change_makes_it_faster() -> None:
-    order = searched(Experiment(n=300))
-    assert [c.kernel for c in order[:2]] == ["tiled-cpu", "serial"] and [c.kernel for c in order].count("serial") == 1
-    best = min(order, key=lambda c: cost(c) or 99.0)
-    assert (best.tile, dict(best.options)) == (128, {"order": 0, "cores": 1, "vector": 1})
-    everything = len(TILED.tiles) * 2**3
-    assert len(order) < everything, "not every combination is tried"
-    experiment = Experiment(n=300)
-    order = searched(experiment)
-    half = {config: cost(config) for config in order[:5]}
-    assert next_config([TILED, registry()["serial"]], experiment, half) == order[5]
-
-
 def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
     """What a worker would say of a run, with the made-up seconds."""
     assert isinstance(request, requests.RunRequest) and request.brief
@@ -160,22 +134,6 @@ def tuner(answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> 
     )
     made.said = said  # type: ignore[attr-defined]
     return made
-
-
-def test_tuning_fills_the_table_that_auto_picks_from() -> None:
-    problems = [Problem(256, "float32", True), Problem(512, "float32", True)]
-    first = tuner()
-    assert first.tune(problems, 60.0)
-    said: list[tuple[TunedTrial, bool]] = first.said  # type: ignore[attr-defined]
-    assert [t for t, best in said if best][-1].seconds == first.best(problems[-1]).seconds == pytest.approx(512e-6)  # type: ignore[union-attr]
-    failed = [t for t, _ in said if t.seconds is None]
-    assert failed and all(t.note == "it does not compile" and not t.options["vector"] for t in failed)
-    experiment = settle_here(ASKED)
-    assert (experiment.tile, experiment.options["order"], experiment.auto) == (128, 0, MEASURED)
-    again = tuner()
-    assert again.tune(problems, 60.0) and again.said == []  # type: ignore[attr-defined]
-    fresh = tuner(fresh=True)
-    assert fresh.tune(problems, 60.0) and len(fresh.said) == len(said)  # type: ignore[attr-defined]
 
 
 def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pretend: Pretend, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate, cycle, pairwise
 from time import perf_counter
@@ -11,11 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from builders import after, never
+from builders import never
 from pretending import Pretend
 
 from fwtui.common.errors import Refused
-from fwtui.engine.engine import Cancelled, HostEngine, PhaseStretch, one_of_each_op, stretches
+from fwtui.engine.engine import PhaseStretch, one_of_each_op, stretches
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment
@@ -218,16 +217,6 @@ def test_memory_is_checked_on_host_and_device(pretend: Pretend) -> None:
         check_memory(PLAIN, Shape(10), engine_with(2**40))
 
 
-class Notes:
-    """A program that only notes what it is told to do."""
-
-    def __init__(self) -> None:
-        self.launched: list[Step] = []
-
-    def launch(self, step: Step, buffers: Any, stream: Any) -> None:
-        self.launched.append(step)
-
-
 def test_each_rank_needs_memory_for_its_share(pretend: Pretend) -> None:
     pretend.free_memory(2**50)
     for backend, where in (("cpu", "host"), ("cuda", "device")):
@@ -242,27 +231,6 @@ def test_each_rank_needs_memory_for_its_share(pretend: Pretend) -> None:
     with pytest.raises(Refused, match=r"of host memory and 4\.00 GiB are free"):
         engine.ranks = tuple(events.RankOf(rank=rank, backend="cpu") for rank in range(4))
         check_memory(PLAIN, Shape(16384, 32, ranks=4), engine)
-
-
-def test_host_passes_launch_every_step_in_order_and_stop_before_the_next_one_where_they_are_cancelled() -> None:
-    engine = HostEngine(Target("cpu"))
-    plan = list(blocked.plan(Shape(16, 4), False))
-    parts, told = stretches(plan), list[int]()
-    ways: list[Callable[[Any, Callable[[], None]], Any]] = [
-        lambda p, check: engine.warm_up(p, plan, [], check, told.append),
-        lambda p, check: engine.clean_pass(p, plan, [], "eager")(check),
-        lambda p, check: engine.phase_pass(p, parts, [], "eager")(check).seconds,
-    ]
-    seconds = None
-    for one_pass in ways:
-        program = Notes()
-        seconds = one_pass(program, never)
-        assert program.launched == plan and told[: len(plan)] == list(range(1, len(plan) + 1))
-        program = Notes()
-        with pytest.raises(Cancelled):
-            one_pass(program, after(4))
-        assert program.launched == plan[:3]
-    assert seconds is not None and len(seconds) == len(parts) and all(s >= 0 for s in seconds)
 
 
 @pytest.mark.parametrize(("blocks", "expected"), [(None, ("table", 8, 64)), (8, ("driver", 8, 64)), (5, ("driver", 5, 40))])

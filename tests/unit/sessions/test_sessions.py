@@ -18,7 +18,6 @@ from fwtui.common.errors import Refused
 from fwtui.sessions import reader
 from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import PACKED, files_in, own_folder
-from fwtui.sessions.library import find, resolve
 from fwtui.sessions.reader import WATCHED, Condition, SessionFile, TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
@@ -198,23 +197,6 @@ def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = own_folder() / f"old{PACKED}"
     path.write_bytes(gzip.compress(GOLDEN.read_bytes()))
     return path
-
-
-def test_it_is_called_by_its_name_alone_and_is_the_session_that_was_packed(
-    packed: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert files_in(own_folder()) == [packed] and resolve("old") == resolve("ol") == packed
-    (entry,) = (entry for entry in find() if entry.own)
-    assert entry.name == "old" and entry.complete and entry.size == packed.stat().st_size
-    assert main(["check", str(packed)]) == 0 and "Complete" in capsys.readouterr().out
-    plain, again = reader.load(GOLDEN), reader.load(packed)
-    assert again.complete and [line.raw for line in again.lines] == [line.raw for line in plain.lines]
-    otherwise = tmp_path / "sent.fwt.jsonl"  # as a mail program may name it
-    otherwise.write_bytes(packed.read_bytes())
-    assert reader.load(otherwise).complete
-    packed.write_bytes(gzip.compress(GOLDEN.read_bytes()[:-9]))
-    cut = reader.load(packed)
-    assert cut.torn and cut.whole == plain.whole - 1
 
 
 def test_its_owner_may_rename_and_delete_it(packed: Path) -> None:

@@ -61,28 +61,6 @@ def test_when_it_pays(tmp_path: Path, engines: list[int], name: str, size: int, 
     assert engines == expected
 
 
-def test_when_a_gpu_is_made_ready_without_need(
-    tmp_path: Path, engines: list[int], pretend: Pretend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    starting.start_gpu(asked_of(str(tmp_path / "missing.gr"))).wait(choose.WORTH)
-    starting.start_gpu(asked_of("zero\0byte.gr")).wait(choose.WORTH)
-    pretend.driver(False)
-    starting.start_gpu(asked_of(file_of(tmp_path, "a.gr", 4 << 20))).wait(choose.WORTH)
-    assert engines == []
-    read = Event()
-    work = starting.GpuStart._work
-
-    def when_read(self: starting.GpuStart) -> None:
-        assert read.wait(20)
-        work(self)
-
-    monkeypatch.setattr(starting.GpuStart, "_work", when_read)
-    start = starting.GpuStart(FIRST_GPU)
-    monkeypatch.setattr(start._thread, "join", lambda join=start._thread.join: (read.set(), join()))
-    start.wait(choose.WORTH - 1)
-    assert engines == [] and not start._thread.is_alive()
-
-
 def test_the_context_comes_first_and_numba_after_the_imports(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Event()
     monkeypatch.setattr(starting, "_open_context", lambda gpu: opened.set())
