@@ -44,6 +44,7 @@ KEPT = {
 }
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
+BY_OP = {events.Counters: "counted", events.WarpSamples: "warps", events.CpuLoop: "loops"}
 # what an old run has in the session file only
 DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()), "heat": b"", "stage_since": 0.0, "ordered": None}
 
@@ -340,12 +341,9 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {name: (*told, event)} if len(told) < (MOST_PLANS if name == "plan" else MOST_TOLD) else {}
             case events.Phases():
                 return {"phase_pass": _few(event)}
-            case events.Counters():
-                return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_OPS]}
-            case events.WarpSamples():
-                return {"warps": (*(w for w in self.warps if w.op != event.op), event)[-MOST_OPS:]}
-            case events.CpuLoop():
-                return {"loops": (*(one for one in self.loops if one.op != event.op), event)[-MOST_OPS:]}
+            case events.Counters() | events.WarpSamples() | events.CpuLoop():  # the last one of each op
+                name = BY_OP[type(event)]
+                return {name: (*(one for one in getattr(self, name) if one.op != event.op), event)[-MOST_OPS:]}
             case events.Code():
                 return {"code": self._with_code(event.op, zlib.compress(_packer.encode(event.listing), 1))}
             case events.Answers():

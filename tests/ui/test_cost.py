@@ -30,7 +30,7 @@ from textual.timer import Timer
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.pace import Collector, Pace
+from fwtui.tui.app.pace import Pace
 from fwtui.tui.app.terminal_input import TerminalDriver
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.own_cost import CostLine, DashboardCost, Meter, sampling
@@ -241,7 +241,7 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
 
 
 async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(dashboard: FwtuiApp) -> None:
-    dashboard.collector = Collector(ticks=1)
+    dashboard.pace.collect_ticks = 1
 
     def tick_after(partial: int) -> bool:
         """Whether a reference cycle is gone after so many partial collections and a tick."""
@@ -255,9 +255,9 @@ async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(dashb
 
     async with dashboard.run_test():
         assert tick_after(40)
-        dashboard.collector.next_at = 0.0
+        dashboard.pace.collect_from = 0.0
         assert not tick_after(1)
-        dashboard.collector.next_at = time.monotonic() + 60
+        dashboard.pace.collect_from = time.monotonic() + 60
         assert not tick_after(40)
 
 

@@ -31,7 +31,7 @@ from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
 from fwtui.tui.app.input_queue import Handled, InputQueue
 from fwtui.tui.app.left import Left
-from fwtui.tui.app.pace import Collector, Pace
+from fwtui.tui.app.pace import Pace
 from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import Command, Dialog, EndScreen, Palette
@@ -112,9 +112,7 @@ class FwtuiApp(Survivor):
         self._lesson = lesson
         self.views = ViewStack(self, place, read_only)
         self.inputs = InputQueue(self, super().on_event)
-        self.collector = Collector()
         self.pace = Pace(self, self.tick)
-        self._ticks = 0
         self.painted = False
         self.failure = ""  # why it had to end, in a sentence
         if still:
@@ -314,7 +312,6 @@ class FwtuiApp(Survivor):
         if self.inputs:
             self.call_later(self.inputs.give_up)
         going = self._going
-        self._ticks += 1
         self.pace.adapt(going)
         if self.source is not None:
             self.source.drain()
@@ -331,8 +328,7 @@ class FwtuiApp(Survivor):
                 self._documents.tick(view)
             if view.repeats is not None:
                 view.repeats.tick(view.busy)
-        if self._ticks % self.collector.ticks == 0:
-            self.collector.collect()
+        self.pace.collect()
         if self.pace.look_due(going or self._going):
             for screen in self.screen_stack:
                 if isinstance(screen, Frame):

@@ -54,17 +54,19 @@ class CrashLog:
     def keep(self, error: BaseException) -> str:
         """Write it down, without the values of variables, and say in a few words what and where it is. Never raises."""
         self._count += 1
+        name, now = type(error).__name__, datetime.now(UTC).isoformat(timespec="seconds")
         if self._count > self._most_errors:
-            return f"{_named(error)}; {self._count} errors by now, details of the first {self._most_errors} in {self.path}"
+            return f"{name}; {self._count} errors by now, details of the first {self._most_errors} in {self.path}"
         with suppress(OSError):  # a full disk, or a program that may not write
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self._count == 1:
                 for old in sorted(self.path.parent.glob("*.txt"))[: 1 - self._most_files]:
                     old.unlink()
             with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(f"{_versions()}\n{''.join(traceback.format_exception(error))}\n")
-            return f"{_named(error)}; details in {self.path}"
-        return _named(error)
+                versions = f"fwtui {__version__}, Textual {textual_version}, Python {platform.python_version()}"
+                file.write(f"{now} {versions}\n{''.join(traceback.format_exception(error))}\n")
+            return f"{name}; details in {self.path}"
+        return name
 
     def hopeless(self, place: str) -> bool:
         """Count a failure of the place; whether it has failed too often to be drawn anew once more."""
@@ -72,15 +74,6 @@ class CrashLog:
         recent = [*(then for then in self._failed.get(place, ()) if now - then < WITHIN), now]
         self._failed[place] = recent
         return len(recent) > self._most_drawn
-
-
-def _named(error: BaseException) -> str:
-    return type(error).__name__
-
-
-def _versions() -> str:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return f"{now} fwtui {__version__}, Textual {textual_version}, Python {platform.python_version()}"
 
 
 class FailedPlace(Frame):

@@ -29,6 +29,8 @@ class Pace:
         self._seconds = 0.0  # between two ticks
         self._left_alone: float | None = None  # since when the terminal has no focus
         self._looked = 0.0  # when the screens were updated last
+        self._ticks = self._partial = 0  # so far, and partial collections before the last full one
+        self.collect_ticks, self.collect_from = COLLECT_TICKS, 0.0  # when there is a look, and from when on the next one may free
 
     def start(self) -> None:
         if self._clock is None:
@@ -66,18 +68,14 @@ class Pace:
         """It has it again, and the next tick updates the screens."""
         self._left_alone, self._looked = None, 0.0
 
-
-class Collector:
-    """It looks every `ticks` of the application whether there is much to free."""
-
-    def __init__(self, ticks: int = COLLECT_TICKS) -> None:
-        self.ticks = ticks
-        self._partial = 0  # partial collections before the last full one
-        self.next_at = 0.0  # monotonic time from which the next one may come
-
     def collect(self) -> None:
-        """Free cycles of lines and removed widgets, which by itself comes once a minute, if there may be many and it is time."""
-        begun, partial = time.monotonic(), sum(generation["collections"] for generation in gc.get_stats()[:2])
-        if partial >= self._partial + COLLECT_FROM and begun >= self.next_at:
+        """At every so many ticks free cycles of lines and removed widgets, which by itself comes once a minute, if there may be
+        many and it is time.
+        """
+        self._ticks += 1
+        if self._ticks % self.collect_ticks:
+            return
+        begun, partial = self._now(), sum(generation["collections"] for generation in gc.get_stats()[:2])
+        if partial >= self._partial + COLLECT_FROM and begun >= self.collect_from:
             gc.collect()
-            self._partial, self.next_at = partial, begun + COLLECT_REST * (time.monotonic() - begun)
+            self._partial, self.collect_from = partial, begun + COLLECT_REST * (self._now() - begun)

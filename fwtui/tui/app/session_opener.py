@@ -133,12 +133,13 @@ class SessionOpener:
     def wait_for(self, listener: Listener) -> None:
         """Show what comes down that pipe."""
         self._awaited = listener
-        self._app.set_timer(PATIENCE, self._show_waiting)
 
-    def _show_waiting(self) -> None:
-        gc_pause.wake()  # that may take any time
-        if self._awaited is not None:
-            self._app.push_screen(WaitingScreen())
+        def show() -> None:
+            gc_pause.wake()  # that may take any time
+            if self._awaited is not None:
+                self._app.push_screen(WaitingScreen())
+
+        self._app.set_timer(PATIENCE, show)
 
     def hear(self) -> None:
         """The first lines of a session that comes down a pipe begin its replay."""

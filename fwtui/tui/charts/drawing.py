@@ -229,8 +229,9 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
     ]
     drawn: list[tuple[Rule, int]] = []  # each with its column or its row
     for rule in plotted.figure.rules:
-        share = _reached(rule, plotted.across if rule.vertical else plotted.up)
-        if share is not None:
+        along = plotted.across if rule.vertical else plotted.up
+        share = along.share(rule.value) if finite((rule.value,))[0] is not None else -1.0
+        if 0 <= share <= 1:  # its axis reaches it
             drawn.append((rule, column_of(share, width) if rule.vertical else row_of(share, height)))
     for rule, at in drawn:
         if rule.vertical:
@@ -247,12 +248,6 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
             near = [cells[row] for row in (at + 1, at - 1) if 0 <= row < height]
             any(_write(row, words, start, "rule") for words in said for start in (width - len(words), 1) for row in near)
     return cells
-
-
-def _reached(rule: Rule, along: Scale) -> float | None:
-    """Where on its axis the rule is; None if the axis does not reach it."""
-    share = along.share(rule.value) if finite((rule.value,))[0] is not None else -1.0
-    return share if 0 <= share <= 1 else None
 
 
 def _strength(figure: Figure, series: int, text: str) -> str:

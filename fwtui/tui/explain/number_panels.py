@@ -137,7 +137,8 @@ class CpuPanel(Drawn[CpuSubject | None]):
             words = f"{facts.busy:.1f} of {facts.cores} busy"
             rows.append(_measure("cores", facts.used, width, words))
         if facts.each is not None:
-            most = _per_cycle(subject.limit, facts)
+            cycles = (facts.cores or 0) * (facts.clock_mhz or 0) * 1e6  # of all cores, a second
+            most = subject.limit / cycles if subject.limit and cycles else None
             words = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)}" if most else "")
             rows.append(_measure("a cycle", facts.each / most if most else None, width, words))
         if facts.clock_mhz:
@@ -159,11 +160,6 @@ def _loop_words(subject: CpuSubject) -> list[str]:
         named = Counter(loop.mix).most_common(MOST_NAMED)
         told.append(", ".join(f"{count:,} {name}" for name, count in named))
     return told
-
-
-def _per_cycle(limit: float | None, facts: CpuFacts) -> float | None:
-    """The limit of a core in relaxations a cycle."""
-    return limit / facts.cores / facts.clock_mhz / 1e6 if limit and facts.cores and facts.clock_mhz else None
 
 
 def _levels(subject: CpuSubject, width: int) -> list[Content]:

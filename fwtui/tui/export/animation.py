@@ -7,7 +7,6 @@ What all of its rows have does not move, and what is seen more than once is draw
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, escaped, grounds, parts, signs, style_sheet
 from fwtui.tui.export.film import Film
@@ -25,7 +24,9 @@ def animation(film: Film) -> str:
     used = {part: f'<use href="#p{number}"/>' for number, part in enumerate(again)}
     rules, lines = [], []
     for y, strip in enumerate(strips):
-        moving = "".join(_placed([used.get(part, part) for part in row], width * place) for place, row in enumerate(strip.rows))
+        drawn = ("".join(used.get(part, part) for part in row) for row in strip.rows)
+        placed = ((width * place, row) for place, row in enumerate(drawn))
+        moving = "".join(f'<g transform="translate({x})">{row}</g>' if x and row else row for x, row in placed)
         if len(strip.rows) > 1:
             places = [(f"{100 * at / whole:.4g}%", f"transform:translate({-width * place}px)") for at, place in strip.changes]
             keys = "".join(f"{when}{{{where}}}" for when, where in (*places, ("100%", places[-1][1])))
@@ -71,8 +72,3 @@ class _Strip:
         self.below = "".join(part for part in grounds(film.rows[rows[0]], film) if part in always)
         self.above = "".join(part for part in signs(film.rows[rows[0]], film) if part in always)
         self.rows = [[part for part in row if part not in always] for row in drawn]
-
-
-def _placed(parts: Sequence[str], x: int) -> str:
-    drawn = "".join(parts)
-    return f'<g transform="translate({x})">{drawn}</g>' if x and drawn else drawn

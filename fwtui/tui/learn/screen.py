@@ -143,11 +143,8 @@ class LearnScreen(Frame):
         words, running = self.query_one(SourceWords), self._op
         if words.subject != running:
             words.show(running)
-            self.call_after_refresh(self._scroll_source)
-
-    def _scroll_source(self) -> None:
-        place = self.query_one("#source")
-        place.scroll_to(y=self.query_one(SourceWords).top(place.size.height), animate=False)
+            place = self.query_one("#source")
+            self.call_after_refresh(lambda: place.scroll_to(y=words.top(place.size.height), animate=False))
 
     @property
     def _op(self) -> Running:

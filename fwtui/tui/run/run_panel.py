@@ -32,7 +32,7 @@ from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_text import RunSubject
 from fwtui.tui.widgets.stairs import Stairs
-from fwtui.tui.widgets.verdict_text import headline
+from fwtui.tui.widgets.verdict_text import bars, headline
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
 LARGE = (110, 34)
@@ -201,9 +201,9 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Figures()
         yield RunSection(in_lines, classes="total")
         yield RunSection(run_text.many, classes="many")
-        yield RunSection(run_text.both, classes="reason both")
-        yield RunSection(run_text.reason, classes="reason")
-        yield RunSection(run_text.then, classes="next")
+        yield RunSection(lambda s, width: bars(s.verdict, width) if s.verdict and not s.gained else [], classes="reason both")
+        yield RunSection(lambda subject, width: run_text.explained(subject, width, "why", "now"), classes="reason")
+        yield RunSection(lambda subject, width: run_text.explained(subject, width, "next"), classes="next")
         yield RunSection(run_text.progress, classes="progress")
         with Horizontal(id="row"):
             with Vertical():

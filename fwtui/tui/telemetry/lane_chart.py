@@ -95,7 +95,10 @@ class Lanes:
 
     def rows(self) -> list[Row]:
         """All rows, the top one first."""
-        seen = [(lane, height, self._means(lane)) for lane, height in zip(self.lanes, self.heights, strict=True) if height]
+        shown, bins = [pair for pair in zip(self.lanes, self.heights, strict=True) if pair[1]], self.bins
+        places = [bins[lane.gpu].names.index(lane.name) for lane, _ in shown]
+        span = self.window.first, self.window.columns
+        seen = [(*pair, bins[pair[0].gpu].means(place, *span)) for pair, place in zip(shown, places, strict=True)]
         ends: dict[str, float] = {}  # of scales: one for all lanes of a quantity, or they could not be compared
         for name in {lane.name for lane, _, _ in seen}:
             ends[name] = self._most(name, [(lane, means) for lane, _, means in seen if lane.name == name])
@@ -126,10 +129,6 @@ class Lanes:
         if not self.told:
             return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
         return self._row([(f"{f'run {self.shown}':<{TITLE}}", "shown"), (f"{'mean ↑ peak':>{VALUE}} ", "label")], cells)
-
-    def _means(self, lane: TelemetryLane) -> list[float | None]:
-        bins = self.bins[lane.gpu]
-        return bins.means(bins.names.index(lane.name), self.window.first, self.window.columns)
 
     def _head(self, lane: TelemetryLane, high: float) -> Row:
         """What a group of lanes is of, and the ends of its scale."""

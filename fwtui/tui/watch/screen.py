@@ -259,16 +259,13 @@ class WatchScreen(Dialog):
 
     def on_mount(self) -> None:
         self.set_class(self.prompted is not None, "-course")
-        self._fit()
+        self.on_resize()
         self.query_one(VerticalScroll).focus()
         # one thread for all saves: the processes that it starts end with it
         Thread(target=self._watch, name="watch", daemon=True).start()
 
     def on_unmount(self) -> None:
         self._ended.set()
-
-    def on_resize(self) -> None:
-        self._fit()
 
     @property
     def _prompt(self) -> tuple[str, str]:
@@ -287,7 +284,7 @@ class WatchScreen(Dialog):
         if self.prompted is not None:
             self.prompted.hear(told)
             self.query_one(PromptLines).show(self._prompt)
-            self._fit()
+            self.on_resize()
         match told:
             case Began(number):
                 self.shown = WatchSubject(number)
@@ -307,9 +304,10 @@ class WatchScreen(Dialog):
         verdict.set_class(right is True, "-right")
         verdict.set_class(right is False, "-wrong")
         at_end = scroll.scroll_y >= scroll.max_scroll_y - 1
-        self.query_one(Checks).show(shown)
+        checks = self.query_one(Checks)
+        checks.show(shown)
         if right is False:
-            self.call_after_refresh(self._to_first_wrong)
+            self.call_after_refresh(lambda: scroll.scroll_to(y=checks.first_wrong or 0, animate=False))
         elif at_end:
             self.call_after_refresh(scroll.scroll_end, animate=False)
         self.query_one(Large).update(units.duration(shown.seconds) if shown.seconds is not None else "")
@@ -317,10 +315,7 @@ class WatchScreen(Dialog):
         self.query_one(WrongCells).show(shown.where)
         self.set_class(shown.where is not None, "-wrong")
 
-    def _to_first_wrong(self) -> None:
-        self.query_one(VerticalScroll).scroll_to(y=self.query_one(Checks).first_wrong or 0, animate=False)
-
-    def _fit(self) -> None:
+    def on_resize(self) -> None:
         """As large a matrix as leaves half of the width to the words."""
         width, height = self.app.size
         low = height < LOW

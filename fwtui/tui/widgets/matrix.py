@@ -145,12 +145,8 @@ class MatrixPicture(Widget):
             still = getattr(self.app, "still", False)
             self._at_work = not (film.develop() if still else film.develop(self.steps_at_once)) and not film.hopeless
             if self._at_work:
-                self.set_timer(self.pause_seconds, self._go_on)
+                self.set_timer(self.pause_seconds, lambda: self._develop() if self._at_work else None)
         self._see()
-
-    def _go_on(self) -> None:
-        if self._at_work:
-            self._develop()
 
     def _see(self) -> None:
         film, run, seen = self._film, self._run, None

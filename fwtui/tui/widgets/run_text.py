@@ -124,22 +124,8 @@ def title(s: RunSubject, width: int) -> Content:
     return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
 
 
-def both(s: RunSubject, width: int) -> list[Content]:
-    """The times of the run and of its baseline as bars."""
-    return verdict_text.bars(s.verdict, width) if s.verdict is not None and s.gained is None else []
-
-
-def reason(s: RunSubject, width: int) -> list[Content]:
-    """Why, and what limits it now."""
-    return _explained(s, width, "why", "now")
-
-
-def then(s: RunSubject, width: int) -> list[Content]:
-    """What to try next."""
-    return _explained(s, width, "next")
-
-
-def _explained(s: RunSubject, width: int, *only: str) -> list[Content]:
+def explained(s: RunSubject, width: int, *only: str) -> list[Content]:
+    """Those parts of the verdict: why, what limits it now, and what to try next."""
     return verdict_text.explained(s.verdict, width, s.ask, s.next_key, only, s.details) if s.verdict is not None else []
 
 
