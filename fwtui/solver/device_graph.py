@@ -22,7 +22,6 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.memory import check_memory
 from fwtui.graphs.adjacency import Adjacency, CsrRows, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
-from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver import graph_kernels, launching
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import suited
@@ -53,22 +52,18 @@ class DeviceGraph(OneGraph):
     copying_threads = 8  # of the host, at most, each with a piece of pinned memory
 
     def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph):
-        super().__init__(origin, engine)
+        self.engine = engine
         self._arrays = arrays
         start = np.full(EDGES + 1, -np.inf)
         start[EDGES] = 0
         survey = self._filled(self._survey, self._blocks, start, *arrays, np.int32(n))
         low = -max(survey[LOW], survey[LEAST_LOOP]) if survey[LEAST_LOOP] > 0 else -survey[LOW]
-        self._facts = facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION])
+        super().__init__(origin, engine, facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION]))
         self.unclear = bool(survey[ZEROS] and not survey[MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(survey[BAD])  # -inf, or an arc to or from a missing vertex
 
-    @property
-    def facts(self) -> EdgeFacts:
-        return self._facts
-
     def at(self, home: Literal["host", "device"]) -> OneGraph:
-        return self if home == "device" else HostGraph(self.whole(), self.engine)
+        return self if home == "device" else HostGraph(self.whole(), self.engine, self.facts)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         with compiled():

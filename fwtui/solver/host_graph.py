@@ -30,9 +30,9 @@ _DENSE_ROUNDS = 3  # of a search through a dense matrix, whose paths have few ed
 class HostGraph(OneGraph):
     """One matrix, which becomes the distances, without a second one if cells have the same width."""
 
-    @property
-    def facts(self) -> EdgeFacts:
-        return self.whole().facts
+    def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts | None = None):
+        """`facts`, if they are known already."""
+        super().__init__(origin, engine, facts or origin.adjacency.facts)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         return reach_of(self.whole(), enough)
@@ -70,26 +70,22 @@ class OneCoreGraph(HostGraph):
     """A graph of everyday size: a dense one is looked through and finished by code compiled ahead, a sparse one by NumPy."""
 
     def __init__(self, origin: GivenGraph, engine: Engine, code: OneCore):
-        super().__init__(origin, engine)
-        self._code = code
-        parts = origin.parts
-        self._given = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
-        if self._given is not None:
+        parts, facts = origin.parts, None
+        given = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
+        if given is not None:
             found, loops = np.empty((2, EDGES + 1))
-            code.call("survey", self._given, found, loops)
+            code.call("survey", given, found, loops)
             survey = found.tolist()
-            self._facts = facts_of(self.n, int(survey[EDGES]), survey[LOW], survey[HIGH], survey[FRACTION])
+            facts = facts_of(origin.n, int(survey[EDGES]), survey[LOW], survey[HIGH], survey[FRACTION])
             unclear = isinstance(origin, LazyGraph) and survey[ZEROS] and not survey[MISSING]  # no edges, or edges of weight 0?
-            if survey[LOW] == -np.inf or unclear or max(-(self._facts.low or 0), self._facts.high or 0) > units.LARGEST:
-                self._given = None  # the host checks it, and says what is wrong
+            if survey[LOW] == -np.inf or unclear or max(-(facts.low or 0), facts.high or 0) > units.LARGEST:
+                given = facts = None  # the host checks it, and says what is wrong
+        super().__init__(origin, engine, facts)
+        self._given, self._code = given, code
 
     def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         check_room(self.n, dtype, call.predecessors, low=self.facts.low)
         return self._code.kernel, Shape(self.n, TILE, dtype, nonnegative=self.facts.nonnegative)
-
-    @property
-    def facts(self) -> EdgeFacts:
-        return super().facts if self._given is None else self._facts
 
     def reach(self, enough: float) -> tuple[float, bool]:
         if self._given is None:

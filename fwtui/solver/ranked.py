@@ -51,8 +51,9 @@ def solve_ranked(
         if member.comm.rank == 0:
             engine = _Engine(member, work)
             try:
-                source = RankedGraph(read(), engine) if gather else ScatteredGraph(read(), engine, call.predecessors)
+                graph = read()
                 call.clock.lap("set-up")
+                source = RankedGraph(graph, engine) if gather else ScatteredGraph(graph, engine, call.predecessors)
                 outcome = driver.run(source, call)
             except Exception as error:
                 outcome = error

@@ -35,13 +35,10 @@ class SolverGraph(Protocol[Answer]):
     """
 
     n: int
+    facts: EdgeFacts
     engine: Engine
     reason: str = ""  # why its kernel was chosen, if there was a choice by the graph
     keep_on_device: bool = False  # whether its distances stay there, not on the host
-
-    @property
-    @abstractmethod
-    def facts(self) -> EdgeFacts: ...
 
     @abstractmethod
     def reach(self, enough: float) -> tuple[float, bool]:
@@ -100,8 +97,9 @@ class Closed(NamedTuple):
 class OneGraph(SolverGraph[Result]):
     """What all representations of one graph share; `origin` is the graph as given."""
 
-    def __init__(self, origin: GivenGraph, engine: Engine):
+    def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts):
         self.n = origin.n
+        self.facts = facts
         self.engine = engine
         self.origin = origin
 

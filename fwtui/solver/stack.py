@@ -21,7 +21,6 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import LARGEST, memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of
-from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import stack_of
 from fwtui.graphs.stack import Stack, naming
 from fwtui.solver import launching
@@ -111,7 +110,6 @@ class _Unproved(Exception):
 class StackGraph(SolverGraph[Solved]):
     """A stack whose graphs are each closed by one core. Its `distances` are an array like `stack.given`."""
 
-    keep_on_device = False
     _kernel: Kernel = HOST
 
     def __init__(self, stack: Stack, engine: Engine):
@@ -126,7 +124,7 @@ class StackGraph(SolverGraph[Solved]):
         if (surveys[:, LOW] == -np.inf).any() or stack.unclear_zeros(surveys[:, MISSING] > 0, surveys[:, ZEROS] > 0).any():
             stack.check()
         low, high = surveys[:, LOW].min(initial=np.inf), surveys[:, HIGH].max(initial=-np.inf)
-        self._facts = facts_of(stack.n, int(surveys[:, EDGES].sum()), low, high, surveys[:, FRACTION].max(initial=0))
+        self.facts = facts_of(stack.n, int(surveys[:, EDGES].sum()), low, high, surveys[:, FRACTION].max(initial=0))
 
     def _each(self, function: Any, *given: Any) -> None:
         """Call a compiled function for the graphs; compiling or loading it is "compile"."""
@@ -137,10 +135,6 @@ class StackGraph(SolverGraph[Solved]):
         if len(function.overloads) > known:
             Clock.compiling += time.perf_counter() - begin
         on_all_cores(function, stack.first, stack.sizes, *given)
-
-    @property
-    def facts(self) -> EdgeFacts:
-        return self._facts
 
     def reach(self, enough: float) -> tuple[float, bool]:
         return np.inf, False  # a search may take as long as solving
