@@ -99,6 +99,7 @@ class PcSamples(NamedTuple):
 
     by_place: Mapping[InstructionPlace, Mapping[str, int]]
     dropped: int
+    full: bool = False  # the hardware buffer was, so some were lost that are counted nowhere
 
     def of(self, functions: Collection[tuple[int, str]]) -> PcSamples:
         """Those of functions, each by its cubin's number and its name."""
@@ -155,7 +156,7 @@ class PcSampler:
 
     def _read(self) -> PcSamples:
         counted: dict[InstructionPlace, Counter[str]] = defaultdict(Counter)
-        dropped = 0
+        dropped, full = 0, False
         for _ in range(MOST_READS):
             self._call("cuptiPCSamplingGetData", _Get, ctypes.addressof(self._told.data))
             for data in (self._told.data, self._left.data):
@@ -168,12 +169,13 @@ class PcSampler:
                             place[self._names.get(stall.reason, "")] += stall.samples
             self._left.data.count = 0
             dropped += self._told.data.dropped
+            full |= bool(self._told.data.full)
             if not self._told.data.remaining and not self._told.data.count:
                 break
         told = {
             place: {name: n for name, n in by.items() if name and not name.endswith(NOT_ISSUED)} for place, by in counted.items()
         }
-        return PcSamples({place: by for place, by in told.items() if by}, dropped)
+        return PcSamples({place: by for place, by in told.items() if by}, dropped, full)
 
     def _reasons(self) -> dict[int, str]:
         """The reasons by CUPTI's numbers, all of which it counts."""

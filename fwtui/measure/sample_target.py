@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from math import log2
+from math import inf, log2
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,9 +48,11 @@ from fwtui_kernels.programs.cuda_program import functions_of, kept_cubins
 
 ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
 MOST_LAUNCHES = 256
+LAUNCHES = 3  # of a step at least: one that loads it, one that is timed, one that is sampled
 MOMENTS = 4096  # at which each multiprocessor is sampled in them, about
 PERIODS = 5, 24  # CUPTI takes powers of two cycles from 5 to 31
-MOST_COARSER = 2  # powers of two by which a period may be coarser than suits the launches: a quarter of the samples
+TELLING = 0.2  # seconds from the last session to the last event
+COARSER = 2  # powers of two by which a period may be coarser than suits the launches: a quarter of the samples
 CYCLES = 1.5e9  # a second, about
 SLOW = 0.3  # seconds of a pass from which only the sampled launches run
 RANK = 0  # of several, whose steps are sampled
@@ -126,16 +128,19 @@ def get_ready(request: SampleRequest, engine: Engine) -> None:
         disassembler().begin(cubin)
 
 
-def sample(request: SampleRequest, context: SampledContext, tell: Callable[[events.Event], None]) -> str:
-    """Tell the samples of each op; returns a sentence on those without. Raises Refused and SamplingError."""
+def sample(request: SampleRequest, context: SampledContext, tell: Callable[[events.Event], None], until: float = inf) -> str:
+    """Tell the samples of each op, the longest first until that monotonic time; returns a sentence on those without.
+
+    Raises Refused and SamplingError.
+    """
     kernel, shape, plan = planned(request, context.engine)
-    lacking: list[str] = []
     with loaded(kernel, shape, context.engine, plan=plan) as it:
         chosen = [i for i in representatives(plan) if plan[i].rank != EVERY]  # no kernel of this program broadcasts
-        most = request.most_seconds
-        whole = sum(step.cost.relaxations for step in plan) or 1
-        single = request.seconds * max(plan[i].cost.relaxations for i in chosen) / whole
-        if most and single > most:
+        work: Counter[str] = Counter()
+        for step in plan:
+            work[step.op] += step.cost.relaxations
+        single = request.seconds * max(plan[i].cost.relaxations for i in chosen) / (work.total() or 1)
+        if until < inf and single * LAUNCHES > request.most_seconds:
             raise Refused(f"one launch takes {duration(single)}, so it is not sampled unless asked for (--samples on)")
         context.engine.compile(it.program, plan, it.buffers)
         context.disassemble()
@@ -147,17 +152,25 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
                 timed.append(_timed(it, step, context))
             elif every:
                 it.launch(step)
-        taken = {op: found for together in sessions(timed) for op, found in _sampled(it, together, context).items()}
-        for op in (one.step.op for one in timed):  # all of them: meanwhile the code is disassembled
-            samples, period = taken[op]
-            if not samples.by_place:
-                lacking.append(op)
-                continue
-            for event in _told(request, op, samples, period, context):
-                tell(event)
-    if not lacking:
-        return ""
-    return f"no samples came of {', '.join(lacking)}: its launches are too short, or another program samples this GPU"
+        ordered = sorted(sessions(timed), key=lambda together: max(work[one.step.op] for one in together), reverse=True)
+        taken: dict[str, tuple[PcSamples, int]] = {}
+        last = 0.0  # seconds of a session
+        for together in ordered:
+            start = time.monotonic()
+            if not taken or start + last <= until:
+                taken |= _sampled(it, together, context)
+                last = time.monotonic() - start
+        for op, (samples, period) in taken.items():  # all of them: meanwhile the code is disassembled
+            if samples.by_place:
+                for event in _told(request, op, samples, period, context):
+                    tell(event)
+    late = [one.step.op for one in timed if one.step.op not in taken]
+    if late:
+        return f"{', '.join(late)} not sampled, as that takes longer than {duration(request.most_seconds)}; --samples on does"
+    lacking = [op for op, (samples, _) in taken.items() if not samples.by_place]
+    if lacking:
+        return f"no samples came of {', '.join(lacking)}: its launches are too short, or another program samples this GPU"
+    return ""
 
 
 class SampledLaunches(NamedTuple):
@@ -194,7 +207,7 @@ def sessions(launches: Sequence[SampledLaunches]) -> list[list[SampledLaunches]]
         alike = (
             together
             for together in told
-            if one.period <= together[0].period + MOST_COARSER
+            if one.period <= together[0].period + COARSER
             and all(one.functions and other.functions and one.functions.isdisjoint(other.functions) for other in together)
         )
         if (together := next(alike, None)) is not None:
@@ -215,6 +228,9 @@ def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: Sam
 
     period = max(one.period for one in together)
     samples = context.sampler.samples(period, launch)
+    if samples.full:
+        period = min(PERIODS[1], period + COARSER)
+        samples = context.sampler.samples(period, launch)
     return {one.step.op: (samples.of(one.functions) if len(together) > 1 else samples, period) for one in together}
 
 
@@ -269,7 +285,8 @@ def answer(request: SampleRequest, parent: Parent) -> None:
         uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(device.index)))).bytes)
         with only_sampler(uuid):
             sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
-            note = sample(request, SampledContext(engine, sampler), tell)
+            until = begin + request.most_seconds - TELLING if request.most_seconds else inf
+            note = sample(request, SampledContext(engine, sampler), tell, until)
     except (Refused, FileNotFoundError, SamplingError) as error:
         note = clean(str(error))
     tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))

@@ -194,6 +194,28 @@ def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) ->
     assert all(one.reasons == {"wait": 3, "selected": 1} for one in found)
 
 
+def test_the_longest_op_is_sampled_before_the_second_is_over_and_more_coarsely_where_the_buffer_was_full() -> None:
+    pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
+    from fwtui.measure import pc_sampling, sample_target
+
+    periods: list[int] = []
+
+    def samples(period: int, launch: Callable[[], None]) -> Any:
+        launch()
+        periods.append(period)
+        return pc_sampling.PcSamples({pc_sampling.InstructionPlace(1, "f", 16): {"wait": 3}}, 0, full=len(periods) == 1)
+
+    context = sample_target.SampledContext(
+        HostEngine(Target("cpu")), cast(pc_sampling.PcSampler, SimpleNamespace(samples=samples))
+    )
+    asked = as_it_ran(settle(Experiment(kernel="tiled-cpu", n=100, tile=32)), CPU)
+    request, told = SampleRequest(7, asked, vertices=100, seconds=0.001, most_seconds=1.0), list[Any]()
+    note = sample_target.sample(request, context, told.append, until=0.0)
+    assert note == "pivot, panels not sampled, as that takes longer than 1.00 s; --samples on does"
+    assert [one.op for one in told if isinstance(one, events.WarpSamples)] == ["rest"]
+    assert periods[1] == periods[0] + sample_target.COARSER and told[0].cycles == 1 << periods[1]
+
+
 def test_what_is_alike_in_time_and_has_functions_of_its_own_is_sampled_together() -> None:
     pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
     from fwtui.measure.pc_sampling import InstructionPlace, PcSamples
