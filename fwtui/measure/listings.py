@@ -20,9 +20,15 @@ WIDEST = 200  # characters of a line
 LINE_REASONS, INSTRUCTION_REASONS = 5, 2  # named, the rest together
 HOT = 0.005  # of the samples, from which an instruction has many
 IN_LOOP = 0.5  # of the samples, from which a loop stands for the whole
-# minimums of a thread in one instruction: (packed) two 16-bit numbers, and of three operands
+# minimums of a thread in one instruction: of three operands two, and of two packed 16-bit numbers each twice; that of single ones
+# is named S16x2 too, and uses half of it
 _MINIMUM = re.compile(r"(?:VIADDMNMX|VIMNMX|IMNMX|FMNMX|HMNMX2?)(3)?\b(?:\.\w+)*")
-_PACKED = re.compile(r"16x2|HMNMX2")
+_PACKED = re.compile(r"U16x2|ADDMNMX.*16x2|HMNMX2")
+# a minimum in two instructions: a comparison of two registers, then one of them is chosen or stored by its predicate
+_COMPARISON = re.compile(r"[DFI]SETP\.[GL][ET]U?\.\S+ (P\d), PT, (R\d+)\S*, (R\d+)\S*, PT")
+_CHOICE = re.compile(r"F?SEL R\d+, (R\d+)\S*, (R\d+)\S*, !?(P\d)")
+_STORE = re.compile(r"@!?(P\d) (?:ST[GS]?\b.*|MOV R\d+|IMAD\.MOV\.U32 R\d+, RZ, RZ), (R\d+)\S*")
+_PREDICATE = re.compile(r"(?:@\S+ )?\S+ (P\d),")  # what an instruction writes
 
 ByOffset = Mapping[int, Reasons]
 
@@ -30,7 +36,30 @@ ByOffset = Mapping[int, Reasons]
 def minimums(name: str) -> int:
     """Relaxations of a thread in one instruction of that name, as each is one minimum."""
     found = _MINIMUM.fullmatch(name)
-    return (2 if found[1] or _PACKED.search(name) else 1) if found else 0
+    return (2 if found[1] else 1) * (2 if _PACKED.search(name) else 1) if found else 0
+
+
+def relaxations(code: Sequence[MachineInstruction]) -> list[int]:
+    """How many relaxations of a thread each instruction stands for."""
+    counts = [minimums(opcode(one.text)) for one in code]
+    open_comparisons: dict[str, tuple[int, set[str]]] = {}  # by predicate: where it is made, and of what
+    for place, one in enumerate(code):
+        predicate, chosen = "", set[str]()
+        choice, store = _CHOICE.fullmatch(one.text), _STORE.fullmatch(one.text)
+        if choice:
+            predicate, chosen = choice[3], {choice[1], choice[2]}
+        elif store:
+            predicate, chosen = store[1], {store[2]}
+        at, compared = open_comparisons.get(predicate, (0, set[str]()))
+        narrow = store is not None and "U16" in one.text  # it is compared in another register, with its sign
+        if compared and (chosen == compared if choice else narrow or chosen <= compared):
+            counts[at] = 1
+            del open_comparisons[predicate]
+        if comparison := _COMPARISON.fullmatch(one.text):
+            open_comparisons[comparison[1]] = place, {comparison[2], comparison[3]}
+        elif written := _PREDICATE.match(one.text):
+            open_comparisons.pop(written[1], None)
+    return counts
 
 
 def innermost(loops: Sequence[range]) -> list[range]:
@@ -39,16 +68,17 @@ def innermost(loops: Sequence[range]) -> list[range]:
 
 
 def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range | None:
-    """Indices of the busiest loop that has no loop in it: by samples, else by its minimums; None if that is no loop."""
+    """Indices of the busiest loop that has no loop in it: by samples, else by its relaxations; None if that is no loop."""
     places = {one.offset: place for place, one in enumerate(code)}
     back = ((one.target, place) for place, one in enumerate(code) if one.target is not None and one.target < one.offset)
     loops = [range(places[target], place + 1) for target, place in back]
     inner = innermost([loop for loop in loops if opcode(code[loop[-1]].text).startswith("BRA")])
+    done = relaxations(code)
 
     def weight(loop: Iterable[int]) -> int:
         if samples:
             return sum(sum(samples.get(code[place].offset, {}).values()) for place in loop)
-        return sum(minimums(opcode(code[place].text)) for place in loop)
+        return sum(done[place] for place in loop)
 
     busiest = max(inner, key=lambda loop: (weight(loop), len(loop)), default=None)
     enough = busiest is not None and weight(busiest) >= IN_LOOP * weight(range(len(code)))
@@ -58,7 +88,8 @@ def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range |
 def listing(code: Sequence[MachineInstruction], samples: ByOffset, own: Path | None = None, tell_source: bool = True) -> Listing:
     """The listing of a function. `own` is the user's file, whose text is told only if `tell_source`."""
     loop = inner_loop(code, samples)
-    chosen = [code[place] for place in loop] if loop is not None else list(code)
+    places = loop if loop is not None else range(len(code))
+    chosen, done = [code[place] for place in places], relaxations(code)
     names = Counter(name for name in map(opcode, (one.text for one in chosen)) if name != "NOP")
     by_line = by_lines(code, samples)
     known = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MOST_LINES]
@@ -77,7 +108,7 @@ def listing(code: Sequence[MachineInstruction], samples: ByOffset, own: Path | N
         total=len(code),
         loop=(code[loop[0]].offset, code[loop[-1]].offset) if loop is not None else (0, 0),
         mix=dict(names.most_common(MOST_MIX)),
-        relaxations=sum(minimums(name) * count for name, count in names.items()),
+        relaxations=sum(done[place] for place in places),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from compiled_off_gpu import compiled_op, nvdisasm
 
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.listings import inner_loop, listing, minimums, opcode
+from fwtui.measure.listings import inner_loop, listing, minimums, opcode, relaxations
 from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES
 from fwtui_kernels.compiled import compiler
 from fwtui_kernels.compiled.disassembly import Disassembler, MachineInstruction
@@ -101,9 +101,27 @@ def test_samples_choose_lines_loop_and_instructions() -> None:
 
 
 def test_relaxations_are_counted_by_minimums() -> None:
-    one, two = ("VIADDMNMX", "FMNMX", "IMNMX"), ("VIADDMNMX.S16x2", "VIMNMX3", "VIMNMX.S16x2")
-    assert [minimums(name) for name in (*one, *two, "FADD", "LDS.128")] == [1, 1, 1, 2, 2, 2, 0, 0]
+    one, two = ("VIADDMNMX", "FMNMX", "IMNMX", "VIMNMX.S16x2"), ("VIADDMNMX.S16x2", "VIMNMX3", "VIMNMX3.S16x2", "VIMNMX.U16x2")
+    assert [minimums(name) for name in (*one, *two, "VIMNMX3.U16x2", "FADD", "LDS.128")] == [1] * 4 + [2] * 4 + [4, 0, 0]
     assert opcode("@!P0 LDS.128 R1, R2") == opcode("LDS.128 R1, R2") == "LDS.128"
+
+
+@pytest.mark.parametrize(
+    ("code", "counts"),
+    [
+        (("FSETP.GEU.AND P0, PT, R29, R25.reuse, PT", "LDS R1, [R2]", "@!P0 STS [R13+UR9], R29"), [1, 0, 0]),
+        (("ISETP.GE.AND P1, PT, R5, R6, PT", "SEL R5, R6, R5, !P1"), [1, 0]),
+        (("ISETP.GT.AND P1, PT, R5, R6, PT", "@P1 IMAD.MOV.U32 R6, RZ, RZ, R5"), [1, 0]),
+        (("ISETP.GE.AND P0, PT, R20, R11, PT", "@!P0 STS.U16 [R17], R22"), [1, 0]),
+        (("ISETP.LT.AND P0, PT, R3, RZ, PT", "SEL R3, R7, R3, P0"), [0, 0]),  # an index from the end
+        (("ISETP.GE.AND P0, PT, R3, R4, PT", "SEL R3, R7, R3, P0"), [0, 0]),
+        (("ISETP.GE.AND P0, PT, R3, R4, PT", "@P0 STG.E desc[UR4][R8.64], R5"), [0, 0]),  # a bound
+        (("ISETP.GE.AND P0, PT, R3, R4, PT", "PLOP3.LUT P0, PT, P1, PT, PT, 0x8, 0x0", "@P0 STS [R1], R3"), [0, 0, 0]),
+        (("FSETP.GEU.AND P0, PT, R1, R2, PT", "@P0 STS [R9], R1", "@P0 STS [R8], R1", "FMNMX R1, R2, R3, PT"), [1, 0, 0, 1]),
+    ],
+)
+def test_a_comparison_that_chooses_what_it_compared_is_a_relaxation(code: tuple[str, ...], counts: list[int]) -> None:
+    assert relaxations([MachineInstruction(16 * place, text, NOWHERE) for place, text in enumerate(code)]) == counts
 
 
 def test_no_two_files_have_the_same_tag_and_a_users_function_has_none() -> None:
