@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -170,6 +170,13 @@ class LazyGraph:
 
 
 GivenGraph = Adjacency | LazyGraph
+
+
+class DeviceArray(Protocol):
+    """An array on a GPU, of whichever package."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
 
 class RowBlocks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psutil
 
@@ -12,7 +12,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import brief
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import GivenGraph
+from fwtui.graphs.adjacency import DeviceArray, GivenGraph
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice
 from fwtui.solver import choose, warm
 from fwtui.solver.call import Call
@@ -25,8 +25,8 @@ from fwtui_kernels.parts.supernodal import elimination
 Answer = TypeVar("Answer")
 
 
-def answer(graph: Any, call: Call | None = None, engine: Engine | None = None) -> Result:
-    """All distances of one graph, as given or in a device's array. `engine` runs the kernels, chosen by the call unless given.
+def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: Engine | None = None) -> Result:
+    """All distances of one graph. `engine` runs the kernels, chosen by the call unless given.
 
     Raises like solve.
     """
@@ -39,7 +39,7 @@ def answer(graph: Any, call: Call | None = None, engine: Engine | None = None) -
     return result
 
 
-def _engine(graph: Any, call: Call) -> AbstractContextManager[Engine]:
+def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManager[Engine]:
     """The engine of one device, or of a job that lasts as long as the block. Raises Refused."""
     resident = not isinstance(graph, GivenGraph)
     if call.devices is not None:
@@ -59,20 +59,23 @@ def _engine(graph: Any, call: Call) -> AbstractContextManager[Engine]:
     return nullcontext(choose.engine_for(call.device, 0 if resident else graph.n, resident or call.named is not None))
 
 
-def _represented(graph: Any, call: Call, engine: Engine) -> OneGraph:
+def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) -> OneGraph:
     """The graph as the engine takes it."""
+    if not isinstance(graph, GivenGraph):
+        from fwtui.solver.device_graph import of_device_array
+        from fwtui_kernels.compiled.device import cuda
+
+        engine.activate()
+        call.clock.lap("set-up")
+        return of_device_array(cuda.as_cuda_array(graph), engine)
     if engine.elsewhere:
         return HostGraph(graph, engine)
     engine.activate()
     if engine.target.backend != "cpu":
-        from fwtui.solver import device_graph
+        from fwtui.solver.device_graph import to_device
 
         call.clock.lap("set-up")
-        if not isinstance(graph, GivenGraph):
-            from fwtui_kernels.compiled.device import cuda
-
-            return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)
-        return device_graph.to_device(graph, engine, call.clock) or HostGraph(graph, engine)
+        return to_device(graph, engine, call.clock) or HostGraph(graph, engine)
     code = warm.everyday.ready(graph.n) if call.named is None and (graph.n <= warm.MOST or threads_lost()) else None
     call.clock.lap("set-up")
     return HostGraph(graph, engine) if code is None else OneCoreGraph(graph, engine, code)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.units import counted
-from fwtui.graphs.adjacency import Adjacency, GivenGraph, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, least_of_parallel
 from fwtui.graphs.bounds import unfit
 from fwtui.graphs.library_objects import graph_of, is_stack
 from fwtui.graphs.vertices import Vertices
@@ -130,26 +130,29 @@ def solve(
 
 
 def solve_one(
-    graph: Any, call: Call, sources: Sequence[Hashable] | None = None, targets: Sequence[Hashable] | None = None
+    graph: GivenGraph | DeviceArray,
+    call: Call,
+    sources: Sequence[Hashable] | None = None,
+    targets: Sequence[Hashable] | None = None,
 ) -> Result:
-    """The rows of these sources and columns of these targets of a graph as given, in their order; None: all. All are wanted of
-    a device's array.
+    """The rows of these sources and columns of these targets of one graph, in their order; None: all, as of a GPU's array.
 
     A dtype, a kernel or devices that are named find all distances. Else what is estimated to take least time does: searches
     from some or all vertices, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.
     """
     if targets is not None and call.predecessors:
         raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
-    rows, columns = (
-        None if ends is None else _numbers(what, ends, graph.vertices)
-        for what, ends in (("source", sources), ("target", targets))
-    )
-    some = [len(ends) for ends in (rows, columns) if ends is not None]
-    if call.is_free and isinstance(graph, GivenGraph) and (some or may_be_searched(graph)):
-        reason = why_searches(graph.adjacency, min(some, default=graph.n), call.predecessors)
-        call.clock.lap("prepare")
-        if reason:
-            return by_searches(graph.adjacency, rows, columns, reason, call)
+    rows = columns = None
+    some: list[int] = []
+    if isinstance(graph, GivenGraph):
+        rows = None if sources is None else _numbers("source", sources, graph.vertices)
+        columns = None if targets is None else _numbers("target", targets, graph.vertices)
+        some = [len(ends) for ends in (rows, columns) if ends is not None]
+        if call.is_free and (some or may_be_searched(graph)):
+            reason = why_searches(graph.adjacency, min(some, default=graph.n), call.predecessors)
+            call.clock.lap("prepare")
+            if reason:
+                return by_searches(graph.adjacency, rows, columns, reason, call)
     found = answer(graph, call)
     if not some:
         return found
