@@ -61,24 +61,25 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
 
 def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) -> OneGraph:
     """The graph as the engine takes it."""
-    if not isinstance(graph, GivenGraph):
-        from fwtui.solver.device_graph import of_device_array
-        from fwtui_kernels.compiled.device import cuda
+    if engine.target.backend != "cpu" and not engine.elsewhere:
+        from fwtui.solver import device_graph
 
         engine.activate()
         call.clock.lap("set-up")
-        return of_device_array(cuda.as_cuda_array(graph), engine)
-    if engine.elsewhere:
-        return HostGraph(graph, engine)
-    engine.activate()
-    if engine.target.backend != "cpu":
-        from fwtui.solver.device_graph import to_device
+        if not isinstance(graph, GivenGraph):
+            from fwtui_kernels.compiled.device import cuda
 
+            return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)
+        there = device_graph.to_device(graph, engine, call.clock)
+        if there is not None:
+            return there
+    assert isinstance(graph, GivenGraph)
+    if engine is choose.CPU:
+        code = warm.everyday.ready(graph.n) if call.named is None and (graph.n <= warm.MOST or threads_lost()) else None
         call.clock.lap("set-up")
-        return to_device(graph, engine, call.clock) or HostGraph(graph, engine)
-    code = warm.everyday.ready(graph.n) if call.named is None and (graph.n <= warm.MOST or threads_lost()) else None
-    call.clock.lap("set-up")
-    return HostGraph(graph, engine) if code is None else OneCoreGraph(graph, engine, code)
+        if code is not None:
+            return OneCoreGraph(graph, engine, code)
+    return HostGraph(graph, engine)
 
 
 def run(graph: SolverGraph[Answer], call: Call) -> Answer:

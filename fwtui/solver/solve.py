@@ -143,20 +143,20 @@ def solve_one(
     if targets is not None and call.predecessors:
         raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
     rows = columns = None
-    some: list[int] = []
+    counts: list[int] = []
     if isinstance(graph, GivenGraph):
-        rows = None if sources is None else _numbers("source", sources, graph.vertices)
-        columns = None if targets is None else _numbers("target", targets, graph.vertices)
-        some = [len(ends) for ends in (rows, columns) if ends is not None]
-        if call.is_free and (some or may_be_searched(graph)):
-            reason = why_searches(graph.adjacency, min(some, default=graph.n), call.predecessors)
+        ends = (("source", sources), ("target", targets))
+        rows, columns = (None if some is None else _numbers(what, some, graph.vertices) for what, some in ends)
+        counts = [len(some) for some in (rows, columns) if some is not None]
+        if call.is_free and (counts or may_be_searched(graph)):
+            reason = why_searches(graph.adjacency, min(counts, default=graph.n), call.predecessors)
             call.clock.lap("prepare")
             if reason:
                 return by_searches(graph.adjacency, rows, columns, reason, call)
     found = answer(graph, call)
-    if not some:
+    if not counts:
         return found
-    why = f"all distances take less time than searches from {counted(min(some), 'vertex', 'vertices')}" if call.is_free else ""
+    why = f"all distances take less time than searches from {counted(min(counts), 'vertex', 'vertices')}" if call.is_free else ""
     wanted = slice(None) if rows is None else rows
     distances = np.asarray(found.distances)[wanted]
     before = found.predecessors[wanted] if found.predecessors is not None else None
