@@ -78,7 +78,7 @@ class RunFacts:
         return line.seconds / sum(one.seconds for one in self.lines if one.key or len(self.lines) == 1)
 
     def offered(self, what: str) -> Sequence[Any]:
-        """The kernel's tiles, number types or memories; empty where a recording's kernel is no longer known."""
+        """The kernel's tiles, number types or memories; empty if a recording's kernel is no longer known."""
         try:
             return getattr(kernel_named(self.e.kernel), what)
         except Refused:

@@ -69,7 +69,7 @@ class Pace:
         self._left_alone, self._looked = None, 0.0
 
     def collect(self) -> None:
-        """At every so many ticks free cycles of lines and removed widgets, which by itself comes once a minute, if there may be
+        """At every that many ticks free cycles of lines and removed widgets, which by itself comes once a minute, if there may be
         many and it is time.
         """
         self._ticks += 1
