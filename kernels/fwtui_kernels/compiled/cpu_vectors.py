@@ -52,6 +52,7 @@ def width_of(itemsize: int, tile: int) -> int:
 
 def vector_at(builder: Any, vector: Any, first: Any, index: Any) -> Any:
     """The address of the vector that starts that many cells after the address `first`."""
+    # numba's addresses are typed, and llvmlite refuses to store a vector at that of a cell
     return builder.bitcast(builder.gep(first, [index], source_etype=vector.element), vector.as_pointer())
 
 
@@ -197,7 +198,6 @@ def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, firs
 def _fetch(builder: Any, place: Any) -> None:
     """Have the cache line at an address brought near, to be written soon; any address will do."""
     word = ir.IntType(32)
-    address = builder.bitcast(place, ir.IntType(8).as_pointer())
-    kind = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+    kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), word, word, word])
     prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-    builder.call(prefetch, [address, word(TO_WRITE), word(CLOSEST), word(DATA)])
+    builder.call(prefetch, [place, word(TO_WRITE), word(CLOSEST), word(DATA)])

@@ -5,6 +5,9 @@ instruction relaxes together. The machine loads and stores four cells or words w
 where they can prove the alignment; so callers promise it: every index is a multiple of four, and so is the length of a row;
 shared arrays are made with alignment=ALIGN16. An index counts from the first cell or word of the array, whatever its shape.
 The plain-Python twins of all of these are in kernels/fwtui_kernels/compiled/simulator.py.
+
+Pointers are typed, by as_pointer(): for GPUs before Blackwell NVVM reads the language of LLVM 7, which has no other (`ptr` is an
+ERROR_INVALID_IR for sm_75 and sm_90). Each load and address names its type too, so that nothing else depends on them.
 """
 
 from __future__ import annotations
