@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from inspect import signature
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 
@@ -13,6 +14,16 @@ class Need(NamedTuple):
     member: str
     otherwise: str
     there: Callable[[], bool]
+
+
+def member(package: str, path: str) -> Any:
+    """What a path names that begins with a module of the package. Raises ImportError or AttributeError."""
+    return resolve_name(f"{package}.{path.replace('.', ':', 1)}")
+
+
+def member_needed(package: str, path: str, otherwise: str) -> Need:
+    """The need of what member() gives."""
+    return Need(path, otherwise, lambda: member(package, path) is not None)
 
 
 def takes(function: Any, *names: str) -> bool:

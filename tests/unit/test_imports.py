@@ -339,17 +339,6 @@ def test_what_is_private_in_a_library_stands_in_an_adapter() -> None:
     assert len(PRIVATE) <= 10
 
 
-def test_a_numba_without_what_is_needed_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.options import DefaultOptions
-
-    from fwtui_kernels.compiled.numba_internals import NEEDS, check
-
-    assert [need.member for need in NEEDS if not need.there()] == []
-    monkeypatch.delattr(DefaultOptions, "_nrt")
-    with pytest.raises(ImportError, match=r"has no options\.DefaultOptions\._nrt as fwtui knows it, .*; install numba>=0\.62"):
-        check()
-
-
 def test_a_python_without_a_list_of_arguments_is_told_in_a_sentence() -> None:
     with pytest.raises(Refused, match=r"^Python [0-9.]+ has no ArgumentParser\._actions as fwtui knows it, so that nothing"):
         arguments(cast("argparse.ArgumentParser", object()))

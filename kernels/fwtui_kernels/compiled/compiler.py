@@ -17,7 +17,7 @@ from cuda import core, pathfinder
 from fwtui_kernels.compiled import cuda_intrinsics
 from fwtui_kernels.compiled.device import COMPILED
 from fwtui_kernels.compiled.ptxas import KernelUse, used_in
-from fwtui_kernels.needs import Need, lacking
+from fwtui_kernels.needs import lacking, member, member_needed
 
 ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on a cubin is for sm_90a and the like, as numba itself asks for
 _DEVICE_OPTIONS = frozenset({"inline", "lineinfo"})
@@ -29,9 +29,25 @@ _toolkit: Any = core
 # without the types of numba's own numba.cuda, which numba-cuda replaces
 cuda: Any = import_module("numba.cuda")
 types: Any = cuda.types
+_NO_INSTRUCTIONS = "a kernel could use no instruction that Python has no words for"
+# of numba-cuda, which documents none of them
+NEEDS = (
+    member_needed("numba.cuda", "dispatcher.get_current_device", "it compiles for another GPU"),
+    member_needed("numba.cuda", "descriptor.cuda_target", _NO_INSTRUCTIONS),
+    member_needed("numba.cuda", "descriptor.CUDATarget.typing_context", _NO_INSTRUCTIONS),
+    member_needed("numba.cuda", "types.Module", "a kernel could not say cuda.grid"),
+)
+
+
+def check() -> None:
+    """Raises ImportError, naming the first member that the installed numba-cuda lacks."""
+    if sentence := lacking("numba-cuda here", NEEDS, "numba-cuda>=0.30,<0.31"):
+        raise ImportError(sentence)
+
+
+check()
 dispatcher: Any = import_module("numba.cuda.dispatcher")
-cuda_target: Any = import_module("numba.cuda.descriptor").cuda_target
-NEEDS = (Need("dispatcher.get_current_device", "it compiles for another GPU", lambda: hasattr(dispatcher, "get_current_device")),)
+cuda_target: Any = member("numba.cuda", "descriptor.cuda_target")
 
 
 class CompiledKernel(NamedTuple):
@@ -119,8 +135,6 @@ def device_function(function: Any, options: Mapping[str, Any]) -> Any:
 @contextmanager
 def _compiling_for(cc: tuple[int, int]) -> Iterator[None]:
     """Numba compiles the functions that a kernel calls for the GPU that is in use; that is this one, wherever it is."""
-    if sentence := lacking("numba-cuda here", NEEDS, "numba-cuda>=0.30,<0.31"):
-        raise ImportError(sentence)
     before = dispatcher.get_current_device
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     try:

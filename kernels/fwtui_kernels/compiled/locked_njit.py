@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numba
-from numba.core.compiler_lock import global_compiler_lock
 
-from fwtui_kernels.compiled.numba_internals import FOR_PYTHON
+from fwtui_kernels.compiled.numba_internals import COMPILER_LOCK, FOR_PYTHON
 
 LONGEST = 30.0  # seconds that a process waits for one that may be stopped
 _SOON = 0.02
@@ -39,7 +38,7 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
     # functions calls itself, which would give the lock up too early
     function = dispatcher.py_func
     name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
-    with global_compiler_lock, alone(Path(dispatcher.stats.cache_path, name)):
+    with COMPILER_LOCK, alone(Path(dispatcher.stats.cache_path, name)):
         # once for all constants of a type, too; so no function here may need one, as an index into a tuple of mixed types does
         return compile_(tuple(map(_numba.types.unliteral, signature)))
 

@@ -1,18 +1,18 @@
-"""What the program needs of numba's compiler for CPUs that numba does not document: each member here, and nowhere else."""
+"""What the program needs of numba's compiler for CPUs that numba does not document: each member is a row of NEEDS.
+
+Importing this checks all of them, before any is taken: whatever uses one imports this first.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from importlib import import_module
 from inspect import signature
-from operator import attrgetter
 from typing import Any
 
 import numba
 from llvmlite import binding
-from numba.core.dispatcher import Dispatcher
 
-from fwtui_kernels.needs import Need, lacking
+from fwtui_kernels.needs import Need, lacking, member, member_needed
 
 BARE: dict[str, Any] = {"_nrt": False}  # without reference counts
 TO_INSTRUCTIONS = ("parallel", "nogil", "fastmath", "error_model")  # options that change what is compiled
@@ -20,8 +20,13 @@ FOR_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}  # the entry that C woul
 
 
 def _there(path: str, otherwise: str) -> Need:
-    module, _, members = path.partition(".")
-    return Need(path, otherwise, lambda: attrgetter(members)(import_module(f"numba.core.{module}")) is not None)
+    return member_needed("numba.core", path, otherwise)
+
+
+def _given_at_birth(name: str) -> bool:
+    """Whether each dispatcher has an attribute of that name."""
+    made = (getattr(kind.__init__, "__code__", None) for kind in member("numba.core", "dispatcher.Dispatcher").__mro__)
+    return any(code is not None and name in code.co_names for code in made)
 
 
 NEEDS = (
@@ -30,11 +35,11 @@ NEEDS = (
     _there("compiler_lock.global_compiler_lock", "two threads that compile could wait for each other"),
     _there("dispatcher.Dispatcher.compile", "several processes would compile the same function"),
     _there("funcdesc.FunctionDescriptor.llvm_func_name", "code that is compiled ahead would have no names"),
-    Need(
-        "dispatcher.Dispatcher.targetoptions",
-        "a loop would be shown as another one",
-        lambda: "targetoptions" in Dispatcher.__init__.__code__.co_names,
-    ),
+    _there("compiler.CompileResult.fndesc", "code that is compiled ahead would not be found"),
+    _there("dispatcher.Dispatcher.stats", "nobody would know what came from the disk"),
+    _there("types.unliteral", "a function would be compiled anew for each constant"),
+    Need("Dispatcher.overloads", "code that is compiled ahead would not be found", lambda: _given_at_birth("overloads")),
+    Need("Dispatcher.targetoptions", "a loop would be shown as another one", lambda: _given_at_birth("targetoptions")),
 )
 
 
@@ -45,6 +50,7 @@ def check() -> None:
 
 
 check()
+COMPILER_LOCK: Any = member("numba.core", "compiler_lock.global_compiler_lock")
 
 
 def module_of(dispatcher: Any, given: tuple[Any, ...]) -> tuple[Any, str]:

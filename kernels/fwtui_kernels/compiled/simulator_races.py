@@ -16,7 +16,8 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
+
+from fwtui_kernels.compiled.simulator_internals import kernelapi
 
 # of kinds of numbers: so short that a path over it shows in every result, and two of them can be added
 POISON = {("f", 4): -1e6, ("f", 8): -1e6, ("i", 8): -(2**20), ("i", 4): -(2**20), ("i", 2): -(2**13)}

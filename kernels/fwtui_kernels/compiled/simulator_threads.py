@@ -3,7 +3,7 @@ as are the blocks of a launch, which no kernel may notice. Each thread is a gree
 hundred times longer. While fwtui_kernels.compiled.simulator_races looks on, every access to memory is logged.
 
 Numba's own way starts a thread of the host for each, which poll each other: which barrier is missing shows by luck, and two
-that ask for a shared array at the same time may get two. What is replaced of the simulator's own is in NEEDS.
+that ask for a shared array at the same time may get two.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent, greenlet
 from numba.core import types
-from numba.cuda.simulator import kernel, kernelapi  # type: ignore[import-not-found]
-from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray  # type: ignore[import-not-found]
 from numba.np import numpy_support
 
 from fwtui_kernels.compiled import simulator_races as races
-from fwtui_kernels.needs import Need, lacking, takes
+from fwtui_kernels.compiled.simulator_internals import ArrayInKernel, kernel, kernelapi
 from fwtui_kernels.own import NoTrial
 
 Index = tuple[int, ...]
@@ -38,7 +36,7 @@ class _ShuffledLaunch:
         random.shuffle(blocks)
         self.blocks: Iterator[Index] = iter(blocks)
         if races.log is not None:
-            arrays = [place for place, arg in enumerate(args) if isinstance(arg, FakeWithinKernelCUDAArray)]
+            arrays = [place for place, arg in enumerate(args) if isinstance(arg, ArrayInKernel)]
             seen = dict(zip(arrays, races.in_global([np.asarray(args[place].data) for place in arrays]), strict=True))
             self.watched = tuple(seen.get(place, arg) for place, arg in enumerate(args))
 
@@ -164,26 +162,8 @@ def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = Non
     return _arrays[place]
 
 
-def _has_manager() -> bool:
-    made = takes(kernel.BlockManager, "f", "grid_dim", "block_dim", "debug")
-    return made and takes(kernel.BlockManager.run, "self", "grid_point", "args")
-
-
-def _has_array() -> bool:
-    return takes(kernelapi.FakeCUDAShared.array, "self", "shape", "dtype")
-
-
-NEEDS = (
-    Need("kernel.BlockManager", "the threads of a block cannot take turns", _has_manager),
-    Need("kernelapi.threading", "a thread cannot be found out", lambda: hasattr(kernelapi, "threading")),
-    Need("FakeCUDAShared.array", "two threads may get two arrays", _has_array),
-)
-
-
 def take_turns() -> None:
-    """Let every block of this process run so from now on. Raises RuntimeError if the installed simulator does not suit."""
-    if sentence := lacking("Numba's simulator here", NEEDS, "numba-cuda>=0.30,<0.31"):
-        raise RuntimeError(sentence)
+    """Let every block of this process run so from now on."""
     kernel.BlockManager = _BlockRunner
-    kernelapi.threading = _Threading  # pyright: ignore[reportPrivateImportUsage]
+    kernelapi.threading = _Threading
     kernelapi.FakeCUDAShared.array = _shared_array

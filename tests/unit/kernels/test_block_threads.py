@@ -107,26 +107,3 @@ def test_threads_take_turns(tmp_path: Path) -> None:
     assert counted == again == [3] * 8 + [1] * 8 + list(range(8)), "also after a block whose threads were left at a barrier"
     assert len(failed) == 5 and all(re.fullmatch(r"in block \(0, 0\), thread \(\d, 0\)", told) for told in failed)
     assert wide == [4 + 8] * 4, "no later launch finds the one that failed"
-
-
-GUARD = """
-from numba.cuda.simulator import kernel, kernelapi
-from fwtui_kernels.compiled.simulator_threads import NEEDS
-from fwtui_kernels.needs import lacking
-
-print(lacking("It", NEEDS, "another"))
-kernelapi.FakeCUDAShared.array = lambda self, size, dtype: None
-print(lacking("It", NEEDS, "another"))
-del kernelapi.threading
-print(lacking("It", NEEDS, "another"))
-kernel.BlockManager.run = lambda self, grid, block, *args: None
-print(lacking("It", NEEDS, "another"))
-"""
-
-
-def test_a_simulator_that_has_changed_is_told_in_a_sentence() -> None:
-    fine, *told = in_simulator(GUARD).splitlines()
-    members = ["FakeCUDAShared.array", "kernelapi.threading", "kernel.BlockManager"]
-    assert fine == "" and [words.partition(" as fwtui knows it, so that")[0] for words in told] == [
-        f"It has no {m}" for m in members
-    ]
