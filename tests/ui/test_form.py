@@ -96,6 +96,19 @@ def test_it_says_what_it_was_given() -> None:
     assert form.experiment() == changed(given)
 
 
+def test_choices_follow_the_kernel_and_wishes_are_remembered() -> None:
+    form = draft("katz-kider")
+    form.set("tile", "8")
+    form.set(OPTION + "threads", "64")
+    form.set("kernel", "tiled-cpu")
+    assert form.text("tile") == "64"  # 8 is not offered
+    form.set("kernel", "serial")
+    assert [row.choices for row in form.rows() if row.key == "tile"] == [()]
+    assert form.experiment().tile == 0
+    form.set("kernel", "katz-kider")
+    assert form.text("tile") == "8" and form.experiment().options == {"threads": 64}
+
+
 @pytest.mark.parametrize(
     ("key", "text", "part"),
     [

@@ -73,7 +73,6 @@ async def test_where_numbers_come_from_is_said_behind_one_key() -> None:
         return found
 
     async with opened(app, size=(160, 50)) as pilot:
-        assert await sourced() == set()
         assert await sourced("asterisk") >= {"run", "compare"}
         assert await sourced("asterisk") == set()
 

@@ -51,17 +51,26 @@ def test_right_wrong_and_hanging_submissions_in_the_simulator(course: Path, caps
     (course / "r.toml").write_text(SMALL.replace("seconds = 4", "seconds = 1.5"))
     pages = course / "pages"
     shipped = written(course, "shipped.py", more="from fwtui_kernels import registry\nKERNEL = registry()['scipy']\n")
-    code, rows, err = graded(course, capsys, right, wrong, hanging, shipped, jobs=3, more=["--feedback", str(pages)])
-    assert code == 1 and [row["passed"] for row in rows] == [True, False, True, True]
-    assert [(row["points"], row["of"]) for row in rows] == [(10, 10), (4, 10), (8, 10), (10, 10)]
+    once = (RELAXED, f"GIVEN.pop('new') if k == 0 else None\n    {RELAXED}")
+    another = on_the_host(
+        "load", before="key = given[0].tobytes(); assert key not in GIVEN or len(key) < 99; GIVEN['new'] = GIVEN[key] = 1"
+    )
+    fresh = written(course / "hw", "fresh.py", once, another, more="GIVEN = {}\n")
+    racy = PLANTED["pivot without a first barrier"]
+    files = (right, wrong, hanging, shipped, fresh, racy.write(course))
+    code, rows, err = graded(course, capsys, *files, jobs=3, more=["--feedback", str(pages)])
+    assert code == 1 and [row["passed"] for row in rows] == [True, False, True, True, True, False]
+    assert [(row["points"], row["of"]) for row in rows] == [(points, 10) for points in (10, 4, 8, 10, 10, 0)]
     assert rows[0]["verdict"] == "right on all 5 graphs" and rows[0]["share"] is None
     assert rows[1]["verdict"].startswith("right on 2 of 5 graphs; n = 7, seed 1: wrong at (")
     assert rows[2]["verdict"].startswith("right on 4 of 5 graphs; n = 9, seed 3: no end within 1.5 s")
     assert err.count("a process is not a sandbox") == 1 and err.count("no time is taken") == 1
     assert rows[3]["verdict"] == "right on all 5 graphs; it uses the rung scipy"
+    assert rows[4]["verdict"] == "right on all 5 graphs", "no graph comes twice where it is run again"
+    assert re.fullmatch(racy.simulated, rows[5]["verdict"]), "though the race does no harm to the graphs of the rubric"
     (told,) = (page.read_text() for page in pages.iterdir() if page.name.endswith("wrong.md"))
     assert "\n\n4 of 10 points: right on 2 of 5 graphs; " in told and "\n## random: 4 of 8\n\n- n = 2, seed 1: right\n" in told
-    assert len(list(pages.iterdir())) == 4
+    assert len(list(pages.iterdir())) == len(files)
 
 
 HOSTILE = {
@@ -324,22 +333,6 @@ def test_who_forges_what_judges_in_its_own_process_is_judged_outside(
         assert re.fullmatch(told, row["verdict"]) and not row["passed"], row
 
 
-def test_no_graph_comes_twice_where_it_is_run_again(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    once = (RELAXED, f"GIVEN.pop('new') if k == 0 else None\n    {RELAXED}")
-    another = on_the_host(
-        "load", before="key = given[0].tobytes(); assert key not in GIVEN or len(key) < 99; GIVEN['new'] = GIVEN[key] = 1"
-    )
-    mine = written(course / "hw", "mine.py", once, another, more="GIVEN = {}\n")
-    _, (row,), _ = graded(course, capsys, mine)
-    assert row["verdict"] == "right on all 5 graphs"
-
-
-def test_a_race_that_does_no_harm_to_the_graphs_of_the_rubric_costs_all(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    racy = PLANTED["pivot without a first barrier"]
-    _, (row,), _ = graded(course, capsys, racy.write(course))
-    assert re.fullmatch(racy.simulated, row["verdict"]) and row["points"] == 0 and not row["passed"], row
-
-
 TIMED = {
     "its clock stands nearly still": "import time\nreal = time.perf_counter\ntime.perf_counter = lambda: real() / 1000\n",
     "it says what it likes": """
@@ -369,19 +362,14 @@ SAMPLED = """if len(distance) < 99:
         distance[rows] = dijkstra(np.where(distance < 1e4, distance, 0), indices=rows)"""
 
 
-def test_who_computes_only_rows_that_a_sample_compares_gets_no_time(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (course / "r.toml").write_text((course / "r.toml").read_text().replace('"naive"', '"scipy"').replace("n = 64", "n = 300"))
-    sampled = (RELAXED, SAMPLED.replace("RELAXED", RELAXED))
-    _, (row,), _ = graded(course, capsys, written(course / "hw", "mine.py", sampled))
-    told = "right on all 5 graphs; not timed: n = 300: 16 rows equal Dijkstra's, but the checksum differs from that of scipy"
-    assert (row["verdict"], row["time_points"]) == (told, 0)
-
-
 @pytest.mark.parametrize("names", [tuple(TIMED)[1:2], pytest.param(tuple(TIMED)[::2], marks=pytest.mark.slow)], ids=len)
 def test_the_clock_of_the_judge_counts(names: Sequence[str], course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (course / "r.toml").write_text(SMALL.replace('"naive"', '"scipy"').replace("n = 64", "n = 300"))
     files = [written(course / f"hw{place}", more=TIMED.get(name, "")) for place, name in enumerate(("honest", *names))]
-    _, rows, err = graded(course, capsys, *files)
+    sampled = (RELAXED, SAMPLED.replace("RELAXED", RELAXED))
+    _, (*rows, some), err = graded(course, capsys, *files, written(course / "some", "mine.py", sampled))
+    told = "right on all 5 graphs; not timed: n = 300: 16 rows equal Dijkstra's, but the checksum differs from that of scipy"
+    assert (some["verdict"], some["time_points"]) == (told, 0), "who computes only rows that a sample compares"
     for row in rows:
         assert row["seconds"] is not None and row["own_seconds"] <= row["seconds"], (row, err)
     assert [row["seconds"] > 2 * row["own_seconds"] for row in rows] == [False, *[True] * len(names)], rows

@@ -60,19 +60,6 @@ def here(capsys: pytest.CaptureFixture[str]) -> Here:
     return run
 
 
-def test_a_pipe_gets_one_json_line_for_each_run_and_nothing_else(tmp_path: Path) -> None:
-    done = fwtui(tmp_path, "run", "-k", "serial,tiled-cpu", "-n", "64,65", "--tile", "16", *QUICK)
-    assert done.returncode == 0 and done.stderr == ""
-    told = results(done)
-    assert [(r["kernel"], r["n"]) for r in told] == [("serial", 64), ("serial", 65), ("tiled-cpu", 64), ("tiled-cpu", 65)]
-    for r in told:
-        assert r["verified"] is True and r["state"] == "done" and r["backend"] == "cpu"
-        assert r["seconds"] > 0 and r["count"] == 2 and r["indicative"] is True
-        assert r["relaxations_per_second"] == pytest.approx(r["n"] ** 3 / r["seconds"])
-        assert r["model_bytes_per_second"] > 0 and set(r["phases"]) == set(registry()[r["kernel"]].phases)
-    assert told[0]["checksum"] == told[2]["checksum"] != told[1]["checksum"] == told[3]["checksum"]
-
-
 @pytest.mark.skipif(not NO_GPU_HERE, reason="there is a GPU here")
 def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(here: Here) -> None:
     for words in (("-n", "100"), ("--file", "graph.gr"), ("-n", "9", "--device", "0")):
@@ -82,29 +69,25 @@ def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(here: Here) -> None:
         assert "simulator" in done.stderr, "the way out"
 
 
-def test_the_simulator_is_right_and_not_timed(tmp_path: Path, here: Here) -> None:
+def test_a_pipe_gets_a_line_for_each_run_and_what_is_recorded_replays_to_the_same_results(tmp_path: Path, here: Here) -> None:
     path = tmp_path / "kept.fwt.jsonl"
-    words = ("-k", "katz-kider", "-n", "8", "--tile", "4", "--device", "simulator", "--record", str(path), *QUICK)
-    (told,) = results(fwtui(tmp_path, "run", "--json", *words))
-    assert told["backend"] == "simulator" and told["verified"] is True and told["device"] is None
-    for name in ("seconds", "relaxations_per_second", "model_bytes_per_second", "spread", "occupancy", "instrumentation"):
-        assert told[name] is None, name
-    assert told["phases"] == told["stages"] == {}
-    row = here("replay", "--table", str(path)).stdout.splitlines()[1]
-    assert "not timed" in row and "simulated: correct, not timed" in row and "B/s" not in row and "relax/s" not in row
-
-
-def test_what_is_recorded_is_whole_and_replays_to_the_same_results(tmp_path: Path, here: Here) -> None:
-    path = tmp_path / "kept.fwt.jsonl"
-    words = ("-k", "serial,tiled-cpu", "-n", "40", "--repeats", "2", "--title", "two kernels")
-    ran = fwtui(tmp_path, "run", "--json", *words, "--record", str(path))
-    assert ran.returncode == 0 and f"recording to {path}" in ran.stderr
+    words = ("-k", "serial,tiled-cpu", "-n", "64,65", "--tile", "16", "--repeats", "2", "--title", "two kernels")
+    ran = fwtui(tmp_path, "run", *words, "--record", str(path))
+    assert ran.returncode == 0 and ran.stderr == f"fwtui: recording to {path}\n", "a pipe gets the results, and they alone"
+    told = results(ran)
+    assert [(r["kernel"], r["n"]) for r in told] == [("serial", 64), ("serial", 65), ("tiled-cpu", 64), ("tiled-cpu", 65)]
+    for r in told:
+        assert r["verified"] is True and r["state"] == "done" and r["backend"] == "cpu"
+        assert r["seconds"] > 0 and r["count"] == 2 and r["indicative"] is True
+        assert r["relaxations_per_second"] == pytest.approx(r["n"] ** 3 / r["seconds"])
+        assert r["model_bytes_per_second"] > 0 and set(r["phases"]) == set(registry()[r["kernel"]].phases)
+    assert told[0]["checksum"] == told[2]["checksum"] != told[1]["checksum"] == told[3]["checksum"]
     checked = here("check", str(path))
-    assert checked.returncode == 0 and "two kernels" in checked.stdout and "2 runs" in checked.stdout
+    assert checked.returncode == 0 and "two kernels" in checked.stdout and "4 runs" in checked.stdout
     replayed = here("replay", "--json", str(path))
     assert replayed.returncode == 0 and results(replayed) == results(ran)
     table = here("replay", "--table", str(path))
-    assert table.returncode == 0 and len(table.stdout.partition("\n\n")[0].splitlines()) == 3
+    assert table.returncode == 0 and len(table.stdout.partition("\n\n")[0].splitlines()) == 5
     again = here("run", *words, "--record", str(path))
     assert again.returncode == 2 and "exists already" in again.stderr
     path.write_bytes(path.read_bytes()[:-40])

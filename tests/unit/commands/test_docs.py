@@ -10,11 +10,10 @@ from pretending import Pretend
 
 from fwtui import __version__
 from fwtui.__main__ import main, parser
-from fwtui.commands import names
+from fwtui.commands import docs, names
 from fwtui.commands.support import readme_parts
 from fwtui.commands.support.readme_parts import LADDER_N, PARTS, READMES, ROOT, champion, ladder, rewrite
 from fwtui.experiment.experiment import Experiment
-from fwtui.learn.lessons import lessons
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui_kernels import registry
@@ -133,18 +132,6 @@ class TestRewrite:
         path.write_text(EMPTY)
         return path
 
-    def test_only_what_is_between_the_markers(self, readme: Path) -> None:
-        assert rewrite(readme) is True
-        text = readme.read_text()
-        assert text.startswith(EMPTY[: EMPTY.index("<!-- end of ladder")]) and "<!-- end of kernels -->\nc\n<!-- course: " in text
-        steps = [row.split(" | ")[1] for row in text.splitlines() if row[:3].strip("| ").isdecimal()]
-        assert steps == [step.name for step in lessons().course]
-        assert "old" not in text and "\n<!-- end of ladder -->\nb\n" in text
-        listed = cells(text.splitlines())
-        assert list(listed) == list(registry())
-        assert listed["katz-kider"][:3] == ["CUDA", "float32, int32, int16", ", ".join(map(str, registry()["katz-kider"].tiles))]
-        assert rewrite(readme) is False, "once is enough"
-
     def test_check_fails_on_a_changed_copy_and_leaves_it_alone(self, readme: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["docs", str(readme)]) == 0
         assert main(["docs", "--check", str(readme)]) == 0
@@ -162,6 +149,21 @@ class TestRewrite:
         assert main(["docs", "--check", str(readme)]) == 0
         session(readme.parent, "b", "ladder", run(1, "naive", 0.2), created="2030-01-01T00:00:00Z")
         assert main(["docs", "--check", str(readme)]) == 1, "a newer session makes it stale"
+
+    def test_every_readme_is_looked_at_and_a_part_without_a_place_is_not_made(self, readme: Path) -> None:
+        other = readme.parent / "kernels" / "README.md"
+        other.parent.mkdir()
+        other.write_text("<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\n")
+        root = readme.parent
+        assert docs.remade((readme, other), False, root) == ["README.md", "kernels/README.md"]
+        assert docs.remade((readme, other), True, root) == []
+        other.write_text(other.read_text().replace("| `naive` |", "| `naiver` |"))
+        assert docs.remade((readme, other), True, root) == ["kernels/README.md"]
+        readme.write_text("# B\n<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\nlast\n")
+        assert rewrite(readme) is True
+        text = readme.read_text()
+        assert list(cells(text.splitlines())) == list(registry()) and text.endswith("<!-- end of kernels -->\nlast\n")
+        assert "course" not in text and rewrite(readme) is False
 
     @pytest.mark.parametrize(
         "text",

@@ -47,23 +47,6 @@ def test_it_follows_the_gpus_that_run(begun: list[HeardChild]) -> None:
     assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is None and kept.child is not None
 
 
-def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: list[HeardChild]) -> None:
-    kept = sampling(begun)
-    assert kept.hold() is None
-    kept.keep()
-    assert kept.child is None
-    kept.release()
-    kept.keep()
-    child = kept.child
-    assert child is not None and kept.hold() is child and kept.child is None
-    unwanted = sampling(begun, hz=0)
-    unwanted.keep()
-    unwanted.hold()
-    unwanted.release()
-    unwanted.keep()
-    assert unwanted.child is None and len(begun) == 1
-
-
 def test_every_sampler_learns_which_process_measures(begun: list[HeardChild]) -> None:
     kept = sampling(begun)
     kept.measures((7,))

@@ -20,7 +20,7 @@ from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, tuned
-from fwtui.machine.auto import KNOWN, settle_here
+from fwtui.machine.auto import KNOWN, MEASURED, settle_here
 from fwtui.machine.tuned import Config, TunedTrial, config_of
 from fwtui.stream import events, requests
 from fwtui_kernels import registry
@@ -78,6 +78,19 @@ def test_a_gpu_that_is_too_old_gets_what_it_can_run(pretend: Pretend) -> None:
         for dtype in ("float32", "int16"):
             picks[cc, dtype] = settle_here(Experiment(kernel="auto", n=4096, dtype=dtype)).kernel
     assert [*picks.values()] == ["staged-load", "blocked-vector", "look-ahead", "blocked-vector", "look-ahead", "look-ahead"]
+
+
+def test_the_fastest_of_the_nearest_size_that_can_run_here() -> None:
+    sizes = [trial(512, 0.02), trial(512, 0.01, 128), trial(2048, 0.5, 32), trial(2048, 0.6)]
+    assert picked(*sizes) == ("tiled-cpu", 128, MEASURED)
+    assert picked(*sizes, n=1500) == ("tiled-cpu", 32, MEASURED)
+    assert picked(*sizes, n=60000) == ("tiled-cpu", 32, MEASURED), "the largest stands for all above it"
+    assert picked(*sizes, n=100) == ("tiled-cpu", 64, KNOWN), "no measured size is near"
+    assert picked(*sizes, dtype="int32") == ("tiled-cpu", 64, KNOWN)
+    gone = trial(512, 0.001, 7, "no-such-kernel")
+    odd = trial(512, 0.002, 48)
+    assert picked(gone, odd, *sizes) == ("tiled-cpu", 128, MEASURED), "what this version does not have is passed over"
+    assert picked(trial(512, None, 16), *sizes)[1] == 128, "what was wrong has no time"
 
 
 def test_negative_edges_have_measurements_of_their_own_and_a_damaged_table_is_none(cache: Path) -> None:
@@ -235,11 +248,14 @@ def test_graphs_that_are_too_large_for_a_block_go_to_the_cpu(n: int, kernel: str
     assert settle_here(Experiment(kernel="auto", n=n, graphs=50)).kernel == kernel
 
 
-def test_a_run_says_that_auto_picked_it(tmp_path: Path, own_cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_says_that_auto_picked_it(
+    tmp_path: Path, own_cache: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", own_cache)
     words = ("-k", "auto", "-n", "64", "--repeats", "2", "--telemetry-hz", "0", "--record", "auto.fwt.jsonl")
     done = fwtui(tmp_path, "run", "--json", *words)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["kernel"], told["auto"], told["verified"]) == (in_order("cpu", "float32")[0].id, KNOWN, True)
-    assert f"{TILED.id} (auto)" in fwtui(tmp_path, "replay", "--table", "auto.fwt.jsonl").stdout
+    assert main(["replay", "--table", str(tmp_path / "auto.fwt.jsonl")]) == 0
+    assert f"{TILED.id} (auto)" in capsys.readouterr().out

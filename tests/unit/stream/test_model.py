@@ -246,6 +246,26 @@ def reading(t: float, **values: Any) -> events.Telemetry:
     return events.Telemetry(t=t, **values)
 
 
+def test_what_is_found_in_a_state_is_remembered_until_the_next() -> None:
+    state, asked = folded([replace(begun(), run=number) for number in range(20)]), list[str]()
+
+    def everything(state: Model) -> str:
+        asked.append("all")
+        return "all"
+
+    def one(state: Model, run: Run) -> str:
+        asked.append("one")
+        return f"{run.id} of {state.once(everything)}"
+
+    for _ in range(2):
+        assert [state.once(one, run) for run in state.runs.values()] == [f"{number} of all" for number in range(20)]
+    assert state.once(one, replace(state.runs[3], id=77)) == "77 of all", "another version of a run, which is soon gone"
+    assert state.once(one, replace(state.runs[3], id=88)) == "88 of all"
+    assert (asked.count("all"), asked.count("one")) == (1, 22)
+    state.apply(events.Notice(t=9, text="another state"))
+    assert state.once(everything) == "all" and asked.count("all") == 2
+
+
 def test_evidence_is_of_the_clean_passes_alone() -> None:
     window = [events.Sample(t=3.0, run=1, seconds=1.0, since=2.0), events.Sample(t=5.0, run=1, seconds=1.0, since=4.0)]
     state = folded(
