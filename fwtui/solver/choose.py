@@ -319,38 +319,32 @@ def beside(dtype: str, engine: Engine) -> int:
 
 def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, result_bytes: int) -> None:
     """Raises Refused if a rank's share does not fit its memory; for `result_bytes` see fitting."""
-    matrices = kernel.matrices + 1
-    on_gpu = kernel.backend == "cuda"
-    # besides, its rows of the graph on their way
-    _check_share(shape, shape.itemsize * (1 if on_gpu else matrices + 1) + result_bytes, engine.free_host_bytes(), "")
+    matrices, on_gpu = kernel.matrices + 1, kernel.backend == "cuda"
+    # on the host besides, its rows of the graph on their way
+    shares = [(shape.itemsize * (1 if on_gpu else matrices + 1) + result_bytes, engine.free_host_bytes(), "")]
     if on_gpu:
-        _check_share(shape, shape.itemsize * matrices, engine.free_bytes(), "GPU ")
+        shares.append((shape.itemsize * matrices, engine.free_bytes(), "GPU "))
+    for per_cell, free, where in shares:
+        usable = max(0, free - KEPT_FREE)
+        needed = per_cell * shape.rows * shape.padded
+        if needed > usable:
+            whole = shape.tile * shape.ranks
+            most = isqrt(usable * shape.ranks // per_cell) // whole * whole
+            raise Refused(
+                f"{shape.n:,} vertices in {shape.dtype} need {memory(needed)} of {where}memory for each of {shape.ranks} ranks, "
+                f"and {memory(free)} are free; choose a graph of up to {most:,} vertices, or more devices"
+            )
 
 
-def _check_share(shape: Shape, per_cell: int, free: int, where: str) -> None:
-    usable = max(0, free - KEPT_FREE)
-    needed = per_cell * shape.rows * shape.padded
-    if needed > usable:
-        whole = shape.tile * shape.ranks
-        most = isqrt(usable * shape.ranks // per_cell) // whole * whole
-        raise Refused(
-            f"{shape.n:,} vertices in {shape.dtype} need {memory(needed)} of {where}memory for each of {shape.ranks} ranks, and "
-            f"{memory(free)} are free; choose a graph of up to {most:,} vertices, or more devices"
-        )
-
-
-def check_room(
-    n: int, dtype: str, predecessors: bool, free: int | None = None, low: float | None = None, beside: int = 0
-) -> None:
-    """Raises Refused with the memory needed, the free memory, and what fits. `free` defaults to the machine's.
+def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None, beside: int = 0) -> None:
+    """Raises Refused with the memory needed, the free memory, and what fits.
 
     `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances
-    will be float64; otherwise see check_wide.
+    will be float64; otherwise there is a second check when it shows.
     """
-    if free is None:
-        if n <= _ALWAYS_FITS:  # the question would take longer than the answer
-            return
-        free = psutil.virtual_memory().available
+    if n <= _ALWAYS_FITS:  # the question would take longer than the answer
+        return
+    free = psutil.virtual_memory().available
     usable = max(0, free - KEPT_FREE)
     wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
     per_cell = bytes_a_cell(dtype, predecessors, wide) + beside

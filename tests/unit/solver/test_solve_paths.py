@@ -93,14 +93,15 @@ class TestPaths:
 
 
 class TestRoom:
-    def test_what_is_needed_what_is_free_and_what_fits(self) -> None:
+    def test_what_is_needed_what_is_free_and_what_fits(self, pretend: Pretend) -> None:
+        pretend.free_memory(8 << 30)
         fits = r"8.00 GiB are free; what fits is a graph of up to 45,568 vertices or the rows of up to 20,803 of them"
         with pytest.raises(Refused, match=f"100,000 vertices in int32 need 37.3 GiB and {fits}"):
-            check_room(100_000, "int32", False, 8 << 30)
+            check_room(100_000, "int32", False)
         with pytest.raises(Refused, match=r"distances and predecessors .* or distances alone"):
-            check_room(40_000, "int32", True, 8 << 30)
-        check_room(40_000, "int32", False, 8 << 30)
-        check_room(45_568, "int32", False, 8 << 30)
+            check_room(40_000, "int32", True)
+        check_room(40_000, "int32", False)
+        check_room(45_568, "int32", False)
 
     def test_distances_that_need_float64_are_counted(self, pretend: Pretend) -> None:
         n = 256
