@@ -80,6 +80,7 @@ class SampledContext:
     def __init__(self, engine: Engine, sampler: PcSampler):
         self.engine, self.sampler = engine, sampler
         self._disassembler = disassembler()
+        self.quiet = self._disassembler.reading  # held while launches are timed
 
     def disassemble(self) -> None:
         """Have all that is loaded disassembled meanwhile."""
@@ -123,13 +124,10 @@ def planned(request: SampleRequest, engine: Engine) -> KernelPlan:
 
 
 def get_ready(request: SampleRequest, engine: Engine) -> None:
-    """Disassemble the code that is on the disk, which takes half a second. Passes may be timed: nothing is launched."""
+    """Have the code that is on the disk disassembled, which takes half a second. Passes may be timed: nothing is launched."""
     kernel, shape, plan = planned(request, engine)
-    cubins = [*kept_cubins(engine.build(kernel, shape), plan, engine.target.cc or (0, 0))]
-    for cubin in cubins:
+    for cubin in kept_cubins(engine.build(kernel, shape), plan, engine.target.cc or (0, 0)):
         disassembler().begin(cubin)
-    for cubin in cubins:  # a thread that still reads would slow the launches
-        disassembler().functions(cubin)
 
 
 def sample(request: SampleRequest, context: SampledContext, tell: Callable[[events.Event], None], until: float = inf) -> str:
@@ -149,26 +147,16 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
         context.engine.compile(it.program, plan, it.buffers)
         context.disassemble()
         it.program.fill(_zero, it.buffers, context.engine.stream)
-        every = request.seconds < SLOW
-        timed: list[SampledLaunches] = []
-        for index, step in enumerate(plan[: max(chosen) + 1]):
-            if index in chosen:
-                timed.append(_timed(it, step, context))
-            elif every:
-                it.launch(step)
-        ordered = sorted(sessions(timed), key=lambda together: max(work[one.step.op] for one in together), reverse=True)
-        taken: dict[str, tuple[PcSamples, int]] = {}
-        last = 0.0  # seconds of a session
-        for together in ordered:
-            start = time.monotonic()
-            if not taken or start + last <= until:
-                taken |= _sampled(it, together, context)
-                last = time.monotonic() - start
+        with context.quiet:
+            timed = _timed_launches(it, chosen, request.seconds < SLOW, context)
+            taken = _samples_until(
+                until, it, sorted(sessions(timed), key=lambda together: -max(work[one.op] for one in together)), context
+            )
         for op, (samples, period) in taken.items():  # all of them: meanwhile the code is disassembled
             if samples.by_place:
                 for event in _told(request, op, samples, period, context):
                     tell(event)
-    late = [one.step.op for one in timed if one.step.op not in taken]
+    late = [one.op for one in timed if one.op not in taken]
     if late:
         return f"{', '.join(late)} not sampled, as that takes longer than {duration(request.most_seconds)}; --samples on does"
     lacking = [op for op, (samples, _) in taken.items() if not samples.by_place]
@@ -184,6 +172,35 @@ class SampledLaunches(NamedTuple):
     times: int
     period: int  # that suits them: cycles between two samples, as a power of two
     functions: frozenset[tuple[int, str]]  # by their cubins' numbers and their names; empty if they are not known
+
+    @property
+    def op(self) -> str:
+        return self.step.op
+
+
+def _timed_launches(it: LoadedKernel, chosen: Sequence[int], every: bool, context: SampledContext) -> list[SampledLaunches]:
+    """Those of the chosen steps of the plan; the others up to the last of them run as well, if `every` is to."""
+    timed: list[SampledLaunches] = []
+    for index, step in enumerate(it.plan[: max(chosen) + 1]):
+        if index in chosen:
+            timed.append(_timed(it, step, context))
+        elif every:
+            it.launch(step)
+    return timed
+
+
+def _samples_until(
+    until: float, it: LoadedKernel, ordered: Sequence[Sequence[SampledLaunches]], context: SampledContext
+) -> dict[str, tuple[PcSamples, int]]:
+    """Those of the first sessions, as many as there is time for."""
+    taken: dict[str, tuple[PcSamples, int]] = {}
+    last = 0.0  # seconds of a session
+    for together in ordered:
+        start = time.monotonic()
+        if not taken or start + last <= until:
+            taken |= _sampled(it, together, context)
+            last = time.monotonic() - start
+    return taken
 
 
 def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaunches:
@@ -237,7 +254,7 @@ def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: Sam
     if samples.full:
         period = min(PERIODS[1], period + COARSER)
         samples = context.sampler.samples(period, launch)
-    return {one.step.op: (samples.of(one.functions) if len(together) > 1 else samples, period) for one in together}
+    return {one.op: (samples.of(one.functions) if len(together) > 1 else samples, period) for one in together}
 
 
 def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context: SampledContext) -> list[events.Event]:

@@ -69,9 +69,7 @@ class Pace:
         self._left_alone, self._looked = None, 0.0
 
     def collect(self) -> None:
-        """At every that many ticks free cycles of lines and removed widgets, which by itself comes once a minute, if there may be
-        many and it is time.
-        """
+        """Free cycles of lines and removed widgets every few ticks, if there may be many; by itself it comes once a minute."""
         self._ticks += 1
         if self._ticks % self.collect_ticks:
             return

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line
@@ -44,6 +45,7 @@ class Disassembler:
         self._command = [tool, "-c", "-g", "/dev/stdin"]
         self._package = package_files()
         self._threads = ThreadPoolExecutor()
+        self.reading = Lock()  # held by a thread that reads what the tool said: Python runs one thread at a time
         self._begun: dict[bytes, Future[dict[str, tuple[MachineInstruction, ...]]]] = {}
 
     def begin(self, cubin: bytes) -> None:
@@ -71,7 +73,8 @@ class Disassembler:
             )
         if done.returncode:
             raise RuntimeError(f"nvdisasm failed: {done.stdout.strip()[:200]}")
-        return {name: _read(lines, self._package) for name, lines in _sections(done.stdout)}
+        with self.reading:
+            return {name: _read(lines, self._package) for name, lines in _sections(done.stdout)}
 
 
 def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:

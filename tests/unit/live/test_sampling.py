@@ -222,7 +222,7 @@ def test_what_is_on_the_disk_is_disassembled_before_the_run_ends(tmp_path: Path,
 
     begun: list[bytes] = []
     asked = as_it_ran(settle(Experiment(kernel="katz-kider", n=256)), FIRST_GPU)
-    monkeypatch.setattr(sample_target, "disassembler", lambda: SimpleNamespace(begin=begun.append, functions=begun.index))
+    monkeypatch.setattr(sample_target, "disassembler", lambda: SimpleNamespace(begin=begun.append))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     engine, ahead = HostEngine(Target("cuda", (9, 0), multiprocessors=132)), SampleRequest(7, asked, vertices=256, ahead=True)
     sample_target.get_ready(ahead, engine)
