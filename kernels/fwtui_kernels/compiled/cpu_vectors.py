@@ -20,7 +20,7 @@ LINE = 64  # bytes of a cache line
 TO_WRITE, CLOSEST, DATA = 1, 3, 1  # how a line is fetched, for LLVM
 
 
-def _features() -> dict[str, bool]:
+def features_of_cpu() -> dict[str, bool]:
     """What the processor's instructions can do; nothing if LLVM does not know."""
     try:
         return binding.get_host_cpu_features()
@@ -30,7 +30,7 @@ def _features() -> dict[str, bool]:
 
 def vector_bytes() -> int:
     """Width of this CPU's vector registers; 16, the minimum, if LLVM does not know."""
-    features = _features()
+    features = features_of_cpu()
     if features.get("avx512bw"):
         return 64
     return 32 if features.get("avx2") else 16
@@ -38,7 +38,7 @@ def vector_bytes() -> int:
 
 def rows() -> int:
     """Rows of a block. Eight, so that 16 sums are under way at once, need 32 registers; 16 registers are enough for four."""
-    features = _features()
+    features = features_of_cpu()
     return 8 if features.get("avx512bw") or features.get("neon") else 4
 
 
@@ -80,7 +80,7 @@ def relaxed(builder: Any, kept: Any, to: Any, onward: Any, by_bits: bool = False
         least = _minimum(builder, "smin", "i32", builder.bitcast(via, whole), builder.bitcast(kept, whole))
         return builder.bitcast(least, kept.type)
     if real:
-        if _features().get("neon"):
+        if features_of_cpu().get("neon"):
             # one instruction, as is a comparison with a choice on x86; both keep a number rather than NaN
             return _minimum(builder, "minnum", "f32", via, kept)
         less = builder.fcmp_ordered("<", via, kept)

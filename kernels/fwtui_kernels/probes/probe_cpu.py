@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from fwtui_kernels.forms import RelaxForm
-from fwtui_kernels.plan import ITEMSIZE
 
 
 class Tile(NamedTuple):
@@ -51,9 +50,9 @@ class ProbeLoop(NamedTuple):
 
 def tiles() -> tuple[Tile, ...]:
     """Tiles worth trying: with 32 registers, or with the 16 of older x86. The kernels' own is among them."""
-    import llvmlite.binding as llvm
+    from fwtui_kernels.compiled.cpu_vectors import features_of_cpu
 
-    features = llvm.get_host_cpu_features()
+    features = features_of_cpu()
     if features.get("sse2") and not features.get("avx512vl"):
         return (Tile(4, 2), Tile(6, 2), Tile(4, 2, 8))
     return (Tile(4, 4), Tile(8, 2), Tile(4, 4, 8))
@@ -63,8 +62,10 @@ def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
     """The loop for a form of fwtui_kernels.probes.probe_forms, compiled when it first runs."""
     from numba import njit, prange
 
+    from fwtui_kernels.compiled.probe_loop import probe_loop
+
     # the order of the bits is that of the numbers from 0 up
-    turn, lanes = _loop(form.dtype, tile, by_bits=form.nonnegative)
+    turn, lanes = probe_loop(form.dtype, *tile, by_bits=form.nonnegative)
 
     @njit(parallel=True)
     def run(c, a, b, turns, stride):
@@ -135,58 +136,3 @@ def _chain() -> Callable[[int, int, int], int]:
         return value
 
     return chain
-
-
-def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
-    """turn(c, a, b, turns, stride) on flat arrays, and the cells in a vector."""
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    from fwtui_kernels.compiled.cpu_vectors import loaded, relaxed, spread, vector_at, vector_bytes
-
-    itemsize = ITEMSIZE[dtype]
-    lanes = vector_bytes() // itemsize
-    vector = ir.VectorType(ir.FloatType() if dtype == "float32" else ir.IntType(8 * itemsize), lanes)
-    index = ir.IntType(64)
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        c, a, b = (context.make_array(signature.args[i])(context, builder, args[i]).data for i in range(3))
-        turns, stride = args[3:]
-
-        def load(first: Any, at: Any) -> Any:
-            return loaded(builder, vector, vector_at(builder, vector, first, at), itemsize)
-
-        cells = [load(c, index(cell * lanes)) for cell in range(tile.rows * tile.columns)]
-        before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        turn = builder.phi(index)
-        kept = [builder.phi(vector) for _ in cells]
-        # 0, but only the caller knows: the loads stay inside the loop
-        offset = builder.mul(turn, stride)
-        now = list(kept)
-        for k in range(tile.depth):
-            row = [load(b, builder.add(offset, index((k * tile.columns + j) * lanes))) for j in range(tile.columns)]
-            for i in range(tile.rows):
-                to_k = spread(
-                    builder, vector, builder.gep(a, [builder.add(offset, index(k * tile.rows + i))], source_etype=vector.element)
-                )
-                for j in range(tile.columns):
-                    cell = i * tile.columns + j
-                    now[cell] = relaxed(builder, now[cell], to_k, row[j], by_bits)
-        following = builder.add(turn, index(1))
-        for phi, first, last in zip([turn, *kept], [index(0), *cells], [following, *now], strict=True):
-            phi.add_incoming(first, before)
-            phi.add_incoming(last, loop)
-        builder.cbranch(builder.icmp_signed("<", following, turns), loop, after)
-        builder.position_at_end(after)
-        for cell, value in enumerate(now):
-            builder.store(value, vector_at(builder, vector, c, index(cell * lanes))).align = itemsize
-        return context.get_dummy_value()
-
-    @intrinsic
-    def turn(typingctx: Any, c: Any, a: Any, b: Any, turns: Any, stride: Any) -> Any:
-        return types.void(c, a, b, types.int64, types.int64), emit
-
-    return turn, lanes
