@@ -3,8 +3,11 @@
 import re
 import shlex
 import tomllib
+from inspect import signature
 from pathlib import Path
+from runpy import run_path
 
+import numpy as np
 import pytest
 from pretending import Pretend
 
@@ -17,6 +20,8 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui_kernels import registry
+from fwtui_kernels.compiled.simulator import relax_tile
+from fwtui_kernels.forms import FORMS
 
 EMPTY = (
     "# A\n\n<!-- ladder: made by fwtui docs -->\n<!-- end of ladder -->\n"
@@ -216,3 +221,22 @@ def test_the_project_says_how_many_kernels_there_are_and_its_version() -> None:
     assert project["version"] == __version__
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_the_loop_that_explains_relax_tile_does_what_it_does(dtype: str, tmp_path: Path) -> None:
+    """It is written for a reader, so nothing makes it from the source: the intrinsic's twin gives the same numbers."""
+    written = re.findall(
+        r"```python\n(def relax_tile\(.*?)```", (ROOT / "kernels" / "README.md").read_text(encoding="utf-8"), re.S
+    )
+    (tmp_path / "written.py").write_text("\n".join(written))
+    as_explained = run_path(str(tmp_path / "written.py"))["relax_tile"]
+    assert len(written) == 1 and signature(as_explained).parameters.keys() == signature(relax_tile).parameters.keys()
+    form = next(number for number, form in enumerate(FORMS) if form.dtype == dtype and not form.two)
+    rows, columns, high, wide, depth, rng = 8, 8, 32, 64, 3, np.random.default_rng(1)
+    to, middle = (rng.integers(1, 100, length * (depth + 1)).astype(dtype) for length in (high, wide))
+    explained = rng.integers(50, 200, rows * columns).astype(dtype)
+    relaxed = explained.copy()
+    for loop, best in ((as_explained, explained), (relax_tile, relaxed)):
+        loop(best, to, 4, middle, 8, rows, columns, high, wide, depth, form)
+    assert explained.tolist() == relaxed.tolist()
