@@ -9,6 +9,7 @@ import pytest
 from own_files import WHOLE, written
 
 from fwtui.commands.new import python
+from fwtui.common.module_header import Outline
 from fwtui_kernels.own import OwnKernelError, check, complaint, fingerprint, load
 from fwtui_kernels.plan import Shape, Target
 
@@ -167,3 +168,12 @@ def test_the_fingerprint_is_of_every_file_of_the_kernel(tmp_path: Path) -> None:
     found.append(fingerprint(path))
     (tmp_path / "other.cu").write_text("c")
     assert len(set(found)) == 3 and fingerprint(path) == found[-1]
+
+
+@pytest.mark.parametrize("line", ["In one line.", "def is a word of Python,\nclass another one."])
+def test_what_stands_above_the_first_function_is_read(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(f'"""{line}\n\nMore.\n"""\n\nORDER = 7\nNAMES = ("a",)\n\n\n@cache\ndef read() -> int:\n    return 1\n')
+    module = Outline("module", str(file))
+    assert (module.about, module.order, module.constant("NAMES", tuple)) == (" ".join(line.split()), 7, ("a",))
+    assert module.defines("read") and not module.defines("write")

@@ -1,5 +1,6 @@
 """Instructions of compiled kernels and the lines that they come from, for a GPU that is not here."""
 
+import json
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from compiled_off_gpu import compiled_op, nvdisasm
 
+from fwtui.__main__ import main
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import inner_loop, listing, minimums, opcode, relaxations
 from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES
@@ -137,3 +139,20 @@ def tagged_line(path: Path) -> int:
     made: dict[str, object] = {"__name__": "fwtui_kernels.x"}
     exec(compile("def f():\n    pass\n", str(path), "exec"), made)  # noqa: S102  # the text is above
     return tagged(made["f"]).__code__.co_firstlineno
+
+
+@pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+def test_each_line_has_its_instructions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["instructions", "-k", "katz-kider", "--for", "sm_90", "--op", "rest", "--dtype", "int32"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("katz-kider, rest, sm_90: ") and " instructions, " in told and "no spills" in told
+    assert "inner loop: " in told and " VIADDMNMX" in told and "relaxations per cycle; " in told
+    line, *instructions = told.partition("k45_katz_kider.py:13  own[r, x] = min(own[r, x], ")[2].splitlines()
+    assert line == "number(to[r, k] + middle[k, x]))" and instructions[0].startswith(("    ", "  |"))
+
+
+@pytest.mark.slow
+def test_they_are_data_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["instructions", "-k", "naive", "--for", "sm_90", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["op"] == "relax" and data["architecture"] == "sm_90" and data["listing"]["total"] > 20
