@@ -102,7 +102,7 @@ class ChildProcess:
         """Write a line to its stdin; that it is dead shows elsewhere."""
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):
-                self._process.stdin.write(as_line(request))
+                self._process.stdin.write(request_line(request))
                 self._process.stdin.flush()
 
     def hang_up(self) -> None:
@@ -133,7 +133,7 @@ class ChildProcess:
 
     def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> Ended:
         """Wait for it to end, with the request on its stdin; kill it on timeout or when another thread sets `stop`."""
-        said = as_line(request) if request is not None else None
+        said = request_line(request) if request is not None else None
         end = time.monotonic() + seconds
         try:
             while True:
@@ -179,7 +179,7 @@ class ModuleProcess(ChildProcess):
             end_family(self.pid, self.mark)
 
 
-def as_line(request: Struct | bytes) -> bytes:
+def request_line(request: Struct | bytes) -> bytes:
     """A request as fwtui.common.serve reads it; bytes as they are."""
     return request if isinstance(request, bytes) else msgspec.json.encode(request) + b"\n"
 

@@ -19,7 +19,7 @@ from threading import Event, Thread
 
 from msgspec import Struct
 
-from fwtui.common.child_process import as_line, python
+from fwtui.common.child_process import python, request_line
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import MAX_LENGTH, brief, clean
 from fwtui.experiment.device import places
@@ -100,7 +100,7 @@ class GivenJob(EventChild):
 
     def send(self, request: Struct | bytes) -> None:
         with suppress(BrokenPipeError, ValueError):
-            self._asks.write(as_line(request))
+            self._asks.write(request_line(request))
 
     def hang_up(self) -> None:
         with suppress(OSError):

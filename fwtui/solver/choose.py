@@ -22,7 +22,7 @@ from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
-from fwtui.engine.engine_for import engine_for as engine_of_device
+from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import EXACT_INTEGER
@@ -49,7 +49,7 @@ _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is
 WIDE_DISTANCE = 8  # beside the matrix
 PREDECESSOR = 4
 _TILE = 128  # the largest multiple to which the matrix is padded
-CPU = engine_of_device(DeviceId("cpu"))
+CPU = engine_for(DeviceId("cpu"))
 _started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
 LEAST = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
@@ -66,7 +66,7 @@ _DOUBT = 2  # times by which searches from all vertices must be sooner, as estim
 _SOON = 1e-3  # seconds that nobody waits for
 
 
-def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
+def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
     """The GPU to use, or the CPU. Raises NoGpu for a missing GPU and Refused for an unknown device."""
     wanted = DeviceId.parse("auto" if device is None else str(device), "cpu")
     if wanted.backend == "cpu":
@@ -100,7 +100,7 @@ def _worth() -> float:
 
 
 def cuda_engine(gpu: DeviceId) -> Engine:
-    engine = engine_of_device(gpu)
+    engine = engine_for(gpu)
     _started_by.add(os.getpid())
     return engine
 

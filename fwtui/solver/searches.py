@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from fwtui.common.child_process import ModuleProcess, as_line
+from fwtui.common.child_process import ModuleProcess, request_line
 from fwtui.common.errors import Failed, why
 from fwtui.common.serve import Parent, serve
 
@@ -56,7 +56,7 @@ def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int) 
         for k, child in enumerate(children):
             own = np.concatenate([sources[block] for block in blocks[k :: len(children)]])
             order = Searches(n, matrix.nnz, len(own), predecessors)
-            child.send(as_line(order) + b"".join(part.tobytes() for part in (*graph, own.astype(np.int64))))
+            child.send(request_line(order) + b"".join(part.tobytes() for part in (*graph, own.astype(np.int64))))
         for block, k in zip(blocks, count()):
             rows = len(sources[block])
             data = children[k % len(children)].take(rows * n * width)

@@ -25,7 +25,7 @@ from fwtui.graphs.library_objects import stack_of
 from fwtui.graphs.stack import Stack, naming
 from fwtui.solver import launching
 from fwtui.solver.call import Call, Clock
-from fwtui.solver.choose import bytes_a_cell, engine_for
+from fwtui.solver.choose import bytes_a_cell, choose_engine
 from fwtui.solver.driver import answer, run
 from fwtui.solver.launching import compiled, on_device
 from fwtui.solver.paths import Paths, Traced
@@ -58,7 +58,7 @@ def solve_stack(given: Any, call: Call | None = None, engine: Engine | None = No
         return _result(stack, [(stack, _one_by_one(stack, call, engine))], call)
     # a GPU pays as for one graph of as much work, unless some graph is too large for a block
     n = round(stack.relaxations ** (1 / 3)) if stack.n <= MOST_ON_GPU else 0
-    chosen = engine or engine_for(call.device, n, False)
+    chosen = engine or choose_engine(call.device, n, False)
     chosen.activate()
     call.clock.lap("set-up")
     on_host = chosen.target.backend == "cpu"

@@ -17,7 +17,7 @@ READ_ONLY = "read-only here: replays and the course; nothing is run, recorded, s
 Reason = Callable[[Any], str | None]  # of the screen: None if the action can be done now, else why not
 
 
-class Keys:
+class KeyNames:
     """The names of the keys of a screen, by the ids of their rows."""
 
     def __init__(self, screen: Any):
@@ -29,7 +29,7 @@ class Keys:
 
 def unless(holds: Callable[[Any], object], words: str) -> Reason:
     """The reason that this does not hold of the screen; its words may name what is of it, and keys: {key[cancel]}."""
-    return lambda screen: None if holds(screen) else words.format(screen=screen, key=Keys(screen))
+    return lambda screen: None if holds(screen) else words.format(screen=screen, key=KeyNames(screen))
 
 
 def first(*reasons: Reason) -> Reason:

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from fwtui.sessions.library import resolve
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.terminal_input import Keys
+from fwtui.tui.app.terminal_input import KeyParser
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.frame import Frame
@@ -115,7 +115,7 @@ async def test_a_digit_typed_into_a_field_is_a_digit_and_alt_goes_away(dashboard
 @pytest.mark.parametrize("bytes_of", [b"%s", b"\x1b%s", b"\x1b[%d;3u"], ids=["digit", "alt", "alt, new protocol"])
 def test_what_terminals_send_for_a_digit_with_alt_is_bound(binding: Binding, bytes_of: bytes) -> None:
     digit = (binding.key_display or "").encode()
-    (key,) = Keys().messages(bytes_of % (ord(digit) if b"%d" in bytes_of else digit))
+    (key,) = KeyParser().messages(bytes_of % (ord(digit) if b"%d" in bytes_of else digit))
     assert isinstance(key, Key) and key.key in binding.key.split(",")
 
 

@@ -27,7 +27,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.app import crash_log
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.crash_log import CrashLog, FailedPlace
-from fwtui.tui.app.terminal_input import Keys
+from fwtui.tui.app.terminal_input import KeyParser
 from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import Palette
@@ -41,7 +41,7 @@ from fwtui.tui.run.live_screen import RunScreen
     "junk", [b"\xff", b"\xc3\x28", b"\x1b[99999999999999999999999u", b"\x1b[:2048u", b"\x1b[1;99999999999999999999R", b"\x1b[9A"]
 )
 def test_keys_after_junk_are_still_keys(junk: bytes) -> None:
-    keys = Keys()
+    keys = KeyParser()
     told = [message for chunk in (b"a", junk, b"\x1b[Bq", b"\xc3", b"\xa9") for message in keys.messages(chunk)]
     names = [message.key for message in told if isinstance(message, Key)]
     assert names[0] == "a" and names[-3:-1] == ["down", "q"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fwtui.common.child_process import as_line
+from fwtui.common.child_process import request_line
 from fwtui.live.child import EventChild
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
@@ -36,7 +36,7 @@ class StubChild:
         return self.exit_code is not None
 
     def send(self, request: Struct | bytes) -> None:
-        self.asked.append(requests.decode(as_line(request)))
+        self.asked.append(requests.decode(request_line(request)))
         for event in type(self).answer(self.asked[-1]):
             self.lines.append(codec.as_line(event))
 

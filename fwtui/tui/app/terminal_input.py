@@ -49,7 +49,7 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read and dispatch until the program ends or the terminal is gone, which terminal.listen() notices."""
-        keys = Keys(constants.DEBUG)
+        keys = KeyParser(constants.DEBUG)
         with selectors.SelectSelector() as selector:  # macOS has others that take no terminals
             selector.register(self.fileno, selectors.EVENT_READ)
             selector.register(self._bell.descriptor, selectors.EVENT_READ)
@@ -70,7 +70,7 @@ class TerminalDriver(LinuxDriver):
             return b""
 
 
-class Keys:
+class KeyParser:
     """Textual's parser of terminal input, for any bytes at all."""
 
     def __init__(self, debug: bool = False):

@@ -20,7 +20,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from fwtui.common import gc_pause
-from fwtui.common.child_process import ModuleProcess, as_line
+from fwtui.common.child_process import ModuleProcess, request_line
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
@@ -99,7 +99,7 @@ def drawn_screens(
     process = ModuleProcess(__name__)
     with ThreadPoolExecutor(1) as reader:  # a pipe holds less than the screens of one part
         try:
-            ending = reader.submit(process.finish, MOST_SECONDS, b"".join(map(as_line, (there, *others))))
+            ending = reader.submit(process.finish, MOST_SECONDS, b"".join(map(request_line, (there, *others))))
             first = asyncio.run(_screens(loaded, here, tell))
             ended = ending.result()
         finally:

@@ -69,19 +69,19 @@ class TestChoice:
             raise RuntimeError("Error at driver init: \n\nno driver\nis here.\n:")
 
         pretend.driver(True, none)
-        assert choose.engine_for(None, 5000, needed=False) is choose.CPU
-        assert choose.engine_for("cpu", 5000, needed=False) is choose.CPU
+        assert choose.choose_engine(None, 5000, needed=False) is choose.CPU
+        assert choose.choose_engine("cpu", 5000, needed=False) is choose.CPU
         for asked, needed in ((0, False), ("1", False), (None, True)):
             with pytest.raises(NoGpu, match=r"cannot be used \(no driver is here\); run `fwtui doctor`"):
-                choose.engine_for(asked, 5, needed)
+                choose.choose_engine(asked, 5, needed)
         with pytest.raises(Refused, match="'cpu' does not suit"):
-            choose.engine_for("cpu", 5, needed=True)
+            choose.choose_engine("cpu", 5, needed=True)
 
     def test_small_graphs_stay_here(self, pretend: Pretend) -> None:
         pretend.driver(True, lambda gpu: pytest.fail("it was started"))
-        assert choose.engine_for(None, choose.WORTH - 1, needed=False) is choose.CPU
+        assert choose.choose_engine(None, choose.WORTH - 1, needed=False) is choose.CPU
         pretend.driver(False)
-        assert choose.engine_for(None, choose.WORTH, needed=False) is choose.CPU
+        assert choose.choose_engine(None, choose.WORTH, needed=False) is choose.CPU
 
     def test_every_type_has_a_kernel(self) -> None:
         from fwtui.engine.engine import HostEngine
@@ -248,7 +248,7 @@ def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -
         def activate(self) -> None:
             told.append("this GPU, whichever was the last one")
 
-    monkeypatch.setattr(choose, "engine_for", lambda *given, **named: Engine())
+    monkeypatch.setattr(choose, "choose_engine", lambda *given, **named: Engine())
     monkeypatch.setattr("fwtui_kernels.compiled.device.cuda.as_cuda_array", lambda array: told.append("array"))
     monkeypatch.setattr("fwtui.solver.device_graph.of_device_array", lambda *given: None)
     monkeypatch.setattr("fwtui.solver.driver.run", lambda *given: told.append("answer"))

@@ -159,15 +159,15 @@ class TestTheChoice:
         monkeypatch.setattr(choose, "_started_by", started)
         spent = SimpleNamespace(n=1000, seconds={"kernels": 2 * warm.LOADING_ON_GPU})
         fresh.took(spent)  # type: ignore[arg-type]
-        assert choose.engine_for(None, 1000, False) is choose.CPU, "none stands"
+        assert choose.choose_engine(None, 1000, False) is choose.CPU, "none stands"
         started.add(os.getpid())
-        assert choose.engine_for(None, 1000, False) is there and choose.engine_for(None, 500, False) is choose.CPU
+        assert choose.choose_engine(None, 1000, False) is there and choose.choose_engine(None, 500, False) is choose.CPU
         monkeypatch.setattr(warm, "everyday", warm.SmallGraphCode())
-        assert choose.engine_for(None, 1000, False) is choose.CPU and choose.engine_for(None, 4000, False) is there
+        assert choose.choose_engine(None, 1000, False) is choose.CPU and choose.choose_engine(None, 4000, False) is there
         started.clear()
         started.add(1)
-        assert choose.engine_for(None, 4000, False) is choose.CPU, "a fork has lost it"
-        assert choose.engine_for(FIRST_GPU.index, 4000, False) is there, "and is told so by CUDA if it asks for it"
+        assert choose.choose_engine(None, 4000, False) is choose.CPU, "a fork has lost it"
+        assert choose.choose_engine(FIRST_GPU.index, 4000, False) is there, "and is told so by CUDA if it asks for it"
 
 
 class TestTheFile:
