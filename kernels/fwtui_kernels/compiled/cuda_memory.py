@@ -28,13 +28,15 @@ class _Allocation:
 
     def __init__(self, size: int):
         self.address = int(checked(driver.cuMemAlloc(size))) if size else 0
+        if size:
+            weakref.finalize(self, _free, self.address).atexit = False  # what ends with its process is freed by the driver
 
-    def __del__(self) -> None:
-        if address := getattr(self, "address", 0):
-            if _deferred is None:
-                driver.cuMemFree(address)
-            else:
-                _deferred.append(address)
+
+def _free(address: int) -> None:
+    if _deferred is None:
+        driver.cuMemFree(address)
+    else:
+        _deferred.append(address)
 
 
 @contextmanager
