@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from fwtui.analysis.columns import COMPARED_HEAD, LEAST, compared
-from fwtui.analysis.comparable import load_comparable
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
-from fwtui.analysis.reason import changes
+from fwtui.analysis.reason import COUNTERS_READ, changes
 from fwtui.analysis.warps import in_words, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
@@ -20,7 +22,17 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import brief, clean, shown
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import resolve
+from fwtui.sessions.reader import open_session
+from fwtui.stream import events
+from fwtui.stream.codec import Unknown
+from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.stream.stages import STAGES
+
+_LEFT_OUT = (  # what no comparison needs
+    *(Unknown, events.Notice, events.Marker, events.Progress, events.Graph, events.Round, events.Occupancy),
+    *(events.Ordered, events.Plan, events.Source, events.Answers, events.RankPhases),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +86,29 @@ def _entrants(text: str) -> list[ComparedRun]:
     if not complete:
         say_incomplete(path)
     return [ComparedRun(model, run, session) for run in runs.values()]
+
+
+def load_comparable(path: Path) -> tuple[Model, bool]:
+    """The session's model, in little memory however long it is, and whether it is complete. Raises Refused if it is none."""
+    model, last = Model(), None
+    with open_session(path) as session, gc_pause.paused():
+        for line in session.lines():
+            event = line.event
+            if isinstance(event, _LEFT_OUT) or (isinstance(event, events.Stage) and event.name not in STAGES):
+                continue
+            if isinstance(event, events.Counters):
+                event = replace(event, values={key: event.values[key] for key in COUNTERS_READ if key in event.values})
+            before = model.run
+            model.apply(event)
+            if before is not None and model.run is not before and before.finished is not None and before.id != model.current:
+                last = model.runs[before.id] = _small(before, last)
+    return model, session.condition.complete
+
+
+def _small(run: Run, before: Run | None) -> Run:
+    """A run that is over, with only what a comparison reads."""
+    stages = {stage.name: stage for stage in run.stages}  # the last of each name
+    return replace(run, stages=tuple(stages.values())).brief(None, before)
 
 
 def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedRun]]:

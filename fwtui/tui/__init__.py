@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fwtui.common import gc_pause
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
-from fwtui.common.malloc_arenas import limit_malloc_arenas
+from fwtui.common.memory import limit_malloc_arenas
 from fwtui.common.signals import leave, on_signals
 from fwtui.common.text import instead, shown
 from fwtui.tui.app import terminal

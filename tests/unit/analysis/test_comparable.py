@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.analysis.comparable import load_comparable
 from fwtui.analysis.compare import ComparedRun, Comparison, compare
 from fwtui.analysis.reason import changes
+from fwtui.commands.compare import load_comparable
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import codec, events

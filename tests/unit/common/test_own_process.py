@@ -92,7 +92,7 @@ def test_it_reads_and_is_refused_whatever_would_write_or_start_something(tmp_pat
 THREADS = """
 import ctypes, sys
 from threading import Barrier, Thread
-from fwtui.common.malloc_arenas import limit_malloc_arenas
+from fwtui.common.memory import limit_malloc_arenas
 if sys.argv[2] == "one":
     limit_malloc_arenas()
 c = ctypes.CDLL(None)
