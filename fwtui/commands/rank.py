@@ -108,10 +108,11 @@ def _lead(world: Any, ranks: tuple[RankDevice, ...], timeout: float) -> int:
 
 
 def _serve(world: Any, ranks: tuple[RankDevice, ...], timeout: float, events_out: int = -1, requests_in: int = -1) -> None:
+    from fwtui.engine.links import values_of_all
     from fwtui.measure.rank import Rank, share_cores
 
     asked = os.fdopen(requests_in, "rb") if requests_in >= 0 else io.BytesIO()
-    origin = world.bcast(asked.readline())
+    origin = values_of_all(world, asked.readline())[0]
     if origin:  # else nothing can run
         share_cores(world, [place.host for place in ranks])
         Rank(world, ranks, timeout, lambda fault: report(fault.message), world.Abort).serve(events_out, float(origin), asked)

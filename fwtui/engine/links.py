@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fwtui.stream.events import RankOf
@@ -53,6 +54,21 @@ def received(comm: Any, source: int, tag: int) -> bytearray:
     message = bytearray(status.Get_count(MPI.BYTE))
     comm.Recv(message, source, tag)
     return message
+
+
+def arrays_of_all(comm: Any, own: np.ndarray) -> list[np.ndarray]:
+    """What every rank has given, in their order: arrays of one type and of any length. All ranks call this together."""
+    sizes = np.empty(comm.size, np.int64)
+    comm.Allgather(np.array([own.size]), sizes)
+    every = np.empty(sizes.sum(), own.dtype)
+    comm.Allgatherv(own, [every, sizes.tolist()])
+    return np.split(every, np.cumsum(sizes)[:-1])
+
+
+def values_of_all(comm: Any, own: Any, kind: Any = Any) -> list[Any]:
+    """The same of values that msgspec encodes, of that type."""
+    data = np.frombuffer(msgspec.msgpack.encode(own), np.uint8)
+    return [msgspec.msgpack.decode(value.tobytes(), type=kind) for value in arrays_of_all(comm, data)]
 
 
 class Channel:
@@ -148,7 +164,7 @@ class NcclLink(Link):
 
         Device(gpu).set_current()
         secret = bytes(nccl.get_unique_id()) if comm.rank == 0 else None
-        unique = nccl.UniqueId.from_bytes(comm.bcast(secret))
+        unique = nccl.UniqueId.from_bytes(values_of_all(comm, secret)[0])
         self._nccl = nccl.Communicator.init(comm.size, comm.rank, unique)
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:

@@ -20,7 +20,7 @@ from fwtui.common.errors import NoGpu
 from fwtui.common.serve import failure
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received
+from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received, values_of_all
 from fwtui.engine.ranks import EndOrder, RankWork, RankZeroEngine, decoded, encoded, obey
 from fwtui.experiment.device import CPU, DeviceId, RankDevice
 from fwtui.machine import hardware
@@ -213,7 +213,7 @@ class Rank:
     def _work(self) -> RankWork:
         """This rank's engine, and its link to the others."""
         engine, device, link = engine_at(self._place, self._world)
-        devices = self._world.allgather(device)
+        devices = values_of_all(self._world, device, events.Device | None)
         known = zip(self._channel.ranks, devices, strict=True)
         self._channel.ranks = tuple(replace(of, name=found.name if found is not None else "") for of, found in known)
         if self._worker is not None:
@@ -267,10 +267,10 @@ def assigned(world: Any, on_cpu: bool, falls_back: bool, way: str) -> tuple[Rank
     """
     from mpi4py import MPI
 
-    names = world.allgather(MPI.Get_processor_name())
+    names = values_of_all(world, MPI.Get_processor_name())
     hosts = [list(dict.fromkeys(names)).index(name) for name in names]
     local = [hosts[:rank].count(host) for rank, host in enumerate(hosts)]
-    found = world.allgather(0 if on_cpu else len(hardware.gpus().gpus))
+    found = values_of_all(world, 0 if on_cpu else len(hardware.gpus().gpus))
     lacking = [rank for rank in range(world.size) if local[rank] >= found[rank]]
     if on_cpu or (len(lacking) == world.size and falls_back):
         return tuple(RankDevice(host, None) for host in hosts)
@@ -296,7 +296,7 @@ def share_cores(world: Any, hosts: Iterable[int]) -> None:
 def cores_for(world: Any, hosts: Iterable[int]) -> int:
     """This rank's part of the cores, with those ranks of its host that may use the same ones."""
     own = usable_cores()
-    usable = list(zip(hosts, world.allgather(own), strict=True))
+    usable = list(zip(hosts, values_of_all(world, own, set[int]), strict=True))
     here = usable[world.rank][0]
     crowd = sum(host == here and not cores.isdisjoint(own) for host, cores in usable)
     return max(1, len(own) // crowd)

@@ -12,7 +12,7 @@ import threading
 from contextlib import suppress
 
 from fwtui.common.serve import Parent
-from fwtui.engine.links import unlink_shared_memory
+from fwtui.engine.links import unlink_shared_memory, values_of_all
 from fwtui.experiment.device import places
 from fwtui.stream import codec, events
 
@@ -56,7 +56,7 @@ def main() -> None:
     with suppress(OSError, IndexError):
         # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
         os.open(given.lifelines[world.rank], os.O_WRONLY)
-    roll = world.allgather(os.getpid())
+    roll = values_of_all(world, os.getpid())
     if world.rank == 0:
         parent.write(b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
     Rank(world, asked, given.timeout, speak, _end_all).serve(parent.descriptor, given.origin, parent.requests)

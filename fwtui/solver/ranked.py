@@ -14,7 +14,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.streams import report
 from fwtui.engine.engine import Engine
-from fwtui.engine.links import Channel, RankLink, patiently, unlink_shared_memory
+from fwtui.engine.links import Channel, RankLink, arrays_of_all, patiently, unlink_shared_memory
 from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine, encoded, obey
 from fwtui.experiment.device import RankDevice
 from fwtui.graphs.adjacency import Arcs, GivenGraph, RowBlocks
@@ -67,6 +67,7 @@ def solve_ranked(
     shared = (
         replace(outcome, distances=None, predecessors=None, paths=None, rows=None) if isinstance(outcome, Result) else outcome
     )
+    # pickled by mpi4py: all ranks raise the same error, of whatever class
     shared = member.comm.bcast(shared)
     if isinstance(shared, Exception):
         raise shared
@@ -325,9 +326,9 @@ class _RankPaths(Paths):
         return self._joined([Arcs(self._of[places], targets, self._weights[places, targets].astype(np.float64))])
 
     def _joined(self, own: list[Arcs]) -> Arcs:
-        every = [arcs for part in self._comm.allgather([tuple(arcs) for arcs in own]) for arcs in part]
         empty = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-        return Arcs(*(np.concatenate(part) for part in zip(empty, *every, strict=True)))
+        mine = [np.concatenate(part) for part in zip(empty, *own, strict=True)]
+        return Arcs(*(np.concatenate(arrays_of_all(self._comm, part)) for part in mine))
 
     def _greatest(self, found: np.ndarray) -> np.ndarray:
         return self._reduced(found, "MAX")
