@@ -32,6 +32,7 @@ MOST_ROWS = 100
 # from that many row_cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
 OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 4, 14, 14, 12), (0, 8, 12, 8))
 LEAST_BECAUSE = 30
+AROUND_MEDIAN = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
 
 
 class Pair(NamedTuple):
@@ -126,8 +127,7 @@ def passes(told: Pair | ComparedRun | None) -> Figure:
             kernel = entrant.run.experiment.kernel if signed else ""
             around = tuple(seconds / middle - 1 for seconds in times)
             series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), around, kernel=kernel))
-    change = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
-    return Figure(tuple(series), Axis("pass", whole=True), change, empty="no timed passes")
+    return Figure(tuple(series), Axis("pass", whole=True), AROUND_MEDIAN, empty="no timed passes")
 
 
 class CompareRow(NamedTuple):

@@ -277,7 +277,7 @@ def outside(s: RunSubject, width: int) -> list[Content]:
     lines: list[Content] = []
     if (told := run.phase_pass) is not None:
         words = [f"{units.duration(told.seconds)}{' in a CUDA graph' if told.captured else ''}"]
-        words += [f"middle of {wording.passes(told.passes)}"] * (told.passes > 1)
+        words += [f"middle of {told.passes:,} passes"] * (told.passes > 1)
         lines += hanging("phase pass", LABEL, [*words, *instrumentation(run)], width, "strike" if wording.doubtful(run) else "")
     words = []
     for stage in OUTSIDE:

@@ -103,10 +103,6 @@ def part_checked(run: Run) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def passes(count: int) -> str:
-    return units.counted(count, "pass", "passes")
-
-
 def verdict(run: Run, part: bool = True) -> tuple[str, str]:
     """How far the result can be trusted, and the style for it; `part`: with what was compared if that is not all."""
     if run.state == "running" and run.verdict is None:
