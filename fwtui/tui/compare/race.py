@@ -92,7 +92,6 @@ class RaceRunner(Vertical):
     """A run's name, its time and share in large figures, and its matrix; a plan without a film has only a bar."""
 
     DEFAULT_CSS = """
-    RaceRunner { width: 1fr; height: 1fr; }
     RaceRunner .figures { height: 3; }
     RaceRunner Digits { height: 3; width: 1fr; text-style: bold; }
     RaceRunner .share { width: auto; color: $text-muted; margin-right: 1; }

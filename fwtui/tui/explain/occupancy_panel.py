@@ -207,7 +207,6 @@ class OccupancyPanel(Vertical):
     """Three sliders, what they lead to, and the curve over the one that was moved last."""
 
     DEFAULT_CSS = """
-    OccupancyPanel { padding: 0 1; }
     OccupancyPanel Chart { margin-top: 1; }
     """
 

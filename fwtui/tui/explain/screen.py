@@ -116,7 +116,6 @@ class ExplainScreen(Frame):
     ExplainScreen #panels, ExplainScreen #upper, ExplainScreen .tall { height: 1fr; }
     ExplainScreen .panel { padding: 0 1; scrollbar-size-vertical: 1; }
     ExplainScreen #upper { border-bottom: solid $border-blurred; }
-    ExplainScreen #roofline, ExplainScreen RunPanel { width: 1fr; }
     ExplainScreen #occupancy { width: 50; border-left: solid $border-blurred; }
     ExplainScreen #cpu { width: 56; border-right: solid $border-blurred; }
     ExplainScreen.-narrow #cpu { width: 1fr; height: auto; max-height: 100%; border-right: none; }

@@ -36,7 +36,6 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog { align: center middle; }
     Dialog > #box { width: 90%; max-width: 100; height: auto; max-height: 100%; }
     Dialog > #box { border: round $border; padding: 0 1; background: $surface; }
-    Dialog Static { height: auto; }
     Dialog #title { text-style: bold; color: $text-primary; }
     Dialog #hint { color: $text-muted; }
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }

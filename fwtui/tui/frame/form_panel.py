@@ -51,7 +51,6 @@ class FormPanel(Vertical):
 
     DEFAULT_CSS = """
     FormPanel { width: 36; padding: 0 1; border-right: solid $border-blurred; }
-    FormPanel ExperimentForm { height: 1fr; }
     FormPanel #buttons { height: 1; margin-top: 1; }
     FormPanel Button { margin-right: 1; min-width: 14; }
     FormPanel #cancel { min-width: 16; }

@@ -36,7 +36,6 @@ class LearnScreen(Frame):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
-    LearnScreen #right { width: 1fr; height: 1fr; }
     LearnScreen #right > VerticalScroll { scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
     LearnScreen #words { height: auto; max-height: 60%; }
     LearnScreen #source { height: 1fr; min-height: 4; border-top: solid $border-blurred; border-title-color: $text-muted; }

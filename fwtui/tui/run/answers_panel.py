@@ -182,7 +182,6 @@ class AnswersPanel(VerticalScroll):
     AnswersPanel { padding: 0 1; scrollbar-size-vertical: 1; }
     AnswersPanel #parts { height: auto; }
     AnswersPanel #said { height: auto; width: 1fr; }
-    AnswersPanel Static { height: auto; }
     AnswersPanel Histogram, AnswersPanel DistanceMap { margin-top: 1; }
     AnswersPanel.-beside #parts { layout: horizontal; }
     AnswersPanel.-beside DistanceMap { margin: 0 1 0 3; }

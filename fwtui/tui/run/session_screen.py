@@ -86,7 +86,6 @@ class SessionScreen(Frame):
     """The run that is shown, what is beside it, and the table of runs."""
 
     DEFAULT_CSS = """
-    SessionScreen #left { width: 36; padding: 0 1; border-right: solid $border-blurred; }
     SessionScreen #body { min-height: 4; }
     SessionScreen #history { height: auto; max-height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
     SessionScreen HistoryTable { height: auto; max-height: 8; }
