@@ -67,10 +67,3 @@ def test_a_function_for_the_cpu_reads_each_word_where_it_is_put() -> None:
         out = np.zeros(1, np.int64)
         code.call(word.replace(" ", "_"), array, 7.0, out)
         assert out[0] == value, word
-
-
-def test_a_compiler_that_asks_nobody_for_the_gpu_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler = pytest.importorskip("fwtui_kernels.compiled.compiler", reason="the CUDA compiler wheels are not installed")
-    monkeypatch.delattr(compiler.dispatcher, "get_current_device")
-    with pytest.raises(ImportError, match=r"install numba-cuda>=0\.30,<0\.31"):
-        compiler.compiled(probe("a.size"), ("array(int16, 2d, A)", "int32", "array(int64, 1d, C)"), (9, 0))
