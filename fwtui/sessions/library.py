@@ -127,12 +127,9 @@ def resolve(name: str) -> Path:
         raise Refused(f"{shown(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not known:
         raise Refused(f"there is no session {shown(name)}, and none in {own_folder()}; give the path of a session file")
-    raise Refused(f"there is no session {shown(name)}; {_instead(wanted, known)}")
-
-
-def _instead(name: str, known: Iterable[str]) -> str:
-    meant = instead(name, known)
-    return meant if meant.endswith("?") else f"give a path or choose one of {some(sorted(known, reverse=True))}"
+    meant = instead(wanted, known)
+    offered = meant if meant.endswith("?") else f"give a path or choose one of {some(sorted(known, reverse=True))}"
+    raise Refused(f"there is no session {shown(name)}; {offered}")
 
 
 def paths(most: int = 50) -> list[Path]:

@@ -149,7 +149,9 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     xs, ys = [drawable_x(series.xs) for series in figure.series], [drawable_y(series.ys) for series in figure.series]
     there = [point for _, _, *point in _points(xs, ys)]
     if not there:
-        return _blank(figure.empty, width, height)
+        rows = [((" " * width, "label"),)] * height
+        rows[(height - 1) // 2] = ((shortened(figure.empty, width).center(width), "label"),)
+        return Drawing(tuple(rows), 0, 0, 0, 0, ())
     # a rule is worth seeing, so the axis reaches it
     reach = [rule.value for rule in figure.rules if not rule.vertical and finite((rule.value,))[0] is not None]
     across, up = _scale([x for x, _ in there], figure.x), _scale([*(y for _, y in there), *reach], figure.y)
@@ -193,12 +195,6 @@ def _points(xs: Columns, ys: Columns) -> Iterator[tuple[int, int, float, float]]
 def _scale(values: Sequence[float], axis: Axis) -> Scale:
     low, high = finite((axis.low, axis.high))
     return scale(values, axis.log, low, high, axis.base)
-
-
-def _blank(words: str, width: int, height: int) -> Drawing:
-    rows = [((" " * width, "label"),)] * height
-    rows[(height - 1) // 2] = ((shortened(words, width).center(width), "label"),)
-    return Drawing(tuple(rows), 0, 0, 0, 0, ())
 
 
 def _marks(plotted: Plotted, width: int, height: int) -> list[list[Cell]]:

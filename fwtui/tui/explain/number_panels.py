@@ -47,7 +47,8 @@ class LedgerTable(Drawn[LedgerSubject | None]):
         run = subject.run
         head = _head(run, width)
         if not subject.lines:
-            return [head, line((_nothing(run), MUTED))]
+            none = "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
+            return [head, line((wording.simulated(run) if run.simulated else none, MUTED))]
         wide = width >= WIDE_CELLS
         columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
         # what is known of no phase takes no column
@@ -79,12 +80,6 @@ def _head(run: Run, width: int) -> Content:
     room = width - left.cell_length - len(words) - 4
     what = f"run {run.id}  {wording.kernel_words(run, max(room - 8, 8))}"
     return apart(line(left, (what, STRONG)), line((words, style)), width)
-
-
-def _nothing(run: Run) -> str:
-    if run.simulated:
-        return wording.simulated(run)
-    return "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
 
 
 def _texts(one: LedgerLine) -> dict[str, str]:

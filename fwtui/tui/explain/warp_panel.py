@@ -172,7 +172,10 @@ class WarpTable(Drawn[WarpSubject | None]):
             if one.file != file:
                 file = one.file
                 rows.append(line((file or "no line is known", STRONG)))
-            rows.append(_row(one, indents[one.file], total, most, place == chosen))
+            strong = STRONG if one.samples * 2 >= most else "" if one.samples else MUTED
+            style = f"{STRONG} reverse" if place == chosen else strong
+            bar = sampled(one, total, most, style if place == chosen else "")
+            rows.append(line(*bar, (f"{one.line:>5}  ", MUTED), (one.text[indents[one.file] :], style)))
         told = [f"{units.counted(total, 'sample')}, one every {samples.cycles:,} cycles of a multiprocessor"]
         told += [f"{samples.dropped:,} lost"] if samples.dropped else []
         told += [f"{samples.unmapped:,} of no known line"] if samples.unmapped else []
@@ -229,12 +232,6 @@ def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
         why = ", ".join(f"{stall(name).noun} {100 * part:.0f} %" for name, part in list(shares(one.reasons).items())[:2])
         rows.append((line((share, ""), (f" {letter} ", colour), (f"{inside} {one.offset:>5x}  ", MUTED)), f"{one.text}  {why}"))
     return rows
-
-
-def _row(one: CodeLine, indent: int, total: int, most: int, chosen: bool) -> Content:
-    count = one.samples
-    style = f"{STRONG} reverse" if chosen else STRONG if count * 2 >= most else "" if count else MUTED
-    return line(*sampled(one, total, most, style if chosen else ""), (f"{one.line:>5}  ", MUTED), (one.text[indent:], style))
 
 
 def sampled(one: CodeLine, total: int, most: int, style: str = "") -> tuple[tuple[str, str], ...]:

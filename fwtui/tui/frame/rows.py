@@ -62,7 +62,8 @@ class ActionRows:
             return f"{place.key} then {key}" if place is not None else key
         names = [self._screen.app.get_key_display(Binding(key, "")) for key in row.key.split(",")]
         names[0] = row.key_display or names[0]
-        free = [name for name in names if not self._typed(name)]
+        field = self._screen.focused  # which may take it as a letter
+        free = [name for name in names if field is None or len(name) > 1 or not field.check_consume_key(name, name)]
         return free[0] if free else f"esc {names[0]}"
 
     def keys(self, name: str) -> Sequence[str]:
@@ -82,11 +83,6 @@ class ActionRows:
 
     def _shown(self, keys: str) -> str:
         return self._screen.app.get_key_display(Binding(keys.partition(",")[0], ""))
-
-    def _typed(self, key: str) -> bool:
-        """Whether the field that has the focus takes it as a letter."""
-        field = self._screen.focused
-        return field is not None and len(key) == 1 and field.check_consume_key(key, key)
 
     def can(self, row: Action) -> bool:
         return self._screen.check_action(*parse(row.action)[1:]) is True

@@ -154,7 +154,9 @@ class StepWords(Drawn[StepPosition]):
 
     def draw(self, subject: StepPosition, width: int) -> Sequence[Content]:
         s = subject.stepping
-        said = [*_cell(s), _path(s)]
+        unknown = f"none known from {s.row} to {s.column} yet" if s.moment is not None else "no edge"
+        way = f"{' → '.join(map(str, s.path))}, length {shown(s.distances[s.row, s.column])}"
+        said = [*_cell(s), ("path", way, "") if s.path else ("path", unknown, MUTED)]
         if s.negative_cycle:
             said.append(("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error"))
         rows = [part for row in _where(s) for part in row.wrap(width)]
@@ -192,12 +194,6 @@ def _cell(s: Stepping) -> list[tuple[str, str, str]]:
     formula = f"d[{i},{j}] = min(d[{i},{j}], d[{i},{k}] + d[{k},{j}])"
     numbers = f"{'':{len(f'd[{i},{j}]')}} = min({shown(cell.old)}, {shown(cell.to_k)} + {shown(cell.from_k)}) = {shown(cell.new)}"
     return [("cell", formula, ""), ("", numbers, "$text-primary" if cell.new < cell.old else "")]
-
-
-def _path(s: Stepping) -> tuple[str, str, str]:
-    if not s.path:
-        return ("path", f"none known from {s.row} to {s.column} yet" if s.moment is not None else "no edge", MUTED)
-    return ("path", " → ".join(map(str, s.path)) + f", length {shown(s.distances[s.row, s.column])}", "")
 
 
 def _agreement(subject: StepPosition) -> str:
