@@ -14,7 +14,7 @@ from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.compare.climb import ClimbScreen, offers_here
+from fwtui.tui.compare.climb import ClimbScreen, experiment_here, offers_here
 from fwtui.tui.frame import climbs
 from fwtui.tui.frame.climbs import gather, recorded
 from fwtui.tui.frame.look import Appearance
@@ -67,6 +67,19 @@ def test_a_step_says_what_it_offers_here() -> None:
     assert offers_here(told, last, None, gpu=True)["enter"].answer == "lesson look-ahead"
     gone = replace(last.run, experiment=replace(last.run.experiment, kernel="gone"))
     assert [offer.answer for offer in offers_here(told, last._replace(run=gone), None, gpu=True).values()] == [""]
+
+
+def test_what_runs_here_is_of_the_graph_that_was_climbed_here() -> None:
+    own = recorded().climb
+    assert own is not None
+    first = own.rungs[0]
+    dense, file = scenes.experiment("serial", 512, density=0.7, seed=3), Experiment(file="a.gr")
+    for experiment, wanted in ((dense, ("naive", 512, 0.7, 3)), (file, ("naive", 1024, 0.3, 7))):
+        rungs = (first._replace(run=replace(first.run, experiment=experiment)), *own.rungs[1:])
+        found = experiment_here(own._replace(rungs=rungs), "naive")
+        assert (found.kernel, found.n, found.density, found.seed, found.file) == (*wanted, "")
+    assert experiment_here(None, "naive") == Experiment(kernel="naive", n=1024)
+    assert experiment_here(own, "naive", simulated=True).n == 16
 
 
 async def test_the_first_screen_shows_the_stairs_until_there_is_a_run_and_a_step_opens_its_lesson(dashboard: FwtuiApp) -> None:

@@ -167,6 +167,24 @@ class TestCapture:
         assert "warps resident" in film.text(warps.answered), "the panel has scrolled on to the last of the meters"
         assert "warps resident" not in film.text(warps.lines)
 
+    def test_every_run_begins_and_ends_in_a_frame_of_its_own(self, recorded: tuple[Path, Film]) -> None:
+        _, film = recorded
+        kept = events.RunStarted | events.RunDone | events.Marker
+        keys = [event.t for event in scenes.gpu_session() if isinstance(event, kept)]
+        there = [frame.recorded for frame in film.frames if frame.key]
+        assert all(any(abs(t - key) < 2e-3 for t in there) for key in keys) and len(there) <= len(keys) + 2
+        assert [(run.run, run.kernel, run.bad) for run in film.runs] == [
+            (1, "naive", False),
+            (2, "katz-kider", False),
+            (3, "katz-kider", False),
+        ]
+        for run in film.runs:  # to the digit: who goes to where it begins sees it
+            shown = [frame for frame in film.frames if frame.played <= run.begin][-1]
+            assert f"RUN {run.run}" in film.text(shown.lines)
+        assert film.frames[-1].played == film.duration
+        assert film.head[0] == PRINTED_HEAD[0] and [row[0] for row in film.table] == ["1", "2", "3"]
+        assert [stop.cue.words for stop in film.stops] == ["now with tiles in shared memory"] and not film.directed
+
     def test_what_is_said_of_a_lecture_is_what_it_answers(self) -> None:
         film = played(LECTURE, FilmCut(begin=8.0, end=16.0, rate=4))
         asked = next(stop for stop in film.stops if stop.cue.asks)

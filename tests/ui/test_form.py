@@ -84,6 +84,18 @@ def test_more_names_what_differs() -> None:
     assert cores.names == {"0": "one", "1": "all"}
 
 
+@pytest.mark.parametrize("kernel", list(registry()))
+@pytest.mark.parametrize("gpu", [True, False])
+def test_what_the_form_says_first_can_run(kernel: str, gpu: bool) -> None:
+    said = draft(kernel, gpu, n=16).experiment()
+    assert said.kernel == kernel and said.n == 16
+    dtypes = registry()[kernel].dtypes
+    simulated = registry()[kernel].backend == "cuda" and not gpu
+    usual = Experiment(kernel=kernel, n=16, dtype="float32" if "float32" in dtypes else dtypes[0])
+    assert said == changed(settle(usual, simulated))
+    assert not simulated or said.tile in (*registry()[kernel].simulator_tiles, 0)
+
+
 def test_it_says_what_it_was_given() -> None:
     given = settle(
         Experiment(

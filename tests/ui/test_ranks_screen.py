@@ -10,7 +10,8 @@ from pressing import keyed, opened, press, proceed, until
 from fwtui.analysis import ranks
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.hints import hints
-from fwtui.analysis.ledger import ledger
+from fwtui.analysis.ledger import ledger, roofs
+from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.plan_frames import PlanFilm, PlanFrame, Scene
 from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
@@ -22,6 +23,7 @@ from fwtui.tui.widgets.matrix import FILLED, GLYPHS, PARTS, READ, REST, SENT, WR
 from fwtui.tui.widgets.run_text import RunSubject
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect, Shape
+from fwtui_kernels.probes.probe_forms import right_for
 
 
 def subject(model: Model) -> RunSubject:
@@ -86,6 +88,16 @@ class TestGain:
         assert found is not None and (found.times, found.efficiency, found.words) == (0.5, None, "times one process")
         assert model.runs[2].device_count == 1
 
+    def test_limits_are_those_of_all_devices_together(self) -> None:
+        form = events.FormLimit(form=right_for("cuda", "float32", True)[0].key, relaxations_per_second=1e13)
+        model = model_of(scenes.ranked_session(4))
+        model.apply(events.Limits(t=0.1, backend="cuda", forms=(form,), complete=True))
+        one, four = (limit_of(model, model.runs[number]) for number in (1, 2))
+        assert one is not None and four is not None and four.relaxations_per_second == 4 * one.relaxations_per_second
+        assert roofs(model, model.runs[2]).bytes_per_second == 4 * 4.81e12
+        run, gpu = model.runs[2], model.gpu
+        assert run.bandwidth is not None and share_of_peak(run, gpu) == pytest.approx(run.bandwidth / 4.81e12 / 4)
+
 
 class TestWhy:
     def test_what_waiting_costs_and_what_the_broadcast_carries(self) -> None:
@@ -111,6 +123,16 @@ class TestWhy:
         assert "The graph is too small for that many ranks: waiting for panels and sending them take 5" in said
         (found,) = [hint for hint in hints(model, run) if hint.key == "exchange"]
         assert str(found).endswith("; a larger graph or fewer ranks leave more work to each")
+
+    def test_on_a_busy_machine_the_graph_is_not_blamed(self) -> None:
+        told = parted(scenes.ranked_session(2), broadcast=0.02)
+        run = model_of(told).runs[2]
+        assert run.clean_window is not None
+        at = sum(run.clean_window) / 2
+        busy = [events.Telemetry(t=at + place / 1000, other_cpu_utilisation=0.9, throttle=4) for place in range(5)]
+        model = model_of(scenes.merged(told, busy))  # type: ignore[arg-type]
+        said = ranks.waits(model, model.runs[2])
+        assert said.startswith("waiting for panels and sending them take ")
 
     def test_uneven_rows_are_the_reason_where_they_are(self) -> None:
         model = model_of(scenes.ranked_session(8))

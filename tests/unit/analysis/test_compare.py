@@ -19,6 +19,7 @@ from fwtui.analysis.compare import (
     ComparedRun,
     compare,
     judge,
+    pairs,
     run_name,
     speedup,
 )
@@ -339,3 +340,18 @@ def test_the_speedup_lies_in_its_interval(later: float) -> None:
     assert found.interval[0] <= found.speedup <= found.interval[1]
     assert found.total.change == pytest.approx(1 / found.speedup - 1)
     assert speedup(run.run, base.run) == found.speedup, "the same figure in every table"
+
+
+def test_phases_are_matched_by_key_runs_across_sessions_and_what_else_differs_is_named() -> None:
+    session = Session()
+    base = session.add(STEADY, phases={"pivot": 0.2, "rest": 0.8})
+    found = compare(session.add(times(0.5), phases={"rest": 0.4, "all": 0.1}), base)
+    told = [(d.key, d.baseline, d.seconds, d.change) for d in found.phases]
+    assert told == [("pivot", 0.2, None, None), ("rest", 0.8, 0.4, pytest.approx(-0.5)), ("all", None, 0.1, None)]
+    base = session.add(STEADY, ALL_CORES)
+    other = session.add(STEADY, settle(Experiment(kernel="tiled-cpu", n=256, tile=32, repeats=9, options={"vector": 0})))
+    assert compare(other, base).differs == ("tile 32 against 16", "vector 0 against 1")
+    one, other = Session(), Session()
+    base = [one.add(STEADY), one.add(STEADY, SERIAL)]
+    ours = [other.add(times(2)), other.add(times(3)), other.add(STEADY, settle(Experiment(kernel="serial", n=64)))]
+    assert [(e.run.id, b.run.id) for e, b in pairs(ours, base)] == [(2, 1)]

@@ -232,6 +232,26 @@ def test_checksums_of_other_kernels_are_compared() -> None:
     assert check(graph, spoilt, "sample", verifier, "tiled", "tile 4").how.endswith("tiled tile 8, tiled tile 16, tiled tile 32")
 
 
+def test_the_reference_is_made_once_per_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    original = verify.reference
+    monkeypatch.setattr(verify, "reference", lambda graph, *more: made.append(graph.n) or original(graph, *more))
+    verifier = Verifier()
+    graphs = {n: generate(Experiment(n=n, dtype="int32")) for n in (5, 6, 7)}
+    for n in (5, 6, 5, 6, 7, 6, 7, 5):
+        assert verifier.check(graphs[n], n, solved(graphs[n]), "full", 512, "naive").verdict == "verified"
+    assert made == [5, 6, 7, 5]
+    as_float = generate(Experiment(n=5, dtype="float32"))
+    assert verifier.check(as_float, 5, solved(as_float), "full", 512, "naive").verdict == "verified"
+    assert made == [5, 6, 7, 5]
+    changed = generate(Experiment(n=5, dtype="int32", high=90))
+    assert verifier.check(changed, 5, solved(changed), "full", 512, "naive").verdict == "verified"
+    assert made == [5, 6, 7, 5, 5]
+    finding = verifier.check(changed, 5, solved(changed), "full", 512, "scipy")
+    assert finding.how == "all 25 cells equal those of SciPy's Dijkstra", "nobody is his own judge"
+    assert made == [5, 6, 7, 5, 5, 5]
+
+
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("signed", [False, True])
 def test_weights_off_the_grid_are_compared_within_units_in_the_last_place(tmp_path: Path, how: str, signed: bool) -> None:
