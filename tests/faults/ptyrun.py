@@ -1,7 +1,5 @@
 """Runs the program in a pseudo-terminal: what it writes, how it ends, and whom it leaves behind."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -15,6 +13,7 @@ import termios
 import time
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Self
 
 import psutil
 
@@ -49,7 +48,7 @@ class PtyRun:
         self.terminal = slave
         self.children: list[psutil.Process] = []
 
-    def __enter__(self) -> PtyRun:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -1,7 +1,5 @@
 """Kernels compiled for GPUs that are not here; a test that imports this is skipped where the compiler is not either."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter
@@ -17,8 +15,6 @@ from fwtui_kernels.plan import Shape
 pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 
-_COMPILED: dict[str, Compiled] = {}
-
 
 class Compiled(NamedTuple):
     cubin: bytes
@@ -26,6 +22,9 @@ class Compiled(NamedTuple):
     shared: int
     spills: int
     stack: int
+
+
+_COMPILED: dict[str, Compiled] = {}
 
 
 def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bounds: Any = None) -> Compiled:

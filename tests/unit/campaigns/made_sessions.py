@@ -1,9 +1,7 @@
 """Sessions made by hand, run by run, for judging claims."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.results import Results, ask, label
@@ -54,7 +52,7 @@ class Made:
         shared: int | None = None,
         simulated: bool = False,
         passes: int = 0,
-    ) -> Made:
+    ) -> Self:
         kernel = registry()[wanted.kernel]
         run, n = len(self.model.runs) + 1, wanted.n
         tile = kernel.tile_for(0 if wanted.file else n, simulated)
@@ -95,7 +93,7 @@ class Made:
             self.model.apply(event)
         return self
 
-    def read(self, wanted: Experiment, *, integer: float, dram: float, occupancy: float = 0.5) -> Made:
+    def read(self, wanted: Experiment, *, integer: float, dram: float, occupancy: float = 0.5) -> Self:
         """GPM readings during the clean pass of the run added last, which must be of that experiment."""
         run = max(self.model.runs)
         assert self.model.runs[run].experiment.kernel == wanted.kernel

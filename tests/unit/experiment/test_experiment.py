@@ -45,6 +45,16 @@ def test_fields_cover_every_attribute() -> None:
     assert all(field.title and field.help and field.metavar for field in FIELDS)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [{"density": 1 / 3}, {"density": 1e-7}, {"budget": 12.345678}, {"low": 1 + 1 / 256, "high": 65535.99609375}],
+    ids=str,
+)
+def test_no_digit_of_a_number_is_lost_in_its_text(value: dict[str, float]) -> None:
+    field = FIELD["weights" if "low" in value else next(iter(value))]
+    assert field.read(field.show(Experiment(**value))) == value  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 @pytest.mark.parametrize("simulated", [False, True])
 def test_every_choice_of_a_field_is_accepted(kernel: Kernel, simulated: bool) -> None:

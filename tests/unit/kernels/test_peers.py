@@ -1,12 +1,10 @@
 """Other packages' ways of doing it: right for every type, and no trouble where they are not installed."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -57,11 +55,11 @@ CASES = [(1, "float32", {}), (17, "float32", {"real": True}), (33, "int32", {"ne
 class Tensor(np.ndarray):
     """As much of PyTorch's tensor as the loop uses."""
 
-    def to(self, device: str) -> Tensor:
+    def to(self, device: str) -> Self:
         assert device == "cuda"
         return self.copy()
 
-    def cpu(self) -> Tensor:
+    def cpu(self) -> Self:
         return self
 
     def numpy(self) -> np.ndarray:

@@ -7,7 +7,6 @@ from session_lines import HEADER, done, notice, started, telemetry
 
 from fwtui.sessions.player import SPEEDS, Player
 from fwtui.stream import codec
-from fwtui.stream.events import RunStarted
 
 
 def session_lines() -> list[codec.Line]:
@@ -111,21 +110,6 @@ def test_steps_pass_over_telemetry_and_playing_goes_on_after_them() -> None:
     assert player.index == 2
     player.step(99)
     assert player.index == 8
-
-
-def test_jumping_between_runs_and_in_nothing() -> None:
-    player = Player(session_lines())
-    for way, index in ((-1, 0), (1, 2), (1, 6), (1, 6), (-1, 2), (-1, 2)):
-        player.go(RunStarted, way)
-        assert player.index == index
-    player = Player([])
-    player.play()
-    assert player.tick(0.0) == player.tick(1.0) == []
-    player.step(1)
-    player.step(-1)
-    player.go(RunStarted, 1)
-    player.seek(5.0)
-    assert (player.index, player.position, player.duration, player.playing) == (0, 0.0, 0.0, False)
 
 
 def test_gaps_are_squeezed_with_their_telemetry_and_a_long_run_is_not() -> None:
