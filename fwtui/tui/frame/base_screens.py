@@ -150,5 +150,5 @@ class PlaceScreen(Sized, Screen[None]):
         return ()
 
     def pointed(self, panel: str) -> Sequence[Widget]:
-        """The widgets of the panel of that name (fwtui.learn.cue.PANELS); most places have none."""
+        """The widgets of the panel of that name (fwtui.learn.questions.PANELS); most places have none."""
         return ()
