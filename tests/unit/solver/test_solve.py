@@ -87,6 +87,12 @@ class TestAgainstSciPy:
         with pytest.raises(NegativeCycleError):
             solve(np.where(third == -0.3, -0.3001, third))
 
+    @pytest.mark.parametrize("kernel", ["auto", "serial", "tiled-cpu"])
+    def test_a_negative_loop_is_a_negative_cycle(self, kernel: str) -> None:
+        looped = np.array([[0, 1, np.inf], [np.inf, -1, 2], [np.inf, np.inf, 0.0]])
+        with pytest.raises(NegativeCycleError, match="1 -> 1"):
+            solve(looped, kernel=kernel)
+
     def test_networkx(self) -> None:
         graph = networkx.MultiDiGraph()
         graph.add_weighted_edges_from([("a", "b", 4), ("a", "b", 2), ("b", "c", 0), ("c", "c", 9)])
