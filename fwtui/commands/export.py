@@ -26,7 +26,7 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import shown
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import load_model, resolve
-from fwtui.sessions.reader import Loaded, load, open_session
+from fwtui.sessions.reader import LoadedSession, load, open_session
 from fwtui.stream import events
 from fwtui.tui.export import KINDS, written
 
@@ -174,7 +174,7 @@ def still_true(given: argparse.Namespace, out: Path) -> bool:
     return holds(out.read_text(encoding="utf-8"), last)
 
 
-def _filmed(given: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple[Path, Loaded, Film]:
+def _filmed(given: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple[Path, LoadedSession, Film]:
     """The session and its film, or the end of that alone."""
     from fwtui.tui import filmed
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
-from fwtui.commands.merge import told
+from fwtui.commands.merge import report_written
 from fwtui.commands.support.narrating import say
 from fwtui.common.atomic_file import check_place, new_whole_file, whole_file
 from fwtui.common.errors import Refused, why
@@ -63,7 +63,7 @@ def execute(given: argparse.Namespace) -> int:
     _check_out(given.out)
     notes.check_source(source, markers)
     written = mark(source, markers, given.out, given.title or title, instead=given.notes is not None, replaces=given.force)
-    return told(written, given.out, what)
+    return report_written(written, given.out, what)
 
 
 def _write(session: Path, out: str, force: bool = False) -> int:

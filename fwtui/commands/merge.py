@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     if len(given.sessions) < 2:
         raise Refused("one session is nothing to merge; give two or more")
-    return told(merge([resolve(name) for name in given.sessions], given.out, given.title), given.out)
+    return report_written(merge([resolve(name) for name in given.sessions], given.out, given.title), given.out)
 
 
-def told(written: RewriteCounts, out: str, what: str = "") -> int:
+def report_written(written: RewriteCounts, out: str, what: str = "") -> int:
     """Say on stderr what was written, by default how many events; return the exit code."""
     lost = "" if written.complete else "; events lost in the source are missing here too"
     say(f"{what or f'{written.kept:,} of {written.of:,} events are'} in {out}{lost}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from fwtui.commands.merge import told
+from fwtui.commands.merge import report_written
 from fwtui.common.errors import Refused
 from fwtui.common.text import instead, shown
 from fwtui.sessions.library import resolve
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     cut = _cut(given)
-    return told(trim(resolve(given.session), cut, given.out), given.out)
+    return report_written(trim(resolve(given.session), cut, given.out), given.out)
 
 
 def _cut(given: argparse.Namespace) -> SessionCut:

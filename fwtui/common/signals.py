@@ -32,7 +32,7 @@ def on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handler
         signal.signal(signum, handler)
 
 
-class _Held:
+class _HeldSignals:
     """How deeply signals are held back, and the first one that arrived meanwhile."""
 
     depth = 0
@@ -41,9 +41,9 @@ class _Held:
 
 def stop(signum: int, frame: FrameType | None) -> None:
     """Handler that raises Stopped: at once, or as soon as signals are no longer held back."""
-    if not _Held.depth:
+    if not _HeldSignals.depth:
         raise Stopped(signum)
-    _Held.signum = _Held.signum or signum
+    _HeldSignals.signum = _HeldSignals.signum or signum
 
 
 @contextmanager
@@ -55,13 +55,13 @@ def held() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    _Held.depth += 1
+    _HeldSignals.depth += 1
     try:
         yield
     finally:
-        _Held.depth -= 1
-        if not _Held.depth and _Held.signum is not None:
-            signum, _Held.signum = _Held.signum, None
+        _HeldSignals.depth -= 1
+        if not _HeldSignals.depth and _HeldSignals.signum is not None:
+            signum, _HeldSignals.signum = _HeldSignals.signum, None
             raise Stopped(signum)
 
 

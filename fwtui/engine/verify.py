@@ -36,7 +36,7 @@ class VerifierFinding(NamedTuple):
 
 
 @dataclass
-class _Known:
+class _GraphFacts:
     """What is known about one graph."""
 
     cycle: tuple[int, ...] | None = None  # None: not searched
@@ -50,7 +50,7 @@ class _Verification:
     """A kernel's distances of one graph, and how they are checked."""
 
     graph: GraphInput
-    known: _Known
+    known: _GraphFacts
     distances: np.ndarray
     how: str
     full_limit: int
@@ -62,7 +62,7 @@ class Verifier:
     """Checks distances, and remembers references and checksums of the last graphs. Equal keys must mean equal graphs."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._known: OrderedDict[Hashable, _GraphFacts] = OrderedDict()
 
     def check(
         self,
@@ -117,7 +117,7 @@ class Verifier:
         for done, number in enumerate(chosen.tolist()):
             tell(done / len(chosen))
             one = "off" if how == "off" else "full"
-            found = self._one(_Verification(graph.part(number), _Known(), distances[graph.rows(number)], one, 0, case.whose))
+            found = self._one(_Verification(graph.part(number), _GraphFacts(), distances[graph.rows(number)], one, 0, case.whose))
             if found.verdict not in ("verified", "unverified"):
                 where = f"wrong in graph {number}" if found.how.startswith("wrong at") else f"graph {number}:"
                 return found._replace(how=f"{where} {found.how.removeprefix('wrong ')}")
@@ -132,10 +132,10 @@ class Verifier:
             else self._compared_to_others(case, agreed, cells)
         )
 
-    def _recall(self, graph: GraphInput, key: Hashable) -> _Known:
+    def _recall(self, graph: GraphInput, key: Hashable) -> _GraphFacts:
         # a file may change under its name; these facts then usually change too
         full_key = (key, graph.n, graph.edges, graph.low, graph.high)
-        known = self._known.setdefault(full_key, _Known())
+        known = self._known.setdefault(full_key, _GraphFacts())
         self._known.move_to_end(full_key)
         while len(self._known) > _GRAPHS:
             self._known.popitem(last=False)
@@ -143,7 +143,7 @@ class Verifier:
             other.references, other.potentials = {}, None
         return known
 
-    def _cycle(self, graph: GraphInput, known: _Known) -> tuple[int, ...]:
+    def _cycle(self, graph: GraphInput, known: _GraphFacts) -> tuple[int, ...]:
         """A negative cycle of the input, or (); for (), potentials for Dijkstra are set if weights are negative."""
         if not graph.may_have_negative_cycles:
             known.potentials = graph.potentials
@@ -152,7 +152,7 @@ class Verifier:
             known.cycle, known.potentials = cycle_or_potentials(graph.matrix)
         return known.cycle
 
-    def _negative_diagonal(self, graph: GraphInput, known: _Known, distances: np.ndarray) -> VerifierFinding | None:
+    def _negative_diagonal(self, graph: GraphInput, known: _GraphFacts, distances: np.ndarray) -> VerifierFinding | None:
         negative = np.flatnonzero(distances.diagonal() < 0)
         if not negative.size:
             return None

@@ -18,7 +18,7 @@ MOST_VERTICES = 1 << 20
 _COPIES, _CANONICAL = 5, 4  # of the matrix during a run, and bytes per cell of its checked result
 
 
-class Demand(NamedTuple):
+class GraphLimits(NamedTuple):
     """Without a dtype any finite weight is accepted, and the room for the matrix is not checked."""
 
     dtype: str | None = None

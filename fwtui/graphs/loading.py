@@ -15,21 +15,21 @@ from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import EXACT_REAL
 from fwtui.graphs.formats import read_suffixes, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
-from fwtui.graphs.graph_limits import Demand, refused_for_room
+from fwtui.graphs.graph_limits import GraphLimits, refused_for_room
 from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, opened
 
-ANY = Demand()
+ANY = GraphLimits()
 Tell = Callable[[float], None]
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances
 
 
-def load(path: str, demand: Demand = ANY, tell: Tell = lambda share: None) -> Adjacency:
+def load(path: str, limits: GraphLimits = ANY, tell: Tell = lambda share: None) -> Adjacency:
     """The graph in a file, in the format of its suffix. Raises only Refused, which names file, line and way out."""
-    return load_lazily(path, demand, tell).adjacency
+    return load_lazily(path, limits, tell).adjacency
 
 
-def load_lazily(path: str, demand: Demand = ANY, tell: Tell = lambda share: None) -> GivenGraph:
+def load_lazily(path: str, limits: GraphLimits = ANY, tell: Tell = lambda share: None) -> GivenGraph:
     """Like load, but arrays are checked only when their adjacency is asked for, which may raise Refused too.
 
     `tell` is called often, with the share of the file that has been read.
@@ -37,19 +37,19 @@ def load_lazily(path: str, demand: Demand = ANY, tell: Tell = lambda share: None
     name, suffix = clean(Path(path).name), suffix_of(path)
     form = read_suffixes()[suffix]
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
-    with refused_for_room(name, demand.dtype):
+    with refused_for_room(name, limits.dtype):
         with opened(path, name, most, tell) as (file, size):
-            graph = form.load().read(GraphFile(file, name, size, most, suffix, demand))
-        demand.check_size(graph.n, name, "has")
+            graph = form.load().read(GraphFile(file, name, size, most, suffix, limits))
+        limits.check_size(graph.n, name, "has")
     if isinstance(graph, LazyGraph):
-        return replace(graph, name=name, look=partial(_checked, graph.look, name, demand))
-    return _checked(lambda: graph, name, demand)
+        return replace(graph, name=name, look=partial(_checked, graph.look, name, limits))
+    return _checked(lambda: graph, name, limits)
 
 
-def _checked(look: Callable[[], Adjacency], name: str, demand: Demand) -> Adjacency:
-    with refused_for_room(name, demand.dtype):
+def _checked(look: Callable[[], Adjacency], name: str, limits: GraphLimits) -> Adjacency:
+    with refused_for_room(name, limits.dtype):
         graph = replace(look(), name=name)
-        demand.check_weights(graph, name)
+        limits.check_weights(graph, name)
         return graph
 
 
@@ -68,7 +68,7 @@ def read(
     """
     if free_bytes is None:
         free_bytes = psutil.virtual_memory().available
-    graph = load(path, Demand(dtype, max_vertices, free_bytes), tell)
+    graph = load(path, GraphLimits(dtype, max_vertices, free_bytes), tell)
     with refused_for_room(graph.name, dtype):
         return _filled(graph, np.empty((graph.n, graph.n), dtype=dtype))
 

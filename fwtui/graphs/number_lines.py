@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
 from fwtui.graphs.graph import GraphInput, blocks
-from fwtui.graphs.graph_limits import Demand
+from fwtui.graphs.graph_limits import GraphLimits
 
 CHUNK = 1 << 22  # bytes parsed at once
 MOST_IDLE = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and reading them line by line takes long
@@ -28,7 +28,7 @@ class GraphFile(NamedTuple):
     size: int  # in bytes; an upper bound if packed
     most: int  # bytes that it may have when unpacked
     suffix: str
-    demand: Demand
+    limits: GraphLimits
 
     def lines(self, first: int = 1) -> Iterator[tuple[int, bytes]]:
         """The remaining lines and their numbers; a very long line comes in pieces."""
@@ -85,7 +85,7 @@ class Layout(NamedTuple):
 
 def numbered(layout: Layout) -> Adjacency:
     """The graph of the remaining lines, with vertices counted from 1. Raises Refused for wrong lines."""
-    layout.source.demand.check_size(layout.n, layout.source.name, "declares")
+    layout.source.limits.check_size(layout.n, layout.source.name, "declares")
     gathered = arcs_in(layout)
     return Adjacency(layout.n, range(1, layout.n + 1), arcs=gathered.all(), merged=gathered.merged)
 
@@ -150,7 +150,7 @@ def _proper(rows: np.ndarray, layout: Layout) -> bool:
         elif column.size:
             ends = (column.min(), column.max())  # NaN is both
             fractional = column[column != np.rint(column)][:1]
-            if any(layout.source.demand.unfit(float(w)) for w in (*ends, *fractional)):
+            if any(layout.source.limits.unfit(float(w)) for w in (*ends, *fractional)):
                 return False
     return True
 
@@ -175,7 +175,7 @@ def _wrong(fields: list[str], layout: Layout) -> str | None:
         except ValueError:
             return f"{clean(word)[:40]!r} is not a number; correct the line"
         if kind == "w":
-            if reason := layout.source.demand.unfit(value):
+            if reason := layout.source.limits.unfit(value):
                 return f"weight {clean(word)[:40]} {reason}"
         elif layout.ends == "i8" and not word.lstrip("+-").isdecimal() and np.isfinite(value):
             return f"vertex {clean(word)[:40]} is not a whole number; correct the line"

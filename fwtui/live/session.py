@@ -201,7 +201,7 @@ class Live:
         self.recorder, self.keeper = autosave.named(recorder, title), None
         return self.recorder.path
 
-    def go_on(self, taken: autosave.Taken) -> None:
+    def go_on(self, taken: autosave.ContinuedSession) -> None:
         """Continue an earlier session: its runs and its clock come before all others. Raises Refused."""
         try:
             self._refuse_if_busy()

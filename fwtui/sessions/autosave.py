@@ -54,7 +54,7 @@ class Earlier(NamedTuple):
         return f"{began:%H:%M}" if began.date() == now.date() else f"{began.day} {began:%b %H:%M}"
 
 
-class Taken(NamedTuple):
+class ContinuedSession(NamedTuple):
     """An earlier session with all its events, and a new file that continues it."""
 
     earlier: Earlier
@@ -108,7 +108,7 @@ def tidy(most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
                 path.unlink()
 
 
-def taken_up(found: Earlier) -> Taken:
+def taken_up(found: Earlier) -> ContinuedSession:
     """All of that session's events. Raises Refused if it can no longer be read or copied."""
     from fwtui.sessions.reader import open_session
 
@@ -124,7 +124,7 @@ def taken_up(found: Earlier) -> Taken:
         raise Refused("the last session is open in another dashboard, or was deleted; this is a new session")
     with open_session(found.path) as session:
         lines = told(session.lines())
-        return Taken(found, model, _whole(keep(next(lines), lines)))
+        return ContinuedSession(found, model, _whole(keep(next(lines), lines)))
 
 
 def _whole(copy: Keeper) -> Keeper:

@@ -13,7 +13,7 @@ from fwtui.common import gc_pause, units
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shortened, shown
 from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
-from fwtui.sessions.reader import Condition, Loaded, SessionFile, TooNew, open_session
+from fwtui.sessions.reader import Condition, LoadedSession, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
@@ -151,7 +151,7 @@ def load_model(path: Path) -> tuple[Model, bool]:
         return _folded(session.lines()), session.condition.complete
 
 
-def model_of(loaded: Loaded) -> Model:
+def model_of(loaded: LoadedSession) -> Model:
     """The session's model."""
     return _folded(loaded.lines)
 

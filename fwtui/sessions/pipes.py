@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from fwtui.common.errors import Refused, refusing
-from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, Loaded, first_line
+from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, LoadedSession, first_line
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.codec import MAX_LINE, Line
 from fwtui.stream.events import Header
@@ -94,11 +94,13 @@ class Inlet:
         if self.header is None:
             first_line(self.name, b"")
 
-    def loaded(self, lines: list[Line]) -> Loaded:
+    def loaded(self, lines: list[Line]) -> LoadedSession:
         """The lines so far, as if the file ended here."""
         assert self.header is not None
         seen = self.condition
-        return Loaded(seen.torn, seen.whole, seen.damaged, seen.duration, seen.end, seen.cut, header=self.header, lines=lines)
+        return LoadedSession(
+            seen.torn, seen.whole, seen.damaged, seen.duration, seen.end, seen.cut, header=self.header, lines=lines
+        )
 
     def _chunks(self) -> Iterator[bytes]:
         size, first, last = 0, b"", b"\n"

@@ -127,7 +127,7 @@ class Condition:
 
 
 @dataclass(slots=True, kw_only=True)
-class Loaded(Condition):
+class LoadedSession(Condition):
     """All undamaged lines of a session, header first, and how complete it is."""
 
     header: Header
@@ -217,13 +217,13 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[SessionFile]:
         os.close(descriptor)
 
 
-def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None, shown: bool = False) -> Loaded:
+def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None, shown: bool = False) -> LoadedSession:
     """All of the session at that path, up to the most lines that are read; raises like open_session().
     `watch` is called regularly with the share read (0..1); an exception from it ends the reading.
     The lines of a session that is only `shown` are packed.
     """
     with open_session(path) as session, gc_pause.paused():
-        loaded = Loaded(session.torn, header=session.header, lines=[])
+        loaded = LoadedSession(session.torn, header=session.header, lines=[])
         lines = session.lines(loaded)
         if shown:
             lines = map(Line.packed, lines)  # each at once: two thousand events of the largest take 150 MB

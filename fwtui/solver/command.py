@@ -18,7 +18,7 @@ from fwtui.common.streams import report
 from fwtui.common.text import clean, shown
 from fwtui.graphs.adjacency import both_ways
 from fwtui.graphs.formats.table import rows_in
-from fwtui.graphs.graph_limits import Demand
+from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.loading import load_lazily
 from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, opened
@@ -99,7 +99,7 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
     found, seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
     with opened(path, name, MAX_BYTES) as (file, size):
         delimiter = "\t" if b"\t" in file.peek() else ","
-        for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", Demand()), delimiter):
+        for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", GraphLimits()), delimiter):
             if not found and tuple(f.lower() for f in fields[: len(titles)]) == titles:
                 continue
             if len(fields) < len(titles):

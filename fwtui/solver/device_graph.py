@@ -28,7 +28,7 @@ from fwtui.solver.choose import suited
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import compiled, on_device, on_host
-from fwtui.solver.paths import Traced
+from fwtui.solver.paths import TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import OneGraph
 from fwtui_kernels.compiled.device import cuda
@@ -209,7 +209,7 @@ class ResidentMatrix(Matrix):
         self.engine.synchronize()
         return result
 
-    def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> Any:
+    def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
         return on_device(super().predecessors(distances, exact, traced), self.engine)
 
     def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:

@@ -12,7 +12,7 @@ from fwtui.graphs import GRID
 from fwtui.graphs.bounds import exact_below, far_of
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.call import Clock
-from fwtui.solver.paths import Traced, share_of
+from fwtui.solver.paths import TracedPredecessors, share_of
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
 from fwtui_kernels.plan import NO_EDGE
@@ -39,7 +39,7 @@ def terms_of(facts: EdgeFacts, dtype: str, largest: float) -> Terms | None:
 
 def found_on_device(
     distances: Any, weights: Any, facts: EdgeFacts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
-) -> Traced | None:
+) -> TracedPredecessors | None:
     """All predecessors of a kernel's device arrays, and the sources with some hidden by rounding; None if lengths are too large
     or memory is short. `keep_on_device`: as a device array, else as a host array.
 
@@ -54,7 +54,7 @@ def found_on_device(
     sources = sources_for(facts.n, room - search.list_bytes)
     if sources is None:
         return None
-    return Traced(found_by(search, sources, facts.n, engine, keep_on_device, clock), search.unfound())
+    return TracedPredecessors(found_by(search, sources, facts.n, engine, keep_on_device, clock), search.unfound())
 
 
 def found_by(search: Search, sources: int, n: int, engine: Engine, keep_on_device: bool, clock: Clock) -> Any:

@@ -29,7 +29,7 @@ def share_of(n: int) -> float:
     return min(2 * n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
 
 
-class Traced(NamedTuple):
+class TracedPredecessors(NamedTuple):
     """Predecessors found beside the kernel's distances, and the sources of which rounding hid some."""
 
     predecessors: Any

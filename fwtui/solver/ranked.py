@@ -25,7 +25,7 @@ from fwtui.solver import choose, driver
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
 from fwtui.solver.launching import compiled
-from fwtui.solver.paths import Paths, Traced
+from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui.stream.requests import Reply
 from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, Buffers, Kernel, Program, Shape
@@ -287,7 +287,7 @@ class ScatteredGraph(RankedGraph):
         self.engine.on_all_ranks(Finish(far, wide))
         return self._work.distances
 
-    def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> np.ndarray:
+    def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> np.ndarray:
         self.engine.on_all_ranks(TraceOrder(self.facts, exact))
         return self._work.predecessors
 

@@ -18,7 +18,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import beside, check_room, fitting, sparser
 from fwtui.solver.launching import on_host, put
-from fwtui.solver.paths import Paths, Traced
+from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
@@ -53,7 +53,7 @@ class SolverGraph(Protocol[Answer]):
         """The named kernel, or the best one, and its shape. Raises Refused if there is no room for the answer."""
 
     @abstractmethod
-    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> Closed:
+    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> KernelDistances:
         """Load the graph into the kernel and run it."""
 
     @abstractmethod
@@ -79,19 +79,19 @@ class SolverGraph(Protocol[Answer]):
         """(n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
 
     @abstractmethod
-    def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> Any:
+    def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
         """Those of finished distances; `traced` has been found already."""
 
     @abstractmethod
     def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Answer: ...
 
 
-class Closed(NamedTuple):
+class KernelDistances(NamedTuple):
     """Distances as a kernel left them, and the representation of the graph on whose side they are."""
 
     side: SolverGraph[Any]
     distances: Any
-    trace: Callable[[float], Traced | None]  # finds predecessors there, if it can, knowing the greatest absolute distance
+    trace: Callable[[float], TracedPredecessors | None]  # finds predecessors, if it can, knowing the greatest absolute distance
 
 
 class OneGraph(SolverGraph[Result]):
@@ -125,7 +125,7 @@ class OneGraph(SolverGraph[Result]):
         """The same graph for a program whose matrix is there."""
         return self
 
-    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> Closed:
+    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> KernelDistances:
         engine, facts, clock = self.engine, self.facts, call.clock
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if call.predecessors else None
@@ -140,7 +140,7 @@ class OneGraph(SolverGraph[Result]):
         timed = engine.clean_pass(program, plan, buffers, "eager")
         clock.take("kernels", timed(lambda: call.tell(next(launched) / len(plan))))
 
-        def trace(largest: float) -> Traced | None:
+        def trace(largest: float) -> TracedPredecessors | None:
             if weights is None:
                 return None
             from fwtui.solver.device_predecessors import found_on_device
@@ -148,7 +148,7 @@ class OneGraph(SolverGraph[Result]):
             there = program.result(buffers, engine.stream)
             return found_on_device(there, weights, facts, largest, engine, self.keep_on_device, clock)
 
-        return Closed(side, side.result(program, buffers), trace)
+        return KernelDistances(side, side.result(program, buffers), trace)
 
     def check_cycles(self, diagonal: np.ndarray) -> None:
         if not self.facts.nonnegative and (diagonal < 0).any():
@@ -157,7 +157,7 @@ class OneGraph(SolverGraph[Result]):
     def rows_here(self, shape: Shape) -> int:
         return self.n
 
-    def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> Any:
+    def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
         paths = Paths(self.whole(), on_host(distances, self.engine), exact)
         if traced is None:
             return paths.predecessors()

@@ -28,9 +28,9 @@ from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import bytes_a_cell, choose_engine
 from fwtui.solver.driver import answer, run
 from fwtui.solver.launching import compiled, on_device
-from fwtui.solver.paths import Paths, Traced
+from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import StackResult, Stats
-from fwtui.solver.solver_graph import Closed, SolverGraph, check_cycles
+from fwtui.solver.solver_graph import KernelDistances, SolverGraph, check_cycles
 from fwtui_kernels import plan_only
 from fwtui_kernels.compiled.survey import EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 from fwtui_kernels.plan import NO_EDGE, Kernel, Shape
@@ -155,7 +155,7 @@ class StackGraph(SolverGraph[Solved]):
             )
         return self._kernel, Shape(self.n, dtype=dtype, graphs=len(stack))
 
-    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> Closed:
+    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> KernelDistances:
         from fwtui_kernels.compiled.cpu_stacks import enter, first_arcs
 
         stack, no_edge = self._stack, np.dtype(shape.dtype).type(NO_EDGE[shape.dtype])
@@ -167,7 +167,7 @@ class StackGraph(SolverGraph[Solved]):
             self._each(first_arcs, cells, no_edge, before)
         clock.lap("prepare")
         self._close(cells, before, no_edge, clock)
-        return Closed(self, cells, lambda largest: Traced(before, np.empty(0, np.int64)))
+        return KernelDistances(self, cells, lambda largest: TracedPredecessors(before, np.empty(0, np.int64)))
 
     def _close(self, cells: np.ndarray, before: np.ndarray | None, no_edge: np.number, clock: Clock) -> None:
         """Floyd-Warshall in each matrix, in place."""
@@ -203,7 +203,7 @@ class StackGraph(SolverGraph[Solved]):
         self._each(leave, distances, np.float64(far), result)
         return result
 
-    def predecessors(self, distances: np.ndarray, exact: bool, traced: Traced | None) -> np.ndarray:
+    def predecessors(self, distances: np.ndarray, exact: bool, traced: TracedPredecessors | None) -> np.ndarray:
         from fwtui_kernels.compiled.cpu_stacks import finish_predecessors
 
         assert traced is not None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fwtui.live.session import Live
     from fwtui.machine.settings import Settings
     from fwtui.sessions.pipes import Inlet, Listener
-    from fwtui.sessions.reader import Loaded
+    from fwtui.sessions.reader import LoadedSession
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.export.film import Film, FilmCut
 
@@ -67,17 +67,17 @@ def run_dashboard(
         limit_malloc_arenas()
         from fwtui.experiment.experiment import first_steps
         from fwtui.machine import hardware
-        from fwtui.tui.app import left
+        from fwtui.tui.app import last_visit
         from fwtui.tui.app.app import FwtuiApp
         from fwtui.tui.frame.look import look_of
 
         first = experiment or first_steps(hardware.driver_present())[0]
-        kept = left.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
+        kept = last_visit.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
         if kept is not None and live.recorder is None:
             live.keep()
         if place == "learn":  # where one was, else at the first step
             lesson = lesson or (kept.course if kept is not None else "") or "1"
-        app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson, left=kept)
+        app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson, last_visit=kept)
         _run(app)
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0
@@ -178,7 +178,7 @@ def render(
 
 def filmed(
     path: Path,
-    loaded: Loaded,
+    loaded: LoadedSession,
     size: tuple[int, int],
     cut: FilmCut,
     screen: str = "run",

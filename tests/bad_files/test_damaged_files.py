@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.sessions import reader
-from fwtui.sessions.reader import Loaded, load, open_session
+from fwtui.sessions.reader import LoadedSession, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
@@ -27,7 +27,7 @@ RAWS = [line[:-1] for line in LINES]
 HEADER = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z")
 
 
-def load_bytes(folder: Path, content: bytes) -> Loaded | None:
+def load_bytes(folder: Path, content: bytes) -> LoadedSession | None:
     """The session with these bytes; None where it is refused for how it begins."""
     path = folder / "s"
     path.write_bytes(content)

@@ -11,7 +11,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named, settle
 from fwtui.live.sampling import WarpSampling
-from fwtui.sessions.autosave import Keeper, Taken
+from fwtui.sessions.autosave import ContinuedSession, Keeper
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
@@ -118,7 +118,7 @@ class FakeLive:
         self.names.append(title)
         return (self.recorder or self.record(title=title)).path
 
-    def go_on(self, taken: Taken) -> None:
+    def go_on(self, taken: ContinuedSession) -> None:
         self.model.take_over(taken.model)
 
     def stop_recording(self, reason: str = "closed") -> None:

@@ -251,7 +251,7 @@ class Slow:
         self.gone_on = threading.Event()
         real = reader.load
 
-        def load(path: Path, watch: Callable[[float], None], shown: bool) -> reader.Loaded:
+        def load(path: Path, watch: Callable[[float], None], shown: bool) -> reader.LoadedSession:
             watch(0.5)
             assert self.gone_on.wait(20)
             watch(0.9)

@@ -19,9 +19,9 @@ from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.folders import kept_folder
 from fwtui.stream.codec import as_line
 from fwtui.stream.requests import Hardware
-from fwtui.tui.app import left
+from fwtui.tui.app import last_visit
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.left import Left
+from fwtui.tui.app.last_visit import LastVisit
 from fwtui.tui.frame.look import HEIGHTS, WIDTHS, classes_at
 from fwtui.tui.frame.places import PLACES
 from fwtui.tui.learn.screen import LearnScreen
@@ -81,7 +81,7 @@ SETTLED = changed(settle(USUAL))
 
 
 def begun(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
-    return dashboard_of(live, usual, left=left.load())
+    return dashboard_of(live, usual, last_visit=last_visit.load())
 
 
 def kept_session() -> Path:
@@ -93,7 +93,7 @@ def kept_session() -> Path:
 
 async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> None:
     path = kept_session()
-    left.save(Left(session=str(path), baseline=1))
+    last_visit.save(LastVisit(session=str(path), baseline=1))
     app = begun(live)
     async with opened(app) as pilot:
         await until(pilot, lambda: app.view is not None and app.view.earlier is not None)
@@ -121,21 +121,21 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
         assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(SETTLED, n=300)
         await proceed(pilot, "alt+6", "t")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
-    assert left.load().begins_with(changed(USUAL, n=64)).n == 64
+    assert last_visit.load().begins_with(changed(USUAL, n=64)).n == 64
 
 
 async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(live: FakeLive) -> None:
-    before = Left(session="/somewhere", baseline=3)
-    left.save(before)
+    before = LastVisit(session="/somewhere", baseline=3)
+    last_visit.save(before)
     app = begun(live)
     live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
     async with opened(app) as pilot:
         await proceed(pilot)
-        there = left.load()
+        there = last_visit.load()
         assert (there.session, there.baseline, there.form) == ("/somewhere", 3, SETTLED)
         await proceed(pilot, "r")
         await proceed(pilot, "b")
-        assert (left.load().session, left.load().baseline) == (str(live.keeper.path), 1)
+        assert (last_visit.load().session, last_visit.load().baseline) == (str(live.keeper.path), 1)
 
 
 @pytest.mark.parametrize(
@@ -144,18 +144,20 @@ async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(liv
     ids=lambda text: text[:20],
 )
 def test_a_damaged_file_was_never_written(text: str) -> None:
-    left.path().parent.mkdir(parents=True)
-    left.path().write_text(text)
-    assert left.load() == Left()
+    last_visit.path().parent.mkdir(parents=True)
+    last_visit.path().write_text(text)
+    assert last_visit.load() == LastVisit()
 
 
 def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = ("/hw/mine.py",)
-    left.save(Left(usual=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files))
-    assert left.load() == Left(usual=USUAL, course="tiles", session="/s", own_files=files)
+    last_visit.save(
+        LastVisit(usual=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files)
+    )
+    assert last_visit.load() == LastVisit(usual=USUAL, course="tiles", session="/s", own_files=files)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-    left.save(Left(course="blocked"))
-    assert left.load() == Left(), "what cannot be written is not remembered"
+    last_visit.save(LastVisit(course="blocked"))
+    assert last_visit.load() == LastVisit(), "what cannot be written is not remembered"

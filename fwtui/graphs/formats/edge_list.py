@@ -62,9 +62,9 @@ def _layout(source: GraphFile) -> tuple[Layout, bool]:
     undirected, comment, idle = False, "#", 0
 
     def check(arcs: Arcs) -> None:
-        if len(arcs.weights) > source.demand.most // 2:  # fewer arcs cannot have too many ends
+        if len(arcs.weights) > source.limits.most // 2:  # fewer arcs cannot have too many ends
             ends = np.sort(np.concatenate([arcs.sources, arcs.targets]))  # np.unique is ten times as slow with few equal ones
-            source.demand.check_size(1 + int(np.count_nonzero(ends[1:] != ends[:-1])), source.name, "has at least")
+            source.limits.check_size(1 + int(np.count_nonzero(ends[1:] != ends[:-1])), source.name, "has at least")
 
     for number, line in source.lines():
         text = line.decode("latin1")

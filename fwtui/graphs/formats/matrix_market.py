@@ -28,7 +28,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 def read(source: GraphFile) -> Adjacency:
     """Raises Refused, naming file and line."""
     graph = numbered(_layout(source))
-    if source.demand.dtype == "int16" and graph.arcs is not None and (graph.arcs.weights < 0).any():  # no line has such a weight
+    if source.limits.dtype == "int16" and graph.arcs is not None and (graph.arcs.weights < 0).any():  # no line has such a weight
         way = "choose int32 or float32"
         raise Refused(f"{source.name} is skew-symmetric, so half its weights are negative, which int16 does not take; {way}")
     return graph

@@ -34,7 +34,7 @@ _LONGEST_SIDE = 1 << 40  # also of an array without elements, beside whose longe
 def read(source: GraphFile) -> GivenGraph:
     """Raises Refused if it is not a square matrix of numbers."""
     name = source.name
-    return weights_in(array_in(source.file, name, source.size, lambda n: source.demand.check_size(n, name, "declares")), name)
+    return weights_in(array_in(source.file, name, source.size, lambda n: source.limits.check_size(n, name, "declares")), name)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

@@ -55,7 +55,7 @@ def read(source: GraphFile) -> Adjacency:
     edges = _edges(rows, columns, name)
     while chunk := list(itertools.islice(edges, _ROWS)):
         if number:  # before all of them are there
-            source.demand.check_size(len(number), name, "has at least")
+            source.limits.check_size(len(number), name, "has at least")
         gathered.add(_arcs(chunk, columns.weight is not None, number, name))
     if not number:
         raise Refused(f"{name} has column titles and no edges; add some")

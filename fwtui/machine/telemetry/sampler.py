@@ -74,7 +74,7 @@ def processor_seconds(pid: int) -> float | None:
     return times.user + times.system
 
 
-class Own:
+class OwnProcesses:
     """This program's own processes: the sampler, its parent, and the workers named by the parent."""
 
     def __init__(self, used: Callable[[int], float | None] = processor_seconds) -> None:
@@ -93,7 +93,7 @@ class Own:
 class Host:
     """CPU utilisation since the last reading, memory in use, CPU clock (at most a second old)."""
 
-    def __init__(self, now: float, own: Own, system: Any = psutil, cores: Iterable[int] | None = None) -> None:
+    def __init__(self, now: float, own: OwnProcesses, system: Any = psutil, cores: Iterable[int] | None = None) -> None:
         """`system` is asked for all readings; `cores` are those that this program may use."""
         self._own, self._system = own, system
         self._cores = sorted(usable_cores() if cores is None else cores)
@@ -143,12 +143,12 @@ class Sampler:
         hz: float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
-        host: Callable[[float, Own], Host] = Host,
+        host: Callable[[float, OwnProcesses], Host] = Host,
         find_gpus: Callable[[], tuple[list[Gpu], str]] = open_gpus,
     ) -> None:
         self._descriptor = descriptor
         self._origin = origin
-        self.own = Own()
+        self.own = OwnProcesses()
         self._pace = SamplingPace(hz)
         self._clock = clock
         self._sleep = sleep
@@ -239,7 +239,7 @@ def main() -> None:
     parent.leave()
 
 
-def _listen(own: Own, parent: Parent) -> None:
+def _listen(own: OwnProcesses, parent: Parent) -> None:
     """Read the workers' process ids, line by line; end the sampler when the parent hangs up."""
     try:
         for line in parent.requests:

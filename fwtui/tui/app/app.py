@@ -30,7 +30,7 @@ from fwtui.tui.actions import READ_ONLY, only_shows
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
 from fwtui.tui.app.input_queue import Handled, InputQueue
-from fwtui.tui.app.left import Left
+from fwtui.tui.app.last_visit import LastVisit
 from fwtui.tui.app.pace import Pace
 from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.bindings import OF_THE_APP
@@ -78,14 +78,14 @@ class FwtuiApp(Survivor):
         place: str = PLACES[0].name,
         look: Appearance = USUAL,
         lesson: str = "",
-        left: Left | None = None,
+        last_visit: LastVisit | None = None,
         read_only: bool = False,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` are the GPUs, if known already; `last_resort()` is called, in a separate thread, if a signal finds the
-        application stuck; `place` is shown first; `look` is how it looks; `lesson` is the first step of the course; `left` is
-        how the dashboard was left, if that is remembered and sessions are kept; `read_only` is the dashboard that only
+        application stuck; `place` is shown first; `look` is how it looks; `lesson` is the first step of the course; `last_visit`
+        is how the dashboard was left, if that is remembered and sessions are kept; `read_only` is the dashboard that only
         shows: a replay, if one is given, over the course and the sessions that are offered.
         """
         super().__init__()
@@ -102,7 +102,7 @@ class FwtuiApp(Survivor):
         self.source = source
         self.left_by_signal = False
         self.experiment = experiment or Experiment()
-        self._left = left
+        self._last_visit = last_visit
         self._replay = replay
         self.refusal: str | None = None  # why there was nothing to show
         self._how = {"speed": speed, "start": start, "max_gap": max_gap}
@@ -174,10 +174,10 @@ class FwtuiApp(Survivor):
         self.set_keymap(self.look.keymap)
         if self.source is not None:
             view = View(self.source.model, self.source, experiment=self.experiment, found=self._found, lesson=self._lesson)
-            if self._left is not None:
-                view.experiment, view.step = self._left.begins_with(self.experiment), self._left.course
-                view.own_files = self._left.own_files
-                view.look_back = partial(self._left.earlier, self.source.model) if self.source.recorder is None else None
+            if self._last_visit is not None:
+                view.experiment, view.step = self._last_visit.begins_with(self.experiment), self._last_visit.course
+                view.own_files = self._last_visit.own_files
+                view.look_back = partial(self._last_visit.earlier, self.source.model) if self.source.recorder is None else None
             self.views.enter(view)
         if self._replay is not None or self.source is None:
             self._start_clock()  # recordings come by ticks
@@ -315,8 +315,8 @@ class FwtuiApp(Survivor):
         self.pace.adapt(going)
         if self.source is not None:
             self.source.drain()
-            if self._left is not None:
-                self._left = self._left.after(self.views.views[0], self.experiment)
+            if self._last_visit is not None:
+                self._last_visit = self._last_visit.after(self.views.views[0], self.experiment)
         else:
             self._opener.hear()
         for view in self.views.views:
@@ -342,7 +342,7 @@ class FwtuiApp(Survivor):
         return self.still or playing or any(view.busy for view in self.views.views)
 
     def on_app_blur(self) -> None:
-        self.pace.left()
+        self.pace.lost_focus()
 
     def on_app_focus(self) -> None:
         self.pace.returned()

@@ -60,7 +60,7 @@ class Pace:
         self._looked = now
         return True
 
-    def left(self) -> None:
+    def lost_focus(self) -> None:
         """The terminal has lost the focus."""
         self._left_alone = self._now()
 

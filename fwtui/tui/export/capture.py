@@ -19,7 +19,7 @@ from fwtui.common.text import shortened
 from fwtui.learn.questions import cue_of
 from fwtui.sessions.library import model_of
 from fwtui.sessions.player import Player
-from fwtui.sessions.reader import Loaded
+from fwtui.sessions.reader import LoadedSession
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -50,7 +50,7 @@ BAD = ("failed", "refused", "cancelled")
 class FilmClock:
     """The film's time and the session's: idle gaps are shortened, and it begins where the cut does."""
 
-    def __init__(self, loaded: Loaded, cut: FilmCut):
+    def __init__(self, loaded: LoadedSession, cut: FilmCut):
         self._player = Player(loaded.lines, cut.gap)
         self._speed = cut.speed
         self.begin = min(cut.begin or first_seconds(loaded.lines), loaded.duration)
@@ -73,7 +73,7 @@ class FilmClock:
 
 def capture(
     path: Path,
-    loaded: Loaded,
+    loaded: LoadedSession,
     size: tuple[int, int],
     place: str,
     look: Appearance,
@@ -143,7 +143,7 @@ def _ground(screens: Screens) -> str:
     return grounds.most_common(1)[0][0]
 
 
-def moments(loaded: Loaded, clock: FilmClock, rate: float) -> list[CaptureMoment]:
+def moments(loaded: LoadedSession, clock: FilmClock, rate: float) -> list[CaptureMoment]:
     """When frames are taken: at the film's rate while something happens, at both ends of a run, and at markers.
 
     More than MOST_FRAMES are thinned evenly.
@@ -208,7 +208,7 @@ def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
             yield FilmWarps(run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason}", lines)
 
 
-def _left_out(loaded: Loaded, runs: Sequence[Run]) -> Iterator[str]:
+def _left_out(loaded: LoadedSession, runs: Sequence[Run]) -> Iterator[str]:
     markers = sum(isinstance(line.event, events.Marker) for line in loaded.lines)
     sampled = sum(bool(run.warps) for run in runs)
     for there, most, what in (

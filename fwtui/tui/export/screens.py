@@ -26,7 +26,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.learn.questions import QuestionAnswer
 from fwtui.sessions import reader
-from fwtui.sessions.reader import Loaded, load
+from fwtui.sessions.reader import LoadedSession, load
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.film import Ink, Lines, Pool, Row, Span
 from fwtui.tui.frame.cue_card import card
@@ -85,7 +85,7 @@ class Screens(msgspec.Struct, frozen=True):
 
 
 def drawn_screens(
-    loaded: Loaded, parts: Sequence[ScreensWanted], tell: Callable[[float], None], least: int = LEAST_SHARED
+    loaded: LoadedSession, parts: Sequence[ScreensWanted], tell: Callable[[float], None], least: int = LEAST_SHARED
 ) -> list[Screens]:
     """The screens of these parts; with `least` of them or more, and two cores, another process draws half.
 
@@ -110,7 +110,7 @@ def drawn_screens(
     return [first.followed(later), *drawn]
 
 
-async def _screens(loaded: Loaded, wanted: ScreensWanted, tell: Callable[[float], None]) -> Screens:
+async def _screens(loaded: LoadedSession, wanted: ScreensWanted, tell: Callable[[float], None]) -> Screens:
     recording = Recording(named(Path(wanted.path)), loaded, start=wanted.start)
     app = FwtuiApp(replay=recording, still=True, place=wanted.place, look=wanted.look)
     pool, lines = Pool(), list[Lines]()

@@ -15,7 +15,7 @@ from fwtui.learn.questions import cue_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.pipes import Listener
 from fwtui.sessions.player import Player
-from fwtui.sessions.reader import Loaded
+from fwtui.sessions.reader import LoadedSession
 from fwtui.stream import events
 from fwtui.stream.codec import Line, Undecoded
 
@@ -46,7 +46,7 @@ class Recording:
     """A session that has been read, or that is still arriving."""
 
     name: str
-    loaded: Loaded
+    loaded: LoadedSession
     speed: float = 1.0
     start: float = 0.0
     max_gap: float | None = None

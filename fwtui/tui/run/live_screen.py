@@ -24,7 +24,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.own_kernels import known_kernels, located, path_of
 from fwtui.machine import hardware
-from fwtui.sessions.autosave import Earlier, Taken, taken_up
+from fwtui.sessions.autosave import ContinuedSession, Earlier, taken_up
 from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import bound, first, hidden, hidden_look, moved, unless
 from fwtui.tui.background import climb_for, in_background
@@ -323,7 +323,7 @@ class RunScreen(SessionScreen):
             self.say("reading the last session")
             in_background(self, partial(taken_up, earlier), self._go_on, "kept", lambda error: self.say(str(error), "error"))
 
-    def _go_on(self, taken: Taken) -> None:
+    def _go_on(self, taken: ContinuedSession) -> None:
         with self.saying("error"):
             self.source.go_on(taken)
             self.view.resume()

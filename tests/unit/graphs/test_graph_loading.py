@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused
 from fwtui.graphs import number_lines
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.formats import read_suffixes, table
-from fwtui.graphs.graph_limits import Demand
+from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.loading import ANY, load
 from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES
@@ -359,9 +359,9 @@ class Endless(io.RawIOBase):
         return len(data)
 
 
-def read_from(stream: io.RawIOBase, suffix: str, demand: Demand = ANY) -> Adjacency:
+def read_from(stream: io.RawIOBase, suffix: str, limits: GraphLimits = ANY) -> Adjacency:
     size = 1 << 30
-    source = GraphFile(io.BufferedReader(stream), f"g{suffix}", size, size, suffix, demand)
+    source = GraphFile(io.BufferedReader(stream), f"g{suffix}", size, size, suffix, limits)
     return read_suffixes()[suffix].load().read(source)
 
 
@@ -414,7 +414,7 @@ def test_too_many_vertices_are_refused_before_all_of_them_are_read(suffix: str, 
     pretend.limits(table, _ROWS=1000)
     stream = Chain(between)
     with pytest.raises(Refused, match=r"has at least [\d,]+ vertices, outside 1 to 3,000; choose"):
-        read_from(stream, suffix, Demand(most=3000))
+        read_from(stream, suffix, GraphLimits(most=3000))
     assert stream.given < 1 << 18
 
 

@@ -90,7 +90,7 @@ def killed(live: Live) -> Path:
     return keeper.path
 
 
-def taken(found: autosave.Earlier) -> autosave.Taken:
+def taken(found: autosave.Earlier) -> autosave.ContinuedSession:
     return autosave.taken_up(found)
 
 

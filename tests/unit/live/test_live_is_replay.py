@@ -8,7 +8,7 @@ import pytest
 from fwtui.live.session import Live
 from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder
 from fwtui.sessions.player import Player
-from fwtui.sessions.reader import Loaded, load
+from fwtui.sessions.reader import LoadedSession, load
 from fwtui.stream import events
 from fwtui.stream.model import Model
 
@@ -16,7 +16,7 @@ SESSIONS = [*files_in(shipped_folder()), Path(__file__).parents[2] / "data" / f"
 PLACES = 25
 
 
-def told_live(recorded: Loaded, folder: Path, moments: set[int]) -> tuple[dict[int, Model], Path]:
+def told_live(recorded: LoadedSession, folder: Path, moments: set[int]) -> tuple[dict[int, Model], Path]:
     """A live session that hears this recorded one as if children told it, records it, and stands still at these events."""
     live = Live(telemetry_hz=0, identify=True)
     path = folder / f"again{SUFFIX}"

@@ -51,16 +51,16 @@ def system(percent: Callable[..., object] = psutil.cpu_percent, clock: Callable[
 
 def test_a_host_without_a_clock_or_a_window_says_none() -> None:
     times = iter([None, SimpleNamespace(current=0.0), SimpleNamespace(current=2600.0)])
-    reader = sampler.Host(0.0, sampler.Own(), system(clock=lambda: next(times)))
+    reader = sampler.Host(0.0, sampler.OwnProcesses(), system(clock=lambda: next(times)))
     assert [reader.read(now)["cpu_clock_mhz"] for now in (0.0, 1.0, 2.0, 2.5)] == [None, None, 2600.0, 2600.0]
-    reader = sampler.Host(0.0, sampler.Own(), system(lambda percpu=False: [37.0] if percpu else 37.0))
+    reader = sampler.Host(0.0, sampler.OwnProcesses(), system(lambda percpu=False: [37.0] if percpu else 37.0))
     assert [reader.read(now)["cpu_utilisation"] for now in (0.01, 0.1)] == [None, 0.37]
     assert (sampler.processor_seconds(os.getpid()) or 0) > 0 and sampler.processor_seconds(2**22) is None
 
 
 def test_what_the_program_itself_uses_is_no_work_of_others() -> None:
     used = {os.getpid(): 1.0, os.getppid(): 10.0, 77: 100.0}
-    own = sampler.Own(used.get)
+    own = sampler.OwnProcesses(used.get)
     reader = sampler.Host(0.0, own, system(lambda percpu=False: [0.0, 100.0, 0.0, 50.0] if percpu else 37.5), {1, 3})
 
     def read(now: float, *spent: float) -> float:
@@ -98,7 +98,7 @@ def test_slow_calls_make_the_sampler_back_off_and_say_so() -> None:
     clock, costs = [100.0], [0.002] * 5 + [0.3] * 10 + [0.001] * 60
 
     class SlowHost(sampler.Host):
-        def __init__(self, started: float, own: sampler.Own) -> None:
+        def __init__(self, started: float, own: sampler.OwnProcesses) -> None:
             self.left = iter(costs)
 
         def read(self, now: float) -> dict[str, float]:

@@ -24,7 +24,7 @@ VERSION = 1
 MOST_BYTES = 1 << 20
 
 
-class Left(Struct, frozen=True, kw_only=True):
+class LastVisit(Struct, frozen=True, kw_only=True):
     """`form` is the form's last experiment; it counts while the settings still give `usual`."""
 
     version: int = VERSION
@@ -46,7 +46,7 @@ class Left(Struct, frozen=True, kw_only=True):
         found = earlier(model.header.machine, last)
         return found._replace(baseline=self.baseline) if found is not None and found.path == last else found
 
-    def after(self, view: View, usual: Experiment) -> Left:
+    def after(self, view: View, usual: Experiment) -> LastVisit:
         """How the live view would be left now; it is written if that is something else."""
         assert view.source is not None
         now = replace(self, usual=usual, form=view.experiment, course=view.step, own_files=view.own_files)
@@ -61,23 +61,23 @@ def path() -> Path:
     return own_folder().with_name("left.json")
 
 
-def load() -> Left:
+def load() -> LastVisit:
     """What was written last, or nothing."""
     with suppress(OSError, ValueError, RecursionError):
         if path().stat().st_size <= MOST_BYTES:
-            left = msgspec.json.decode(path().read_bytes(), type=Left)
-            if left.form is not None:
+            visit = msgspec.json.decode(path().read_bytes(), type=LastVisit)
+            if visit.form is not None:
                 try:
-                    kernel_named(left.form.kernel)
+                    kernel_named(visit.form.kernel)
                 except Refused:  # of another version, or a user's kernel whose file was not given here
-                    left = replace(left, form=None)
-            return left if left.version == VERSION else Left()
-    return Left()
+                    visit = replace(visit, form=None)
+            return visit if visit.version == VERSION else LastVisit()
+    return LastVisit()
 
 
-def save(left: Left) -> None:
+def save(visit: LastVisit) -> None:
     """Write it, all or nothing; a folder that cannot be written is ignored."""
     with suppress(OSError, Refused):
         path().parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path()) as file:
-            file.write(msgspec.json.encode(left))
+            file.write(msgspec.json.encode(visit))
