@@ -111,6 +111,7 @@ class WarpSampling:
         self.child: EventChild | None = None
         self._origin, self._start, self._permitted = origin, start or Child, permitted
         self._cancelled = False
+        self._again = False
 
     def prepare(self, request: RunRequest) -> None:
         """Start the process that will be needed, which imports meanwhile."""
@@ -146,15 +147,23 @@ class WarpSampling:
         self.child, self._origin = None, origin
 
     def finished(self) -> None:
-        """All samples of the run have come. Its process ends: while it has the GPU open, others run up to 0.4 % longer.
-
-        The next one imports meanwhile, which takes longer than many a run.
-        """
+        """All samples of the run have come. Its process ends: while it has the GPU open, others run up to 0.4 % longer."""
         self._end_child()
-        self._begin_child()
+        self._again = True
+
+    def keep(self) -> None:
+        """After a sampling, begin the process for the next, which imports meanwhile: that takes longer than many a run."""
+        if self._again:
+            self._begin_child()
+
+    def close_idle(self) -> None:
+        """End the process at once if it samples nothing."""
+        if self.run is None:
+            self._end_child()
 
     def _begin_child(self) -> None:
         self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
+        self._again = False
 
     def _end_child(self) -> None:
         self.run = None

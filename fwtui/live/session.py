@@ -264,6 +264,7 @@ class Live:
         """Take the children's events since the last call; return their number."""
         self._watch_counting()
         self.sampling.keep()
+        self.warp_sampling.keep()
         taken = self._take(self.sampling.child) + self._take(self.worker) + self._take(self.warp_sampling.child)
         if self.worker is not None and self.worker.workers:
             self.sampling.measures(self.worker.workers)
@@ -276,6 +277,7 @@ class Live:
         """End the children, then the recording. A current run ends as cancelled."""
         if self.worker is not None and self._request is not None:
             self.worker.kill()
+        self.warp_sampling.close_idle()
         children = self._children()
         for child in children:
             child.hang_up()

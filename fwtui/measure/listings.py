@@ -28,7 +28,8 @@ _PACKED = re.compile(r"U16x2|ADDMNMX.*16x2|HMNMX2")
 _COMPARISON = re.compile(r"[DFI]SETP\.[GL][ET]U?\.\S+ (P\d), PT, (R\d+)\S*, (R\d+)\S*, PT")
 _CHOICE = re.compile(r"F?SEL R\d+, (R\d+)\S*, (R\d+)\S*, !?(P\d)")
 _STORE = re.compile(r"@!?(P\d) (?:ST[GS]?\b.*|MOV R\d+|IMAD\.MOV\.U32 R\d+, RZ, RZ), (R\d+)\S*")
-_PREDICATE = re.compile(r"(?:@\S+ )?\S+ (P\d),")  # what an instruction writes
+_PREDICATE, _REGISTER = (re.compile(rf"(?:@\S+ )?(?!ST)\S+ ({name}\d+)\b") for name in "PR")  # what an instruction writes
+_SIGN = re.compile(r"PRMT (R\d+), (R\d+)\S*, 0x9910, RZ")
 
 ByOffset = Mapping[int, Reasons]
 
@@ -42,23 +43,25 @@ def minimums(name: str) -> int:
 def relaxations(code: Sequence[MachineInstruction]) -> list[int]:
     """How many relaxations of a thread each instruction stands for."""
     counts = [minimums(opcode(one.text)) for one in code]
-    open_comparisons: dict[str, tuple[int, set[str]]] = {}  # by predicate: where it is made, and of what
+    compared: dict[str, tuple[int, set[str]]] = {}  # by predicate: the comparison, and the registers that hold its operands
+    narrow: dict[str, str] = {}  # register with a 16-bit number and its sign -> register with that number
     for place, one in enumerate(code):
-        predicate, chosen = "", set[str]()
         choice, store = _CHOICE.fullmatch(one.text), _STORE.fullmatch(one.text)
-        if choice:
-            predicate, chosen = choice[3], {choice[1], choice[2]}
-        elif store:
-            predicate, chosen = store[1], {store[2]}
-        at, compared = open_comparisons.get(predicate, (0, set[str]()))
-        narrow = store is not None and "U16" in one.text  # it is compared in another register, with its sign
-        if compared and (chosen == compared if choice else narrow or chosen <= compared):
-            counts[at] = 1
-            del open_comparisons[predicate]
+        predicate = choice[3] if choice else store[1] if store else ""
+        chosen = {choice[1], choice[2]} if choice else {store[2]} if store else {""}
+        if predicate in compared and chosen <= compared[predicate][1]:
+            counts[compared.pop(predicate)[0]] = 1
         if comparison := _COMPARISON.fullmatch(one.text):
-            open_comparisons[comparison[1]] = place, {comparison[2], comparison[3]}
+            operands = {comparison[2], comparison[3]}
+            compared[comparison[1]] = place, operands | {narrow[name] for name in operands if name in narrow}
         elif written := _PREDICATE.match(one.text):
-            open_comparisons.pop(written[1], None)
+            compared.pop(written[1], None)
+        if written := _REGISTER.match(one.text):
+            narrow = {name: of for name, of in narrow.items() if written[1] not in (name, of)}
+            for _, operands in compared.values():
+                operands.discard(written[1])
+        if extended := _SIGN.match(one.text):
+            narrow[extended[1]] = extended[2]
     return counts
 
 

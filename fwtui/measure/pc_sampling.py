@@ -102,8 +102,10 @@ class PcSamples(NamedTuple):
     full: bool = False  # the hardware buffer was, so some were lost that are counted nowhere
 
     def of(self, functions: Collection[tuple[int, str]]) -> PcSamples:
-        """Those of functions, each by its cubin's number and its name."""
-        return PcSamples({place: by for place, by in self.by_place.items() if place[:2] in functions}, self.dropped)
+        """Those of functions, each by its cubin's number and its name, with their share of those that were dropped."""
+        theirs = {place: by for place, by in self.by_place.items() if place[:2] in functions}
+        counts = [sum(sum(by.values()) for by in places.values()) for places in (theirs, self.by_place)]
+        return PcSamples(theirs, self.dropped * counts[0] // max(counts[1], 1), self.full)
 
 
 class SamplingError(RuntimeError):

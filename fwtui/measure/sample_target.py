@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import cache
 from math import inf, log2
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any, NamedTuple
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
@@ -97,8 +98,10 @@ class SampledContext:
         return here.get(name, CompiledCode(name[1], b"")), by_function[name]
 
     def instructions(self, code: CompiledCode) -> tuple[disassembly.MachineInstruction, ...]:
-        """None of a function that is not of this program."""
-        return self._disassembler.functions(code.cubin).get(code.entry, ()) if code.cubin else ()
+        """None of a function that is not of this program, or that the tool cannot read."""
+        with suppress(OSError, RuntimeError, SubprocessError):
+            return self._disassembler.functions(code.cubin).get(code.entry, ()) if code.cubin else ()
+        return ()
 
 
 class KernelPlan(NamedTuple):
@@ -251,7 +254,7 @@ def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: Sam
 
     period = max(one.period for one in together)
     samples = context.sampler.samples(period, launch)
-    if samples.full:
+    while samples.full and period < PERIODS[1]:
         period = min(PERIODS[1], period + COARSER)
         samples = context.sampler.samples(period, launch)
     return {one.op: (samples.of(one.functions) if len(together) > 1 else samples, period) for one in together}

@@ -90,7 +90,6 @@ class Shelf:
         with refusing(f"{_name(source)} cannot be moved", "look at its folder"):
             try:
                 self._link(source, target, follow_symlinks=False)
-                os.unlink(source)
             except FileExistsError:
                 raise there from None
             except OSError as error:
@@ -100,6 +99,8 @@ class Shelf:
                 if os.path.lexists(target):
                     raise there from None
                 os.rename(source, target)
+            else:
+                os.unlink(source)
 
     def _make(self, folder: Path) -> None:
         what = "deleted sessions" if folder.name == BIN else "sessions"

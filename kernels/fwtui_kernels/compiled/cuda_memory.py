@@ -63,7 +63,7 @@ class Array:
         self._memory = memory  # whatever keeps it
         self.shape, self.strides, self.dtype = layout.shape, layout.strides, layout.dtype
         self.ndim, self.size, self.nbytes = layout.ndim, layout.size, layout.nbytes
-        self.address: int = layout.__array_interface__["data"][0]
+        self.address: int = layout.__array_interface__["data"][0] if layout.size else 0  # NumPy gives no cells a place of its own
         self.order: Order = _order(layout)
 
     @cached_property

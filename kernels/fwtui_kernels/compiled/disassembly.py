@@ -54,7 +54,8 @@ class Disassembler:
             self._begun[cubin] = self._threads.submit(self._disassembled, cubin)
 
     def functions(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
-        """The instructions of each function, by its name. Raises OSError, or RuntimeError with the tool's words."""
+        """The instructions of each function, by its name. Raises OSError, subprocess.TimeoutExpired, or RuntimeError with the
+        tool's words."""
         self.begin(cubin)
         return self._begun[cubin].result()
 
@@ -62,19 +63,12 @@ class Disassembler:
         with tempfile.TemporaryFile() as file:  # a pipe would not do: the tool asks for the size
             file.write(cubin)
             file.seek(0)
-            done = subprocess.run(
-                self._command,
-                stdin=file,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=SECONDS,
-            )
-        if done.returncode:
-            raise RuntimeError(f"nvdisasm failed: {done.stdout.strip()[:200]}")
+            done = subprocess.run(self._command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
         with self.reading:
-            return {name: _read(lines, self._package) for name, lines in _sections(done.stdout)}
+            told = done.stdout.decode("utf-8", "replace")
+            if done.returncode:
+                raise RuntimeError(f"nvdisasm failed: {told.strip()[:200]}")
+            return {name: _read(lines, self._package) for name, lines in _sections(told)}
 
 
 def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:

@@ -114,7 +114,9 @@ def test_relaxations_are_counted_by_minimums() -> None:
         (("FSETP.GEU.AND P0, PT, R29, R25.reuse, PT", "LDS R1, [R2]", "@!P0 STS [R13+UR9], R29"), [1, 0, 0]),
         (("ISETP.GE.AND P1, PT, R5, R6, PT", "SEL R5, R6, R5, !P1"), [1, 0]),
         (("ISETP.GT.AND P1, PT, R5, R6, PT", "@P1 IMAD.MOV.U32 R6, RZ, RZ, R5"), [1, 0]),
-        (("ISETP.GE.AND P0, PT, R20, R11, PT", "@!P0 STS.U16 [R17], R22"), [1, 0]),
+        (("PRMT R20, R22, 0x9910, RZ", "ISETP.GE.AND P0, PT, R20, R11, PT", "@!P0 STS.U16 [R17], R22"), [0, 1, 0]),
+        (("ISETP.GE.AND P0, PT, R20, R11, PT", "@!P0 STG.E.U16 [R2.64], R22"), [0, 0]),  # a bound
+        (("FSETP.GEU.AND P0, PT, R5, R6, PT", "LDS R5, [R1]", "@!P0 STS [R1], R5"), [0, 0, 0]),  # another number by then
         (("ISETP.LT.AND P0, PT, R3, RZ, PT", "SEL R3, R7, R3, P0"), [0, 0]),  # an index from the end
         (("ISETP.GE.AND P0, PT, R3, R4, PT", "SEL R3, R7, R3, P0"), [0, 0]),
         (("ISETP.GE.AND P0, PT, R3, R4, PT", "@P0 STG.E desc[UR4][R8.64], R5"), [0, 0]),  # a bound

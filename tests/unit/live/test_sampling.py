@@ -125,6 +125,9 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
     assert begun[0].heard == [ahead, SampleRequest(7, asked, "", 256, 0.001, MOST_SECONDS, True)]
     sampling.finished()
     assert sampling.run is None and begun[0].exit_code == 0, "it holds the GPU no longer than it samples"
+    assert len(begun) == 1, "not where the session closes"
+    sampling.keep()
+    sampling.keep()
     assert len(begun) == 2 and begun[1].heard == [], "the next one imports"
     sampling.wanted = "on"
     sampling.prepare(DONE)

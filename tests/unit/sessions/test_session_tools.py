@@ -362,6 +362,14 @@ class TestShelf:
             own.rename(own.folder / f"a{SUFFIX}", "b")
         assert own.rename(own.folder / f"a{SUFFIX}", "c").exists()
 
+    def test_a_name_that_cannot_be_taken_away_is_said(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+        def not_permitted(path: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "unlink", not_permitted)
+        with pytest.raises(Refused, match="a cannot be moved: operation not permitted; look at its folder"):
+            own.rename(own.folder / f"a{SUFFIX}", "b")
+
     @pytest.mark.parametrize("name", ["", "  ", "../x", ".hidden", "a/b", "x" * 300, "a\x1b[0m", "null\0"])
     def test_what_is_no_name(self, own: Shelf, name: str) -> None:
         with pytest.raises(Refused, match="is not a session name; give something like"):
