@@ -117,6 +117,7 @@ def test_what_terminals_send_for_a_digit_with_alt_is_bound(binding: Binding, byt
     digit = (binding.key_display or "").encode()
     (key,) = KeyParser().messages(bytes_of % (ord(digit) if b"%d" in bytes_of else digit))
     assert isinstance(key, Key) and key.key in binding.key.split(",")
+    assert key.is_printable is (bytes_of == b"%s"), "a field takes what is printable"
 
 
 # the others wait for -m slow

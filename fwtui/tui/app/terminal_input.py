@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import time
 from codecs import getincrementaldecoder
@@ -12,11 +13,13 @@ from typing import Any
 
 from textual import constants
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Key
 from textual.message import Message
 
 from fwtui.tui.textual_internals import parser
 
 _CHUNK = 4096
+_ALT_DIGIT = re.compile(r"\x1b[0-9]")
 _ESCAPE_SECONDS = 0.1  # between looks whether an escape stays alone
 
 
@@ -77,6 +80,7 @@ class KeyParser:
         self._debug = debug
         self._decoder = getincrementaldecoder("utf-8")("replace")
         self._parser = parser(debug)
+        self._before = ""  # the last character
         self._since = 0.0  # when something came last, on a monotonic clock
 
     @property
@@ -91,7 +95,9 @@ class KeyParser:
             self._since = time.monotonic()
         # one at a time: what cannot be parsed must not take along what follows it
         for character in self._decoder.decode(received):
-            found += self._tried(lambda c=character: self._parser.feed(c))
+            parsed = self._tried(lambda c=character: self._parser.feed(c))
+            found += [_with_alt(message, self._before + character) for message in parsed]
+            self._before = character
         return found + self._tried(lambda: self._parser.tick())
 
     def left(self) -> list[Message]:
@@ -106,3 +112,10 @@ class KeyParser:
         except (ArithmeticError, ValueError):
             self._parser = parser(self._debug)  # after a sequence whose numbers are none
             return []
+
+
+def _with_alt(message: Message, sent: str) -> Message:
+    """An escape and a digit are alt and that digit, where Textual says what macOS makes of them, which a field would take."""
+    if _ALT_DIGIT.fullmatch(sent) and isinstance(message, Key) and message.character != sent[1]:
+        return Key(f"alt+{sent[1]}", None)
+    return message

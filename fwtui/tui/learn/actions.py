@@ -36,7 +36,7 @@ BINDINGS = (
     hidden_look("(", "lesson(-1)", "Before", "the step before", _not_begun, "learn.before"),
     bound(
         *("r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator"),
-        *(first(_no_course, _cannot_run), "learn.run"),
+        *(first(_no_course, bindings.is_busy, _cannot_run), "learn.run"),
     ),
     _stepped(".", "by('k', 1)", "k on", "the next k", id="learn.on"),
     _changed("comma", "by('k', -1)", "k back", "one k back", id="learn.back"),
