@@ -76,12 +76,10 @@ def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range |
     back = ((one.target, place) for place, one in enumerate(code) if one.target is not None and one.target < one.offset)
     loops = [range(places[target], place + 1) for target, place in back]
     inner = innermost([loop for loop in loops if opcode(code[loop[-1]].text).startswith("BRA")])
-    done = relaxations(code)
+    weights = [sum(samples.get(one.offset, {}).values()) for one in code] if samples else relaxations(code)
 
     def weight(loop: Iterable[int]) -> int:
-        if samples:
-            return sum(sum(samples.get(code[place].offset, {}).values()) for place in loop)
-        return sum(done[place] for place in loop)
+        return sum(weights[place] for place in loop)
 
     busiest = max(inner, key=lambda loop: (weight(loop), len(loop)), default=None)
     enough = busiest is not None and weight(busiest) >= IN_LOOP * weight(range(len(code)))

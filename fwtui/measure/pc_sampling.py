@@ -23,9 +23,7 @@ from fwtui.common.errors import Refused
 ABSENT = "libcupti is not here; install the wheel nvidia-cuda-cupti (fwtui[cu12] and [cu13] bring it), or the CUDA toolkit"
 BUSY = "another program samples this GPU; run it again when that has ended"
 LOCK_SECONDS = 10.0  # to wait for another sampler
-HARDWARE_BYTES = (
-    32 << 20
-)  # of the buffer that samples are written to, and read from meanwhile; a larger one takes longer to begin
+HARDWARE_BYTES = 32 << 20  # of the buffer that samples are written to; a larger one takes longer to begin
 MOST_PCS = 8192  # instructions told at once
 MOST_READS = 64
 PREFIX = "smsp__pcsamp_warps_issue_stalled_"

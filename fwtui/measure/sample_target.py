@@ -228,19 +228,19 @@ def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaun
 
 def sessions(launches: Sequence[SampledLaunches]) -> list[list[SampledLaunches]]:
     """Those that are sampled together, as beginning to sample takes 0.15 s: with functions of their own, and alike in time."""
-    told: list[list[SampledLaunches]] = []
+    groups: list[list[SampledLaunches]] = []
     for one in sorted(launches, key=lambda one: one.period):
         alike = (
             together
-            for together in told
+            for together in groups
             if one.period <= together[0].period + COARSER
             and all(one.functions and other.functions and one.functions.isdisjoint(other.functions) for other in together)
         )
         if (together := next(alike, None)) is not None:
             together.append(one)
         else:
-            told.append([one])
-    return told
+            groups.append([one])
+    return groups
 
 
 def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: SampledContext) -> dict[str, tuple[PcSamples, int]]:

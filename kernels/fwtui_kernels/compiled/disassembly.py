@@ -54,8 +54,10 @@ class Disassembler:
             self._begun[cubin] = self._threads.submit(self._disassembled, cubin)
 
     def functions(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
-        """The instructions of each function, by its name. Raises OSError, subprocess.TimeoutExpired, or RuntimeError with the
-        tool's words."""
+        """The instructions of each function, by its name.
+
+        Raises OSError, subprocess.TimeoutExpired, or RuntimeError with the tool's words.
+        """
         self.begin(cubin)
         return self._begun[cubin].result()
 
@@ -65,10 +67,10 @@ class Disassembler:
             file.seek(0)
             done = subprocess.run(self._command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
         with self.reading:
-            told = done.stdout.decode("utf-8", "replace")
+            listing = done.stdout.decode("utf-8", "replace")
             if done.returncode:
-                raise RuntimeError(f"nvdisasm failed: {told.strip()[:200]}")
-            return {name: _read(lines, self._package) for name, lines in _sections(told)}
+                raise RuntimeError(f"nvdisasm failed: {listing.strip()[:200]}")
+            return {name: _read(lines, self._package) for name, lines in _sections(listing)}
 
 
 def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:
