@@ -44,14 +44,14 @@ _nothing_to_scroll = unless(
 )
 
 
-def _asks(screen: PlaceScreen, answered: bool) -> bool:
-    """Whether the marker at the recording's position asks what has an answer; if `answered`, what a run answers."""
+def _asks(screen: PlaceScreen, by_run: bool) -> bool:
+    """Whether the marker at the recording's position asks what has an answer; if `by_run`, what a run answers."""
     from fwtui.learn.questions import cue_of
 
     marker, playback = screen.view.marker, screen.view.playback
     if marker is None or (playback is not None and playback.over):
         return False
-    return cue_of(marker[2]).kind is not None if answered else cue_of(marker[2]).answered
+    return cue_of(marker[2]).kind is not None if by_run else cue_of(marker[2]).answered
 
 
 _nothing_asked = unless(lambda screen: _asks(screen, False), "no marker here asks a question that has an answer")

@@ -43,7 +43,8 @@ POSSIBLE, RESIDENT = ("warps possible", "occupancy (theory)"), ("warps resident"
 # what a rank's time is divided into: a title, the sign and the colour of its part of the bar
 WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$warning"), ("wait", "░", MUTED)
 
-# what a phase is limited by: a letter, words, the colour of its bar, and what those limits are called
+# what a phase is limited by: a letter, words, the colour of its bar, and what those limits are called; the first that fits
+# counts, so the unknown comes first, and what fits all comes last
 KINDS = (
     (" ", "", "$primary", (UNKNOWN,)),
     ("W", "waiting", "$secondary", ("latency",)),
