@@ -72,8 +72,8 @@ class _Overview(_Parser):
 
     def format_help(self) -> str:
         cells = shutil.get_terminal_size().columns - 2
-        told = overview(cells, "--all" in sys.argv)
-        said = [f"usage: {self.prog} [COMMAND] [OPTIONS]", "", *textwrap.wrap(self.description or "", cells), *told]
+        groups = overview(cells, "--all" in sys.argv)
+        said = [f"usage: {self.prog} [COMMAND] [OPTIONS]", "", *textwrap.wrap(self.description or "", cells), *groups]
         said += ["", "`fwtui help COMMAND` says what a command takes.", "", *textwrap.wrap(EXIT_CODES, cells), ""]
         return "\n".join(said)
 

@@ -54,13 +54,13 @@ def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run:
     )
 
 
-def as_row(told: events.Answers | None) -> dict[str, Any] | None:
+def as_row(answers: events.Answers | None) -> dict[str, Any] | None:
     """The summary as plain data, without the map; None if there is none."""
-    if told is None or not told.vertices:
+    if answers is None or not answers.vertices:
         return None
     import msgspec
 
-    whole = msgspec.structs.asdict(told)
+    whole = msgspec.structs.asdict(answers)
     return {name: value for name, value in whole.items() if name not in ("t", "run", "vertices", "heat", "checksum", "note")}
 
 
@@ -71,43 +71,43 @@ def pairs(a: events.Answers) -> int:
 
 def facts(a: events.Answers, edges: int | None = None, graphs: int = 1) -> list[tuple[str, str]]:
     """The facts, each with a name and a line of text; of many graphs they are those of the first."""
-    told = [("graph", f"the first of {graphs:,}")] * (graphs > 1) + [("vertices", f"{a.vertices:,}")]
+    rows = [("graph", f"the first of {graphs:,}")] * (graphs > 1) + [("vertices", f"{a.vertices:,}")]
     if edges is not None and graphs == 1:
-        told.append(("edges", f"{edges:,}"))
-    told += [
+        rows.append(("edges", f"{edges:,}"))
+    rows += [
         ("reachable", f"{_share(a)} of {pairs(a):,} ordered pairs"),
         ("strong components", f"{a.components:,}, the largest of {a.largest:,} vertices"),
     ]
     if a.diameter is not None and a.mean is not None:
         note = "" if a.reachable == pairs(a) else ", of the pairs that have a path"
-        told.append(("diameter", f"{number(a.diameter)}, from {' to '.join(a.farthest)}{note}"))
-        told.append(("mean distance", number(round(a.mean, 4))))
+        rows.append(("diameter", f"{number(a.diameter)}, from {' to '.join(a.farthest)}{note}"))
+        rows.append(("mean distance", number(round(a.mean, 4))))
     if a.radius is not None:
         more = f" and {a.centres - len(a.centre):,} more" if a.centres > len(a.centre) else ""
         centre = f"all {a.vertices:,} vertices" if a.centres == a.vertices else f"{', '.join(a.centre)}{more}"
-        told.append(("radius", f"{number(a.radius)}; the centre: {centre}"))
+        rows.append(("radius", f"{number(a.radius)}; the centre: {centre}"))
     elif a.vertices > 1:
-        told.append(("radius", "none: no vertex reaches all others"))
-    return told
+        rows.append(("radius", "none: no vertex reaches all others"))
+    return rows
 
 
 def in_short(a: events.Answers) -> list[str]:
     """A short form of the facts."""
     if a.note:
         return [a.note]
-    told = [f"{name} {number(value)}" for name, value in (("diameter", a.diameter), ("radius", a.radius)) if value is not None]
-    told += [f"mean {number(round(a.mean, 2))}"] if a.mean is not None else []
-    return [*told, f"{_share(a)} reachable"]
+    words = [f"{name} {number(value)}" for name, value in (("diameter", a.diameter), ("radius", a.radius)) if value is not None]
+    words += [f"mean {number(round(a.mean, 2))}"] if a.mean is not None else []
+    return [*words, f"{_share(a)} reachable"]
 
 
 def histogram(a: events.Answers) -> list[tuple[str, int]]:
     """The bins of the histogram in words, and the number of pairs in each."""
     whole = all(edge == int(edge) for edge in a.edges)
-    told = []
+    bins = []
     for low, high, count in zip(a.edges, a.edges[1:], a.counts, strict=False):
         last = high - 1 if whole else high
-        told.append((number(low) if whole and last == low else f"{number(low)} to {number(last)}", count))
-    return told
+        bins.append((number(low) if whole and last == low else f"{number(low)} to {number(last)}", count))
+    return bins
 
 
 def span(a: events.Answers) -> tuple[float, float] | None:
@@ -125,16 +125,16 @@ def shares(a: events.Answers) -> list[list[float | None]]:
     return [[None if mean is None else (mean - low) / wide if wide > 0 else 0.0 for mean in row] for row in a.heat]
 
 
-def lines(told: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str]:
+def lines(answers: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str]:
     """The facts with their names, then the histogram and the map of distances."""
     width = max(len(name) for name, _ in facts)
     drawn = [f"{name:<{width}}  {value}" for name, value in facts]
-    if told.counts:
-        bins = histogram(told)
+    if answers.counts:
+        bins = histogram(answers)
         width, most = max(len(label) for label, _ in bins), max(1, *(count for _, count in bins))
         bars = [f"{label:>{width}}  {'█' * round(_BAR * count / most):<{_BAR}}  {count:,}" for label, count in bins]
         head = f"{MAP}: '{SHADES[0]}' near to '{SHADES[-1]}' far, '{NO_PATH}' no path"
-        shaded = ["".join(shade(share) for share in row) for row in shares(told)]
+        shaded = ["".join(shade(share) for share in row) for row in shares(answers)]
         drawn += ["", "pairs by distance", *bars, "", head, *shaded]
     return drawn
 
@@ -149,8 +149,8 @@ def answers_of(run: Run, runs: Iterable[Run]) -> events.Answers | None:
     if run.answers is not None:
         return run.summary
     checksum = run.verdict.checksum if run.verdict is not None else ""
-    told = (r for r in runs if r.answers is not None and r.answers.checksum == checksum)
-    return next((r.summary for r in told if checksum and r.experiment.graph == run.experiment.graph), None)
+    answered = (r for r in runs if r.answers is not None and r.answers.checksum == checksum)
+    return next((r.summary for r in answered if checksum and r.experiment.graph == run.experiment.graph), None)
 
 
 def _share(a: events.Answers) -> str:

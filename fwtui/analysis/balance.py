@@ -62,8 +62,10 @@ def balance(model: Model, gpus: Iterable[DeviceId], start: float, end: float) ->
     during = {gpu: within(model.readings.get(gpu, ()), start, end) for gpu in gpus}
 
     def means(name: str) -> dict[DeviceId, float]:
-        told = {gpu: [value for r in readings if (value := getattr(r, name)) is not None] for gpu, readings in during.items()}
-        return {gpu: fmean(values) for gpu, values in told.items() if values}
+        values_by_gpu = {
+            gpu: [value for r in readings if (value := getattr(r, name)) is not None] for gpu, readings in during.items()
+        }
+        return {gpu: fmean(values) for gpu, values in values_by_gpu.items() if values}
 
     for name in WORK:
         if len(work := means(name)) > 1:

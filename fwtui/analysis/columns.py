@@ -163,8 +163,8 @@ def _because(row: TableRow) -> str:
 
 
 def _phases(row: TableRow) -> str | None:
-    told = [f"{phase.title} {units.percent(phase.share)}" for phase in row.run.phases]
-    return " ".join(told) if len(told) > 1 else None
+    shares = [f"{phase.title} {units.percent(phase.share)}" for phase in row.run.phases]
+    return " ".join(shares) if len(shares) > 1 else None
 
 
 def _checksum(row: TableRow) -> str | None:

@@ -267,9 +267,9 @@ def differences(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, ...]:
     """Every difference between the two except times: tile 32 against 16."""
     ours, theirs = entrant.run.experiment, baseline.run.experiment
     both = ours.options.keys() & theirs.options.keys()  # options of different kernels are not compared
-    told = [(field.name, _shown(field, ours), _shown(field, theirs)) for field in FIELDS if field.name not in HOW_MEASURED]
-    told += [(name, str(ours.options[name]), str(theirs.options[name])) for name in sorted(both)]
-    words = [f"{name} {one} against {other}" for name, one, other in told if one != other]
+    fields = [(field.name, _shown(field, ours), _shown(field, theirs)) for field in FIELDS if field.name not in HOW_MEASURED]
+    fields += [(name, str(ours.options[name]), str(theirs.options[name])) for name in sorted(both)]
+    words = [f"{name} {one} against {other}" for name, one, other in fields if one != other]
     if entrant.device != baseline.device:
         words.append(f"{entrant.device or 'an unknown machine'} against {baseline.device or 'an unknown machine'}")
     return tuple(words)

@@ -63,10 +63,10 @@ def cpu_facts(model: Model, run: Run) -> CpuFacts | None:
 
 
 def _facts(model: Model, run: Run) -> CpuFacts:
-    told, evidence = run.cpu, model.evidence(run)
+    usage, evidence = run.cpu, model.evidence(run)
     machine = model.header.machine if model.header is not None else None
-    cores, busy, clock = (told.usable, told.busy, told.clock_mhz) if told is not None else (None, None, None)
-    if evidence is not None and told is None:
+    cores, busy, clock = (usage.usable, usage.busy, usage.clock_mhz) if usage is not None else (None, None, None)
+    if evidence is not None and usage is None:
         cores, clock = evidence.cores, evidence.cpu_clock_mhz
         if evidence.cpu is not None and cores:
             busy = max(0.0, evidence.cpu - (evidence.other_cpu or 0.0)) * cores
@@ -81,7 +81,7 @@ def _facts(model: Model, run: Run) -> CpuFacts:
     level = next(fitting, MEMORY) if caches and matrix else None
     known = model.measured.get(run.device)
     limit = next((one for one in known.levels if one.level == level), None) if known is not None else None
-    worked = told.each if told is not None and told.each else (run.seconds or 0.0) * (busy or 0.0)
+    worked = usage.each if usage is not None and usage.each else (run.seconds or 0.0) * (busy or 0.0)
     each, scalar = per_cycle(run.relaxations, worked, clock), kernel is not None and kernel.scalar
     return CpuFacts(cores, busy, clock, each, matrix, level, caches, limit, scalar)
 
@@ -122,18 +122,18 @@ def vectors(loop: CpuLoop) -> str:
 
 def in_words(facts: CpuFacts, loop: CpuLoop | None) -> str:
     """The facts in a sentence without its full stop; empty if there is none."""
-    told: list[str] = []
+    words: list[str] = []
     cores = cores_in_words(facts)
     if facts.each is not None and facts.busy is not None:
-        told.append(f"{units.digits(facts.each)} relaxations a cycle on each busy core" + f", {cores}" * bool(cores))
+        words.append(f"{units.digits(facts.each)} relaxations a cycle on each busy core" + f", {cores}" * bool(cores))
     elif cores:
-        told.append(cores)
+        words.append(cores)
     if loop is not None and loop.lanes:
-        told.append(vectors(loop))
+        words.append(vectors(loop))
     if facts.matrix and facts.level is not None:
         verb = "does not fit in any cache" if facts.level == MEMORY else f"fits in {the_level(facts.level)}"
-        told.append(f"its matrix of {units.scaled(facts.matrix, 'B')} {verb}")
-    return "; ".join(told)
+        words.append(f"its matrix of {units.scaled(facts.matrix, 'B')} {verb}")
+    return "; ".join(words)
 
 
 def cores_in_words(facts: CpuFacts) -> str:

@@ -76,8 +76,8 @@ def instrumentation(run: Run) -> list[str]:
     if run.seconds and done.spread is not None and abs(extra) <= done.spread * run.seconds:
         return ["instrumentation: nothing measurable"]
     share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
-    told = f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
-    return [told, *["the phases' shares are approximate"] * bool(phases_doubt(run))]
+    words = f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
+    return [words, *["the phases' shares are approximate"] * bool(phases_doubt(run))]
 
 
 def phases_doubt(run: Run) -> str:

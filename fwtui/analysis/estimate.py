@@ -72,14 +72,14 @@ def scaled(seconds: float, n: int, wanted: int, backend: str) -> float:
 
 def progress_now(model: Model, run: Run) -> Progress | None:
     """How far a running run is: as it told; estimated if its last word is old, or in a step that takes a whole pass."""
-    told = run.progress
-    if told is not None:
-        silent = model.t - told.t
-        if not told.left or silent <= SILENT:
-            return told
-        left = max(0.0, told.left - silent)
-        done = 1 - (1 - told.done) * left / told.left
-        return replace(told, done=max(told.done, min(done, NEARLY)), left=left or None)
+    progress = run.progress
+    if progress is not None:
+        silent = model.t - progress.t
+        if not progress.left or silent <= SILENT:
+            return progress
+        left = max(0.0, progress.left - silent)
+        done = 1 - (1 - progress.done) * left / progress.left
+        return replace(progress, done=max(progress.done, min(done, NEARLY)), left=left or None)
     waited, after = model.t - run.stage_since, 0.0
     if run.stage not in ("warm-up", "phases") or not run.n or waited <= SILENT:
         return None

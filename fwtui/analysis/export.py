@@ -95,9 +95,9 @@ def _histogram(model: Model, run: Run) -> Iterator[Row]:
 
 
 def _rounds(model: Model, run: Run) -> Iterator[Row]:
-    for told in run.rounds:
-        for name, seconds in zip(run.phase_names, told.seconds, strict=False):
-            yield {"run": run.id, "index": told.index, "first": told.first, "phase": name.key, "seconds": seconds}
+    for phase_round in run.rounds:
+        for name, seconds in zip(run.phase_names, phase_round.seconds, strict=False):
+            yield {"run": run.id, "index": phase_round.index, "first": phase_round.first, "phase": name.key, "seconds": seconds}
 
 
 _EVENTS: dict[str, type[events.Event]] = {"samples": events.Sample, "telemetry": events.Telemetry, "markers": events.Marker}
@@ -126,7 +126,7 @@ def _flat(value: Row, before: str = "") -> Row:
 def _columns(rows: Iterable[Row]) -> list[str]:
     if isinstance(rows, _EventRows):
         rows = islice(rows, 1)  # all of one kind
-    return list(dict.fromkeys(name for told in rows for name in told))
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def write_csv(rows: Iterable[Row], out: TextIO) -> None:
@@ -134,20 +134,20 @@ def write_csv(rows: Iterable[Row], out: TextIO) -> None:
     columns = _columns(rows)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
-    for told in rows:
-        writer.writerow([None if cell is None else _csv_cell(cell) for cell in map(told.get, columns)])
+    for row in rows:
+        writer.writerow([None if cell is None else _csv_cell(cell) for cell in map(row.get, columns)])
 
 
 def write_json_lines(rows: Iterable[Row], out: TextIO) -> None:
     """One object per row; an unknown value is null."""
-    for told in rows:
-        out.write(as_json(told, ensure_ascii=False) + "\n")
+    for row in rows:
+        out.write(as_json(row, ensure_ascii=False) + "\n")
 
 
 def write_markdown(rows: Iterable[Row], out: TextIO) -> None:
     """A Markdown table; markup in cells is escaped."""
     columns = _columns(rows)
-    cells = ([_markdown_cell(told.get(name)) for name in columns] for told in rows)
+    cells = ([_markdown_cell(row.get(name)) for name in columns] for row in rows)
     out.writelines(f"{line}\n" for line in markdown(columns, cells))
 
 

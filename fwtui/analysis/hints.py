@@ -55,8 +55,8 @@ class Hint(NamedTuple):
     source: str = ""  # where its numbers come from, if not from the run itself
 
     def __str__(self) -> str:
-        told = f"{self.sentence} ({self.source})" if self.source else self.sentence
-        return f"{told}; see `{self.see}`" if self.see else told
+        words = f"{self.sentence} ({self.source})" if self.source else self.sentence
+        return f"{words}; see `{self.see}`" if self.see else words
 
 
 class RunFacts:
@@ -256,8 +256,8 @@ def _copies(f: RunFacts) -> str:
     seconds, whole = f.run.seconds, f.run.end_to_end
     if not seconds or whole is None or whole < 2 * seconds or f.e.memory != "device" or "pinned" not in f.offered("memories"):
         return ""
-    told = f"copying in and out takes {units.duration(whole - seconds)}, and computing {units.duration(seconds)}"
-    return f"{told}; pinned memory is offered"
+    words = f"copying in and out takes {units.duration(whole - seconds)}, and computing {units.duration(seconds)}"
+    return f"{words}; pinned memory is offered"
 
 
 def _cores(f: RunFacts) -> str:
@@ -276,8 +276,8 @@ def _scalar(f: RunFacts) -> str:
 
 
 def _waits(f: RunFacts) -> str:
-    told = of_ranks(f.run)
-    lost = fmean(one.share(key) for one in told for key in (BROADCAST, WAIT)) * 2 if told else 0.0
+    ranks = of_ranks(f.run)
+    lost = fmean(one.share(key) for one in ranks for key in (BROADCAST, WAIT)) * 2 if ranks else 0.0
     if lost < MUCH:
         return ""
     return f"{waits(f.model, f.run)}; a larger graph or fewer ranks leave more work to each"
@@ -285,10 +285,10 @@ def _waits(f: RunFacts) -> str:
 
 def _rows(f: RunFacts) -> str:
     """Too few rows of tiles to share them out evenly."""
-    told = of_ranks(f.run)
+    shares = of_ranks(f.run)
     rows, ranks = f.run.padded // max(f.e.tile, 1), len(f.run.ranks)
     smaller = [tile for tile in f.offered("tiles") if tile < f.e.tile]
-    if (imbalance(told) or 0.0) < UNEVEN or not rows % ranks or not smaller:
+    if (imbalance(shares) or 0.0) < UNEVEN or not rows % ranks or not smaller:
         return ""
     there = f"{units.counted(rows, 'row')} of tiles for {ranks} ranks"
     return f"{there}: some have more than others; a tile of {max(smaller)} makes more rows"

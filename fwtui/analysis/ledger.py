@@ -151,8 +151,8 @@ def roofs(model: Model, run: Run) -> Roofs:
     gpu = model.gpu_of(run)
     if gpu is None:
         return Roofs(None, rate, form)
-    told = model.measured.get(run.device)
-    read = {one.level: one.bytes_per_second for one in told.levels} if told is not None else {}
+    measured = model.measured.get(run.device)
+    read = {one.level: one.bytes_per_second for one in measured.levels} if measured is not None else {}
     near = read.get(1)
     memory, shared, l2 = (
         _all(run, most) for most in (gpu.peak_bytes_per_second, near or shared_bytes_per_second(gpu), read.get(2))
@@ -163,16 +163,20 @@ def roofs(model: Model, run: Run) -> Roofs:
 
 
 def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: bool) -> Roofs:
-    told, facts = model.measured.get(run.device), cpu_facts(model, run)
-    copied, doubtful = (told.copy_bytes_per_second, told.copy_noisy) if told is not None else (None, False)
+    measured, facts = model.measured.get(run.device), cpu_facts(model, run)
+    copied, doubtful = (measured.copy_bytes_per_second, measured.copy_noisy) if measured is not None else (None, False)
     level = facts.level if facts is not None else None
-    if facts is not None and level is not None and told is not None and told.levels:
+    if facts is not None and level is not None and measured is not None and measured.levels:
         copied, doubtful = (facts.limit.bytes_per_second, facts.limit.noisy) if facts.limit is not None else (None, False)
     elif level:
         copied = None  # what a copy in memory takes is no limit of a cache
     memory = the_level(level)
     names = [name for name, one in (("limit", noisy), (f"bandwidth of {memory}", doubtful and copied)) if one]
-    plain = next((one.relaxations_per_second for one in told.forms if one.form == "float32"), None) if told is not None else None
+    plain = (
+        next((one.relaxations_per_second for one in measured.forms if one.form == "float32"), None)
+        if measured is not None
+        else None
+    )
     slower = plain if run.experiment.dtype == "float32" and plain and rate and plain < rate else None
     return Roofs(_all(run, copied), rate, form, memory=memory, noisy=" and ".join(names), float_minimum=slower)
 
@@ -225,15 +229,15 @@ def _wavefronts(run: Run, phase: str, known: Roofs) -> float | None:
     """
     from fwtui.sessions.library import recorded_ladder  # not before the first frame
 
-    told = counters_of(run, phase)
-    uncounted = "shared_load_wavefronts" not in told and any(one.shared_bytes for one in run.occupancies)
+    counters = counters_of(run, phase)
+    uncounted = "shared_load_wavefronts" not in counters and any(one.shared_bytes for one in run.occupancies)
     ladder = recorded_ladder() if uncounted else None
     if ladder is not None and ladder.gpu is not None and ladder.gpu.compute_capability == known.capability:
         asked = [getattr(run.experiment, name) for name in CODE]
         same = (one for one in ladder.runs.values() if [getattr(one.experiment, name) for name in CODE] == asked)
-        told = next((counters_of(one, phase) for one in same), told)
-    relaxations = told.get("relaxations")
-    counts = [told.get(f"shared_{way}_wavefronts") for way in ("load", "store")]
+        counters = next((counters_of(one, phase) for one in same), counters)
+    relaxations = counters.get("relaxations")
+    counts = [counters.get(f"shared_{way}_wavefronts") for way in ("load", "store")]
     return sum(filter(None, counts)) * WARP / relaxations if relaxations and None not in counts else None
 
 
@@ -258,8 +262,8 @@ def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None
         return Limiter(OWNER, LATE)
     if line.key == BROADCAST and (through := carried(run)) is not None:
         return Limiter(LINK, through.rate)
-    told = samples_of(run, line.key) if cuda else None
-    sampled = warp_reason(told, run.listing(told.op)) if told is not None else None
+    samples = samples_of(run, line.key) if cuda else None
+    sampled = warp_reason(samples, run.listing(samples.op)) if samples is not None else None
     inside = f"; in one it {sampled}" if sampled is not None else ""
     launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
@@ -285,20 +289,20 @@ def counters_of(run: Run, phase: str) -> Mapping[str, float]:
     return ops.get(phase) or (next(iter(ops.values())) if len(ops) == 1 else {})
 
 
-def _by_counters(told: Mapping[str, float]) -> Limiter | None:
+def _by_counters(counters: Mapping[str, float]) -> Limiter | None:
     """The busiest unit; if all are below 60 %, latency (Nsight Compute, "Speed of Light")."""
-    dram, memory, compute = (told.get(f"{name}_share") for name in ("dram", "memory", "compute"))
+    dram, memory, compute = (counters.get(f"{name}_share") for name in ("dram", "memory", "compute"))
     if dram is None or memory is None or compute is None:
         return None
     if max(dram, memory, compute) < NEAR:
-        warps = told.get("occupancy")
+        warps = counters.get("occupancy")
         few = f"; only {whole_percent(warps)} of the warps are resident" if warps is not None and warps < MOST_FEW else ""
         both = f"compute is {whole_percent(compute)} busy, memory {whole_percent(memory)}"
         return Limiter(LATENCY, both, source=COUNTERS, more=few)
     if dram >= NEAR and dram >= memory - ALIKE:
         return Limiter("device memory", f"{whole_percent(dram)} busy", source=COUNTERS)
     shared, loaded = (
-        sum(told.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
+        sum(counters.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
     )
     on_chip = "shared memory" if shared > loaded else "caches"
     if abs(memory - compute) <= ALIKE:

@@ -65,8 +65,8 @@ def most_relaxations(limits: events.Limits, dtype: str, nonnegative: bool) -> fl
 
 
 def _fastest(limits: events.Limits, forms: Mapping[str, RelaxForm]) -> events.FormLimit | None:
-    told = [f for f in limits.forms if f.form in forms and f.relaxations_per_second]
-    return max(told, key=lambda f: f.relaxations_per_second or 0.0, default=None)
+    speeds = [f for f in limits.forms if f.form in forms and f.relaxations_per_second]
+    return max(speeds, key=lambda f: f.relaxations_per_second or 0.0, default=None)
 
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
@@ -75,12 +75,12 @@ def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
     return run.bandwidth / peak / run.device_count if run.bandwidth and peak else None
 
 
-def _clock_factor(model: Model, run: Run, told: events.FormLimit) -> float:
+def _clock_factor(model: Model, run: Run, form: events.FormLimit) -> float:
     """The run's clock / the probe's, so that a throttled run is compared with the limit of the throttled device."""
     evidence = model.evidence(run) if run.backend == "cuda" else None
-    if evidence is None or not evidence.gpu_clock_mhz or not told.clock_mhz:
+    if evidence is None or not evidence.gpu_clock_mhz or not form.clock_mhz:
         return 1.0
-    factor = evidence.gpu_clock_mhz / told.clock_mhz
+    factor = evidence.gpu_clock_mhz / form.clock_mhz
     return factor if CLOCK_FACTORS[0] <= factor <= CLOCK_FACTORS[1] else 1.0
 
 
@@ -111,12 +111,12 @@ def save(limits: events.Limits) -> events.Limits:
 
 
 def _best(before: events.Limits, now: events.Limits) -> events.Limits:
-    forms, levels = {told.form: told for told in before.forms}, {told.level: told for told in before.levels}
+    forms, levels = {limit.form: limit for limit in before.forms}, {limit.level: limit for limit in before.levels}
     copied = max(before.copy_bytes_per_second or 0.0, now.copy_bytes_per_second or 0.0) or None
     return msgspec.structs.replace(
         now,
-        forms=tuple(_better(forms.get(told.form, told), told) for told in now.forms),
-        levels=tuple(_better(levels.get(told.level, told), told) for told in now.levels),
+        forms=tuple(_better(forms.get(limit.form, limit), limit) for limit in now.forms),
+        levels=tuple(_better(levels.get(limit.level, limit), limit) for limit in now.levels),
         copy_bytes_per_second=copied,
         copy_noisy=now.copy_noisy and (before.copy_noisy or before.copy_bytes_per_second is None),
     )

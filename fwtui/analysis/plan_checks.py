@@ -188,15 +188,15 @@ def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side
 
 def _races(plan: Sequence[Step], names: Sequence[str]) -> list[str]:
     """Each race in a sentence, of a pair of phases the first."""
-    told: dict[tuple[str, str], str] = {}
+    sentences: dict[tuple[str, str], str] = {}
     for race in conflicts(plan):
         first, second = names[race.first], names[race.second]
         if not race.first_writes:
             first, second = second, first
         does = "writes" if race.first_writes and race.second_writes else "reads"
         kinds = (plan[race.first].phase, plan[race.second].phase)
-        told.setdefault(kinds, f"{first} writes {words(race.where)}, which {second} {does} at the same time")
-    return list(told.values())
+        sentences.setdefault(kinds, f"{first} writes {words(race.where)}, which {second} {does} at the same time")
+    return list(sentences.values())
 
 
 def _relaxed(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side: int) -> list[str]:

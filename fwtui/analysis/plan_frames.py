@@ -87,7 +87,7 @@ class PlanFilm:
         steps = kernel.together(shape) if deal and kernel.together else kernel.plan(shape, True)
         return cls(shape.padded, kernel.rounds(steps), kernel.places, deal, **limits)
 
-    def told(self) -> tuple[events.PlanStep, ...]:
+    def plan_steps(self) -> tuple[events.PlanStep, ...]:
         """The frames of a complete film as a session records them; none if one has too many rectangles."""
         frames = self._frames
         while len(frames) > MOST_TOLD:
@@ -186,12 +186,12 @@ def film_of(run: Run) -> PlanFilm | None:
 
 def _order(run: Run) -> EliminationOrder | None:
     """The supernodes of a run, without the vertices; None if it has none, or a made-up session has no tree."""
-    told = run.ordered
-    if told is None or len(told.sizes) != len(told.parents) or sum(told.sizes) != run.n or min(told.sizes) < 1:
+    order = run.ordered
+    if order is None or len(order.sizes) != len(order.parents) or sum(order.sizes) != run.n or min(order.sizes) < 1:
         return None
-    if not all(parent == -1 or number < parent < len(told.parents) for number, parent in enumerate(told.parents)):
+    if not all(parent == -1 or number < parent < len(order.parents) for number, parent in enumerate(order.parents)):
         return None
-    return EliminationOrder(tuple(map(Supernode, told.sizes, told.parents)))
+    return EliminationOrder(tuple(map(Supernode, order.sizes, order.parents)))
 
 
 def _as_told(run: Run) -> PlanFilm | None:
@@ -200,11 +200,11 @@ def _as_told(run: Run) -> PlanFilm | None:
     if not steps or len(steps) != run.plan[0].of:
         return None
     rounds: list[tuple[int, Step]] = []
-    for told in steps:
-        reads, writes = (tuple(Rect(*cells) for cells in rects) for rects in (told.reads, told.writes))
+    for step in steps:
+        reads, writes = (tuple(Rect(*cells) for cells in rects) for rects in (step.reads, step.writes))
         if not all(r.top < r.bottom <= run.padded and r.left < r.right <= run.padded for r in (*reads, *writes)):
             return None
-        rounds.append((told.round, Step("", told.phase, (), Cost(told.relaxations, 0), reads, writes)))
+        rounds.append((step.round, Step("", step.phase, (), Cost(step.relaxations, 0), reads, writes)))
     return PlanFilm(run.padded, iter(rounds), tuple)
 
 

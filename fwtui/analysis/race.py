@@ -45,19 +45,19 @@ def course(run: Run) -> Course | None:
     """The run's progress; None for a run without a time."""
     if not can_race(run) or not run.seconds:
         return None
-    told = sorted({r.first: r for r in run.rounds}.values(), key=lambda r: r.index)
-    told = [r for r in told if r.first < run.relaxations]
-    ascending = all(a.first < b.first and a.index < b.index for a, b in pairwise(told))
-    if len(told) < 2 or not ascending or told[0].first != 0 or not all(sum(r.seconds) > 0 for r in told):
+    rounds = sorted({r.first: r for r in run.rounds}.values(), key=lambda r: r.index)
+    rounds = [r for r in rounds if r.first < run.relaxations]
+    ascending = all(a.first < b.first and a.index < b.index for a, b in pairwise(rounds))
+    if len(rounds) < 2 or not ascending or rounds[0].first != 0 or not all(sum(r.seconds) > 0 for r in rounds):
         return Course((0.0, 1.0), (0.0, run.seconds), 0, False)
-    last, before = told[-1], told[-2]
+    last, before = rounds[-1], rounds[-2]
     each = (last.first - before.first) / (last.index - before.index)  # relaxations of a round near the end
-    ends = [r.index for r in told[1:]] + [last.index + max(1, round((run.relaxations - last.first) / each))]
+    ends = [r.index for r in rounds[1:]] + [last.index + max(1, round((run.relaxations - last.first) / each))]
     clock, reached = 0.0, [0.0]
-    for row, end in zip(told, ends, strict=True):
+    for row, end in zip(rounds, ends, strict=True):
         clock += sum(row.seconds) * (end - row.index)
         reached.append(clock)
-    shares = (*(r.first / run.relaxations for r in told), 1.0)
+    shares = (*(r.first / run.relaxations for r in rounds), 1.0)
     return Course(shares, tuple(s * run.seconds / clock for s in reached), ends[-1], True)
 
 

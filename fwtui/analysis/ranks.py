@@ -96,13 +96,15 @@ def whole_percent(share: float) -> str:
 def of_ranks(run: Run) -> tuple[OfRank, ...]:
     """Every rank whose phases were timed, in order; empty for a run on one device."""
     known = {rank.rank: rank for rank in run.ranks}
-    told = {one.rank: one for one in run.rank_phases if one.rank in known}
-    return tuple(OfRank(known[number], run.timed(told[number].parts)) for number in sorted(told)) if len(run.ranks) > 1 else ()
+    phases = {one.rank: one for one in run.rank_phases if one.rank in known}
+    return (
+        tuple(OfRank(known[number], run.timed(phases[number].parts)) for number in sorted(phases)) if len(run.ranks) > 1 else ()
+    )
 
 
-def imbalance(told: Sequence[OfRank]) -> float | None:
+def imbalance(ranks: Sequence[OfRank]) -> float | None:
     """The most work of a rank over the mean; None if none has any."""
-    work = [one.work for one in told]
+    work = [one.work for one in ranks]
     ratio = max(work) / fmean(work) if any(work) else 1.0
     return ratio if any(work) and isfinite(ratio) else None
 
@@ -134,19 +136,19 @@ def how_to_compare(run: Run) -> str:
 
 def carried(run: Run) -> Carried | None:
     """What the broadcasts carry; None if that is not known."""
-    told = next((phase for phase in run.phases if phase.key == BROADCAST), None)
+    broadcast = next((phase for phase in run.phases if phase.key == BROADCAST), None)
     others = len(run.ranks) - 1
-    if told is None or others < 1 or not (told.link_bytes and told.launches and told.seconds):
+    if broadcast is None or others < 1 or not (broadcast.link_bytes and broadcast.launches and broadcast.seconds):
         return None
-    panel, seconds = told.link_bytes / others / told.launches, told.seconds / told.launches
+    panel, seconds = broadcast.link_bytes / others / broadcast.launches, broadcast.seconds / broadcast.launches
     rate = panel / seconds if seconds else 0.0
     return Carried(rate, panel, seconds, _over(run, rate)) if rate and isfinite(rate) else None
 
 
 def waits(model: Model, run: Run) -> str:
     """What the exchange of panels costs, and why; empty if it is not known, or costs nothing."""
-    told = of_ranks(run)
-    waiting, sending = (fmean(one.share(key) for one in told) if told else 0.0 for key in (WAIT, BROADCAST))
+    ranks = of_ranks(run)
+    waiting, sending = (fmean(one.share(key) for one in ranks) if ranks else 0.0 for key in (WAIT, BROADCAST))
     both = waiting + sending
     if both >= TOO_SMALL:
         cost = f"waiting for panels and sending them take {whole_percent(both)} of a rank's time"
@@ -154,13 +156,13 @@ def waits(model: Model, run: Run) -> str:
         return f"the graph is too small for that many ranks: {cost}" if quiet else cost
     if not waiting:
         return ""
-    return f"waiting for the panel takes {whole_percent(waiting)} of a rank's time: {_uneven(run, told) or LATE}"
+    return f"waiting for the panel takes {whole_percent(waiting)} of a rank's time: {_uneven(run, ranks) or LATE}"
 
 
 def hidden(run: Run) -> str:
     """How much longer a clean pass takes than the work in it; empty if it is not known."""
-    told = of_ranks(run)
-    most = max((one.work for one in told), default=0.0)
+    ranks = of_ranks(run)
+    most = max((one.work for one in ranks), default=0.0)
     if not run.seconds or not most:
         return ""
     longer = run.seconds / most - 1
@@ -171,12 +173,12 @@ def hidden(run: Run) -> str:
     return f"clean passes take {whole_percent(longer)} longer than the busiest rank works"
 
 
-def _uneven(run: Run, told: Sequence[OfRank]) -> str:
+def _uneven(run: Run, per_rank: Sequence[OfRank]) -> str:
     """Who has more work than others, and whether its rows are the reason; empty if the work is even."""
-    ratio = imbalance(told)
+    ratio = imbalance(per_rank)
     if ratio is None or ratio < UNEVEN:
         return ""
-    busiest = max(told, key=lambda one: one.work)
+    busiest = max(per_rank, key=lambda one: one.work)
     side, ranks = run.padded // max(run.experiment.tile, 1), len(run.ranks)
     rows = len(range(busiest.rank.rank, side, ranks))
     has = f"has {rows} of {side} rows of tiles" if rows * ranks > side else "is busy longest"

@@ -49,7 +49,7 @@ class Reason(NamedTuple):
 
     def sentence(self, ask: str = "", sourced: bool = False) -> str:
         """The whole sentence; `ask` says how to get missing data; `sourced`: with where the limiter's numbers come from."""
-        told = [self.change] if self.change else []
+        parts = [self.change] if self.change else []
         if self.limiter is not None and not (self.exchange and self.limiter.what == OWNER):
             inside = self.phase and self.limiter.what not in (UNKNOWN, OWNER)  # a phase's title may be a plural
             asked = bool(self.missing and ask)
@@ -57,9 +57,9 @@ class Reason(NamedTuple):
             limiter = known._replace(because="") if asked and known.because == UNMEASURED else known
             within = f"in {self.phase} " if inside else ""
             said = within + limiter.sentence("it" if inside or not self.phase else self.phase, self.beside)
-            told.append(said + f"; {ask}" * asked)
-        told += [part for part in (self.exchange, self.cpu) if part]
-        return " ".join(f"{words[0].upper()}{words[1:]}." for words in told)
+            parts.append(said + f"; {ask}" * asked)
+        parts += [part for part in (self.exchange, self.cpu) if part]
+        return " ".join(f"{words[0].upper()}{words[1:]}." for words in parts)
 
 
 def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
@@ -93,13 +93,13 @@ def changes(found: Comparison) -> tuple[str, ...]:
     entrant, baseline, faster = found.entrant, found.baseline, found.verdict == FASTER
     known = [(gain, words) for gain, words in _quantities(entrant, baseline) if isfinite(gain) and gain > 0]
     quantities = [(gain if faster else 1 / gain, words) for gain, words in known]
-    told = [words for gain, words in sorted(quantities, reverse=True) if gain >= CHANGED][:MOST_CHANGES]
+    largest = [words for gain, words in sorted(quantities, reverse=True) if gain >= CHANGED][:MOST_CHANGES]
     if entrant.run.backend != baseline.run.backend:
-        told.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
+        largest.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
     elif entrant.run.experiment.kernel == baseline.run.experiment.kernel:
         said = [one for one in found.differs if not one.startswith(("dtype ", "devices "))]  # quantities say those better
-        told = [*said[:1], *told]
-    return tuple(told)
+        largest = [*said[:1], *largest]
+    return tuple(largest)
 
 
 def _against(found: Comparison) -> str:
@@ -162,8 +162,8 @@ def _count(ratio: float) -> str:
 def _counted(entrant: ComparedRun) -> dict[str, float]:
     """Hardware counters, and instructions of the sampled inner loop, per relaxation in the phase that takes longest."""
     slowest = slowest_line(ledger(entrant.model, entrant.run))
-    told = counters_of(entrant.run, slowest.key) if slowest is not None else {}
-    shared = told.get(SHARED, 0.0) / told[RELAXATIONS] if told.get(RELAXATIONS) else 0.0
+    counters = counters_of(entrant.run, slowest.key) if slowest is not None else {}
+    shared = counters.get(SHARED, 0.0) / counters[RELAXATIONS] if counters.get(RELAXATIONS) else 0.0
     sampled = main_samples(entrant.run)
     loop = loop_facts(sampled).each if sampled is not None else None
-    return {"instructions": told.get(INSTRUCTIONS, 0.0), "loop": loop or 0.0, "shared": shared}
+    return {"instructions": counters.get(INSTRUCTIONS, 0.0), "loop": loop or 0.0, "shared": shared}

@@ -88,7 +88,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "speedup_of_one_device": gained.times if gained is not None else None,
         "efficiency": gained.efficiency if gained is not None else None,
         "copies": _copies(run),
-        "stages": {s.key: t for s in STAGES.values() if s.told and (t := run.stage_seconds(s.key)) is not None},
+        "stages": {s.key: t for s in STAGES.values() if s.in_results and (t := run.stage_seconds(s.key)) is not None},
         "occupancy": occupancy.warps / occupancy.max_warps if occupancy is not None and occupancy.max_warps else None,
         "occupancy_limited_by": list(occupancy.limiters) if occupancy is not None else [],
         "throttled": list(throttled(evidence.throttle)) if evidence is not None and gpu is not None else [],
@@ -98,7 +98,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "sm_occupancy": evidence.sm_occupancy if evidence is not None and gpu is not None else None,
         "counters": run.counters,
         "cpu": _cpu(model, run),
-        "samples": {told.op: _samples(run, told) for told in run.warps},
+        "samples": {samples.op: _samples(run, samples) for samples in run.warps},
         "not_sampled": run.sampled.note or None if run.sampled is not None else None,
         "answers": answers.as_row(run.answers),
     }
@@ -131,21 +131,21 @@ def _cpu(model: Model, run: Run) -> dict[str, Any] | None:
     }
 
 
-def _samples(run: Run, told: WarpSamples) -> dict[str, Any]:
+def _samples(run: Run, samples: WarpSamples) -> dict[str, Any]:
     """What the warps of an op waited for: shares of all its samples, of each line, and the instructions of its inner loop."""
-    listing, facts = run.listing(told.op), loop_facts(told)
+    listing, facts = run.listing(samples.op), loop_facts(samples)
     return {
-        "samples": told.samples,
-        "rank": told.rank,
-        "reasons": shares(told.reasons),
+        "samples": samples.samples,
+        "rank": samples.rank,
+        "reasons": shares(samples.reasons),
         "lines": [
             {
                 **{"file": line.file, "line": line.line, "source": line.text},
-                **{"share": line.samples / (told.samples or 1), "reasons": shares(line.reasons)},
+                **{"share": line.samples / (samples.samples or 1), "reasons": shares(line.reasons)},
             }
             for line in (listing.sampled if listing is not None else ())
         ],
-        "inner_loop": {**facts._asdict(), "instructions_per_relaxation": facts.each, "mix": dict(told.mix)},
+        "inner_loop": {**facts._asdict(), "instructions_per_relaxation": facts.each, "mix": dict(samples.mix)},
     }
 
 
@@ -166,13 +166,13 @@ def _phase(phase: PhaseTime) -> dict[str, Any]:
 
 def _copies(run: Run) -> dict[str, Any]:
     """Reading a file and, on a GPU, copying in (with the change of layout) and out: seconds, bytes, bytes per second."""
-    told = {}
+    copies = {}
     for stage, seconds, size in run.stage_times:
         name = STAGES[stage].copy if stage in STAGES else ""
         if not name or run.simulated or (name != "file" and run.backend != "cuda"):
             continue
-        told[name] = {"seconds": seconds, "bytes": size, "bytes_per_second": size / seconds if size and seconds else None}
-    return told
+        copies[name] = {"seconds": seconds, "bytes": size, "bytes_per_second": size / seconds if size and seconds else None}
+    return copies
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[str] = ()) -> list[str]:

@@ -132,15 +132,15 @@ def grid(ranks: int) -> tuple[int, int]:
 
 def fit(runs: Iterable[Measured]) -> Rates | None:
     """The rates that these runs show; None without a phase pass on one device or more."""
-    told = list(runs)
-    phased = [run for run in told if run.parts]
+    timed = list(runs)
+    phased = [run for run in timed if run.parts]
     lines = {phase: _line(_launches(phased, phase)) for phase in ("pivot", "panels", "rest")}
     pivot, panels, rest = lines["pivot"], lines["panels"], lines["rest"]
     if pivot is None or panels is None or rest is None:
         return None
     link = _line(_launches(phased, BROADCAST))
     rates = Rates(pivot, panels, rest, link, phased[0].lanes, median(run.turn for run in phased) * rest.each)
-    alone, several = ([run for run in told if (run.shape.ranks > 1) is many] for many in (False, True))
+    alone, several = ([run for run in timed if (run.shape.ranks > 1) is many] for many in (False, True))
     if alone:
         more = median((run.seconds - predict(rates, run.shape).seconds) / _rounds(run.shape) for run in alone)
         rates = rates._replace(round=max(0.0, more))
@@ -175,16 +175,16 @@ def _launches(runs: Iterable[Measured], phase: str) -> list[tuple[float, float]]
 
 def _line(points: Sequence[tuple[float, float]]) -> LinearCost | None:
     """Least squares of relative errors, neither part negative; of one amount only, seconds in proportion."""
-    told = [(amount, seconds) for amount, seconds in points if amount > 0 and seconds > LEAST]
-    if not told:
+    usable = [(amount, seconds) for amount, seconds in points if amount > 0 and seconds > LEAST]
+    if not usable:
         return None
-    weights = [1 / seconds**2 for _, seconds in told]
+    weights = [1 / seconds**2 for _, seconds in usable]
     total = sum(weights)
-    x, y = (sum(w * point[i] for w, point in zip(weights, told, strict=True)) / total for i in (0, 1))
-    across = sum(w * (amount - x) ** 2 for w, (amount, _) in zip(weights, told, strict=True))
+    x, y = (sum(w * point[i] for w, point in zip(weights, usable, strict=True)) / total for i in (0, 1))
+    across = sum(w * (amount - x) ** 2 for w, (amount, _) in zip(weights, usable, strict=True))
     if across <= 1e-9 * total * x * x:
         return LinearCost(0.0, y / x)
-    each = sum(w * (amount - x) * (seconds - y) for w, (amount, seconds) in zip(weights, told, strict=True)) / across
+    each = sum(w * (amount - x) * (seconds - y) for w, (amount, seconds) in zip(weights, usable, strict=True)) / across
     if each <= 0:
         return LinearCost(y, 0.0)
     return LinearCost(y - each * x, each) if y > each * x else LinearCost(0.0, y / x)
@@ -194,7 +194,7 @@ def measured(model: Model, run: Run) -> Measured:
     """What the model needs of a run that has a time, with a tile and a type that its kernel offers."""
     e = run.experiment
     shape, gpu = e.shape(run.n), model.gpu_of(run) if run.backend == "cuda" else None
-    resident = next((told.blocks for told in run.occupancies if told.op == "rest"), 0)
+    resident = next((occupancy.blocks for occupancy in run.occupancies if occupancy.op == "rest"), 0)
     turn = 0.0
     if gpu is not None and gpu.multiprocessors and resident:
         block = tuning_of(shape).rest
@@ -235,19 +235,19 @@ def limits(rates: Rates, shape: Shape, weak: bool = False) -> list[str]:
     rows, squares = ({p: efficiency(rates, shape, p, weak, flat) for p in several} for flat in (False, True))
     poor = next((ranks for ranks in several if rows[ranks] < POOR), None)
     if poor is None:
-        told = [f"{what}: efficiency stays above {_percent(POOR)} up to {MOST_RANKS} devices."]
+        sentences = [f"{what}: efficiency stays above {_percent(POOR)} up to {MOST_RANKS} devices."]
     else:
         found = predict(rates, shape_on(shape, poor, weak))
         takes = f"a round's next panel takes {units.duration(found.path)}, {units.duration(found.broadcast)} of it to be sent"
         falls = f"efficiency falls below {_percent(POOR)} at {poor} devices ({_percent(rows[poor])})"
-        told = [f"{what}: {falls}: {takes}; the rest of the round takes {units.duration(found.rest)}."]
+        sentences = [f"{what}: {falls}: {takes}; the rest of the round takes {units.duration(found.rest)}."]
     better = next((p for p in several if all(squares[q] > CLEAR * rows[q] for q in several if q >= p)), None)
     if better is None:
-        told.append(f"Tiles dealt out in two dimensions ({SOURCE}) would be nowhere more than 5 % faster.")
+        sentences.append(f"Tiles dealt out in two dimensions ({SOURCE}) would be nowhere more than 5 % faster.")
     else:
         gain = f"from {better} devices on ({_percent(squares[better])} instead of {_percent(rows[better])})"
-        told.append(f"Tiles dealt out in two dimensions ({SOURCE}) would be faster {gain}: 2n/sqrt(P) rows are sent, not n.")
-    return told
+        sentences.append(f"Tiles dealt out in two dimensions ({SOURCE}) would be faster {gain}: 2n/sqrt(P) rows are sent, not n.")
+    return sentences
 
 
 def _percent(share: float) -> str:

@@ -37,13 +37,13 @@ def place(run: Run) -> str:
     if found is None:
         return f"one block for each graph: its {size} stay in registers, and no block waits for another one"
     warps = units.counted(-(-found.threads // WARP), "warp")
-    told = f"one block of {warps} for each graph: its {size} stay in registers, {CELLS} cells a thread"
+    words = f"one block of {warps} for each graph: its {size} stay in registers, {CELLS} cells a thread"
     used = run.n**2 / (CELLS * found.threads)
     if used < FULL:
-        told += f" ({units.percent(used)} of them used, as blocks have three sizes)"
+        words += f" ({units.percent(used)} of them used, as blocks have three sizes)"
     if found.blocks < 2:
-        return f"{told}; a multiprocessor has one at once"
-    return f"{told}; a multiprocessor has {found.blocks} at once, and while one waits at its barrier the others work"
+        return f"{words}; a multiprocessor has one at once"
+    return f"{words}; a multiprocessor has {found.blocks} at once, and while one waits at its barrier the others work"
 
 
 def in_words(run: Run) -> list[str]:

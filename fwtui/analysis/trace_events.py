@@ -31,8 +31,8 @@ TraceEvent = dict[str, Any]
 
 def write(header: events.Header, lines: Iterable[events.Event], out: TextIO) -> int:
     """Write the trace, an event on each line; returns how many."""
-    told = {"title": header.title, "program": header.program, "created": header.created, "system": header.machine.system}
-    out.write(f'{{"displayTimeUnit": "ms", "otherData": {as_json(told, ensure_ascii=False)}, "traceEvents": [')
+    metadata = {"title": header.title, "program": header.program, "created": header.created, "system": header.machine.system}
+    out.write(f'{{"displayTimeUnit": "ms", "otherData": {as_json(metadata, ensure_ascii=False)}, "traceEvents": [')
     count = 0
     for event in trace(lines):
         out.write(f"{',' if count else ''}\n{as_json(event, ensure_ascii=False)}")

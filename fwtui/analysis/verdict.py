@@ -85,15 +85,15 @@ class Assessment(NamedTuple):
         limiter = limiter.sourced if limiter is not None and sourced else limiter
         if limiter is not None and limiter.busy and limiter.computes:  # Explain has the samples that say the same
             most = f"; most at {limiter.place}" * bool(limiter.place)
-            told = f"{limiter.busy}{f', {beside}' * bool(beside)}{most}{f', in {self.reason.phase}' * bool(self.reason.phase)}"
+            words = f"{limiter.busy}{f', {beside}' * bool(beside)}{most}{f', in {self.reason.phase}' * bool(self.reason.phase)}"
         else:
-            told = self.reason._replace(cpu="").sentence(ask, sourced).removesuffix(".")  # Explain has the facts of a CPU
-        return f"{told[:1].lower()}{told[1:]}"
+            words = self.reason._replace(cpu="").sentence(ask, sourced).removesuffix(".")  # Explain has the facts of a CPU
+        return f"{words[:1].lower()}{words[1:]}"
 
     def parts(self, ask: str = "", sourced: bool = False) -> tuple[tuple[str, str], ...]:
         """Everything below the bars, each with its label: why, what limits it now, and what to try next."""
-        told = [*(("why", why) for why in self.why), (self._of_now, self.now(ask, sourced)), ("next", self.then)]
-        return tuple((label, words) for label, words in told if words)
+        labelled = [*(("why", why) for why in self.why), (self._of_now, self.now(ask, sourced)), ("next", self.then)]
+        return tuple((label, words) for label, words in labelled if words)
 
     @property
     def _of_now(self) -> str:
@@ -146,11 +146,11 @@ def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung
             if (best.seconds or 0.0) * LEAST_GAIN <= run.seconds:
                 return NextRung(kernel, title, why, best.seconds, f"run {best.id}")
             continue
-        told = predicted(model, run, kernel, recorded) if recorded is not None else None
-        if told is None:
+        prediction = predicted(model, run, kernel, recorded) if recorded is not None else None
+        if prediction is None:
             return NextRung(kernel, title, why, None, "")
-        if told[0] * LEAST_GAIN <= run.seconds:
-            return NextRung(kernel, title, why, *told)
+        if prediction[0] * LEAST_GAIN <= run.seconds:
+            return NextRung(kernel, title, why, *prediction)
     return None
 
 

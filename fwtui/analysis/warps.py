@@ -137,7 +137,7 @@ class WarpReason(NamedTuple):
 
 def samples_of(run: Run, phase: str) -> WarpSamples | None:
     """Samples of the phase's op; None if there are none."""
-    by_op = {told.op: told for told in run.warps if told.samples}
+    by_op = {samples.op: samples for samples in run.warps if samples.samples}
     return by_op.get(phase) or (next(iter(by_op.values())) if len(by_op) == 1 else None)
 
 
@@ -167,14 +167,14 @@ def main_reason(reasons: Mapping[str, int]) -> str:
     return ISSUED if computes else next((r for r in shares(reasons) if r not in WORKING), ISSUED)
 
 
-def warp_reason(told: WarpSamples, listing: Listing | None = None) -> WarpReason:
+def warp_reason(samples: WarpSamples, listing: Listing | None = None) -> WarpReason:
     """What most warps wait for, or that they compute, and the line where most do: that of the listing, if there is one."""
-    reason = main_reason(told.reasons)
+    reason = main_reason(samples.reasons)
     hot = max(listing.sampled if listing is not None else (), key=lambda line: line.reasons.get(reason, 0), default=None)
-    hot = hot if hot is not None and hot.reasons.get(reason) else told.hot
+    hot = hot if hot is not None and hot.reasons.get(reason) else samples.hot
     if reason == ISSUED:
-        return WarpReason("instructions", "computes", busy(told.reasons), hot, told.rank)
-    return WarpReason(stall(reason).noun, stall(reason).verb, shares(told.reasons)[reason], hot, told.rank)
+        return WarpReason("instructions", "computes", busy(samples.reasons), hot, samples.rank)
+    return WarpReason(stall(reason).noun, stall(reason).verb, shares(samples.reasons)[reason], hot, samples.rank)
 
 
 class LoopFacts(NamedTuple):
@@ -201,22 +201,22 @@ class LoopFacts(NamedTuple):
         return multiprocessors * hertz * self.per_cycle if self.per_cycle else None
 
 
-def loop_facts(told: WarpSamples | Listing) -> LoopFacts:
+def loop_facts(code: WarpSamples | Listing) -> LoopFacts:
     """From how often each instruction is in its loop."""
 
     def of(pattern: str) -> int:
-        return sum(count for name, count in told.mix.items() if re.match(pattern, name))
+        return sum(count for name, count in code.mix.items() if re.match(pattern, name))
 
-    return LoopFacts(sum(told.mix.values()), told.relaxations, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"))
+    return LoopFacts(sum(code.mix.values()), code.relaxations, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"))
 
 
-def issue_rate(model: Model, run: Run, told: WarpSamples | None) -> float | None:
+def issue_rate(model: Model, run: Run, samples: WarpSamples | None) -> float | None:
     """Relaxations a second of one GPU if its schedulers only ever issued the sampled inner loop; None if that is not known."""
     gpu, evidence = model.gpu_of(run), model.evidence(run)
     clock = (evidence.gpu_clock_mhz if evidence is not None else None) or (gpu.max_clock_mhz if gpu is not None else None)
-    if told is None or gpu is None or not gpu.multiprocessors or not clock:
+    if samples is None or gpu is None or not gpu.multiprocessors or not clock:
         return None
-    return loop_facts(told).rate(gpu.multiprocessors, clock * 1e6)
+    return loop_facts(samples).rate(gpu.multiprocessors, clock * 1e6)
 
 
 def derived(listing: Listing) -> str:
@@ -297,12 +297,12 @@ def _line_shares(listing: Listing) -> dict[tuple[object, ...], tuple[CodeLine, f
     """The share of each line, by its text and how often that came before; by its place if the text was not recorded."""
     total = sum(line.samples for line in listing.lines) or 1
     seen: Counter[str] = Counter()
-    told: dict[tuple[object, ...], tuple[CodeLine, float]] = {}
+    shares: dict[tuple[object, ...], tuple[CodeLine, float]] = {}
     for line in listing.lines:
         text = line.text.strip()
-        told[(text, seen[text]) if text else (line.file, line.line)] = line, line.samples / total
+        shares[(text, seen[text]) if text else (line.file, line.line)] = line, line.samples / total
         seen[text] += 1
-    return told
+    return shares
 
 
 def _moved(changes: list[ShareChange]) -> list[ShareChange]:

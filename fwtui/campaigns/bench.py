@@ -59,10 +59,10 @@ class BenchEntrant:
     @property
     def run(self) -> Run:
         """All turns as one run: the last one, or the first incorrect one, with the figures of all turns."""
-        told = next((run for run in self.runs if not (run.verified and run.state == "done")), self.runs[-1])
-        assert told.done is not None
-        done = replace(told.done, median=self.seconds, spread=self.spread, count=len(self.passes))
-        return replace(told, done=done)
+        run = next((run for run in self.runs if not (run.verified and run.state == "done")), self.runs[-1])
+        assert run.done is not None
+        done = replace(run.done, median=self.seconds, spread=self.spread, count=len(self.passes))
+        return replace(run, done=done)
 
 
 @dataclass
@@ -113,9 +113,9 @@ class Bench:
                 self._say(f"measuring the {device.backend.upper()}'s limit")
                 self._live.measure_limits(device)
                 finish(self._live)
-                told = self._live.model.measured.get(device)
-                if told is None or not told.complete or told.note:
-                    why = told.note if told is not None else "the worker died"
+                limits = self._live.model.measured.get(device)
+                if limits is None or not limits.complete or limits.note:
+                    why = limits.note if limits is not None else "the worker died"
                     self._say(f"the {device.backend.upper()}'s limit is not known: {why}")
 
     def heat(self, experiments: Sequence[Experiment], share: float) -> Heat:

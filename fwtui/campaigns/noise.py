@@ -30,8 +30,8 @@ def other_work(model: Model) -> float | None:
     since = model.t - LOOK
     if not model.of_host or model.of_host[0].t > since:
         return None
-    told = [share for one in within(model.of_host, since, model.t) if (share := one.other_cpu_utilisation) is not None]
-    return fmean(told) if told else None
+    shares = [share for one in within(model.of_host, since, model.t) if (share := one.other_cpu_utilisation) is not None]
+    return fmean(shares) if shares else None
 
 
 def noisy_runs(model: Model) -> tuple[Run, ...]:

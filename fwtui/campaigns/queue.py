@@ -107,5 +107,5 @@ class Queue:
         run = self.live.model.runs.get(self._number)
         if run is not None and run.state == "done":
             return run, ""
-        told = run.done.message if run is not None and run.done is not None else ""
-        return run, told or "the worker died"
+        message = run.done.message if run is not None and run.done is not None else ""
+        return run, message or "the worker died"

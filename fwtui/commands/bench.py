@@ -173,8 +173,8 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
                 "verified": entrant.right,
             }
             whole = result(live.model, entrant.run)
-            told = {**whole["experiment"], **whole, **own}
-            results.append({name: told[name] for name in RESULT})
+            fields = {**whole["experiment"], **whole, **own}
+            results.append({name: fields[name] for name in RESULT})
     here, gpu = hardware.machine(), live.model.gpu
     left_out = [{"kernel": name, "n": h.n, "dtype": h.dtype, "why": why} for h in bench.heats for name, why in h.left_out]
     return {

@@ -167,10 +167,10 @@ def _warps(run: Run, baseline: Run) -> dict[str, Any] | None:
 
 def _waits(entrant: ComparedRun) -> tuple[str, str]:
     """What most warps of a run do, and how many instructions they need; empty if it was not sampled."""
-    told = main_samples(entrant.run)
-    if told is None:
+    samples = main_samples(entrant.run)
+    if samples is None:
         return entrant.label, ""
-    reason, each = warp_reason(told, entrant.run.listing(told.op)), loop_facts(told).each
+    reason, each = warp_reason(samples, entrant.run.listing(samples.op)), loop_facts(samples).each
     needed = f"; {units.digits(each)} instructions per relaxation of a thread" if each is not None else ""
     return entrant.label, f"{reason}{needed}"
 

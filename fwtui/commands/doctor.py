@@ -217,11 +217,11 @@ def limit_lines(known: events.Limits) -> list[str]:
     """A device's limits as a table: every form of the inner loop, and what a copy moves."""
     titles = {form.key: form for form in probe_forms.FORMS if form.backend == known.backend}
     rows: list[tuple[str, ...]] = [("form", "one relaxation", "at most", "clock")]
-    for told in known.forms:
-        form = titles.get(told.form)
-        clock = f"{told.clock_mhz:.0f} MHz" if told.clock_mhz else units.ABSENT
-        words = (form.title, form.instructions) if form is not None else (told.form, "-")
-        rows.append((*words, units.rate(told.relaxations_per_second) + _noisy(told.noisy), clock))
+    for limit in known.forms:
+        form = titles.get(limit.form)
+        clock = f"{limit.clock_mhz:.0f} MHz" if limit.clock_mhz else units.ABSENT
+        words = (form.title, form.instructions) if form is not None else (limit.form, "-")
+        rows.append((*words, units.rate(limit.relaxations_per_second) + _noisy(limit.noisy), clock))
     copied = units.bandwidth(known.copy_bytes_per_second) + _noisy(known.copy_noisy)
     rows.append(("copy", "bytes read and written", copied, ""))
     for one in known.levels:

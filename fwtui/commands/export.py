@@ -152,8 +152,8 @@ def _replay(given: argparse.Namespace) -> int:
         content, kept = written(whole, suffix)
         with new_whole_file(out) as file:
             file.write(content)
-        told = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
-        say(f"{Path(out).name} is {kind.title}: {told}")
+        result = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
+        say(f"{Path(out).name} is {kind.title}: {result}")
         if len(kept.frames) < len(whole.frames):
             less = len(whole.frames) - len(kept.frames)
             say(f"{less:,} pictures are left out, or it would be larger than {kind.most / 1e6:g} MB")

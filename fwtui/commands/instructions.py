@@ -64,8 +64,8 @@ def execute(given: argparse.Namespace) -> int:
             raise Refused(f"{kernel.id} has no operation {shown(given.op)}; choose {', '.join(used.op for used in found.used)}")
         for used in chosen:
             if given.json:
-                told = {"kernel": kernel.id, "architecture": architecture(capability), **msgspec.to_builtins(used)}
-                print(as_json(told), flush=True)
+                facts = {"kernel": kernel.id, "architecture": architecture(capability), **msgspec.to_builtins(used)}
+                print(as_json(facts), flush=True)
             else:
                 print("\n".join(words(kernel.id, used, architecture(capability))), flush=True)
     return worst

@@ -37,8 +37,8 @@ def execute(given: argparse.Namespace) -> int:
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
     rows = [cells(kernel, *names) for kernel in registry().values()]
     for path, words in kernel_files().items():  # what else there is to say only running them would tell
-        told = {"id": name_for(path), "where": "yours", "idea": clean(words) or clean(path.name)}
-        rows.append(tuple(told.get(name, ABSENT) for name in names))
+        row = {"id": name_for(path), "where": "yours", "idea": clean(words) or clean(path.name)}
+        rows.append(tuple(row.get(name, ABSENT) for name in names))
     print("\n".join(table([names, *rows], ("phases", "launch", "types", "options", "tiles"))))
     return OK
 

@@ -34,11 +34,11 @@ def execute(given: argparse.Namespace) -> int:
     if given.list:
         whole = not any(course.problems())
         titles, *rows = listed(course)
-        told = [
+        lines = [
             *(folded([f"{course.name}, in about {course.minutes} minutes", ""]) if whole else []),
             *table([titles, *rows], ("kernel", "asks", "run", "name")),
         ]
-        print("\n".join([as_json(dict(zip(titles, row, strict=True))) for row in rows] if given.json else told))
+        print("\n".join([as_json(dict(zip(titles, row, strict=True))) for row in rows] if given.json else lines))
         return OK if whole else WRONG
     step = step_named(course.course, given.step).name if given.step is not None else ""
     from fwtui.tui import run_dashboard

@@ -27,7 +27,7 @@ def execute(given: argparse.Namespace) -> int:
         for entry in found:
             print(as_json(data(entry)))
     elif found:
-        rows = [[told[name] for name in ENTRY_COLUMNS] for told in map(entry_cells, found)]
+        rows = [[cells[name] for name in ENTRY_COLUMNS] for cells in map(entry_cells, found)]
         print("\n".join(table([ENTRY_COLUMNS, *rows], LEAST)))
     elif entries:
         print(f"None of {len(entries)} sessions matches {clean(words)!r}.")

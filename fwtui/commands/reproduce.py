@@ -100,8 +100,8 @@ def _recorded(name: str) -> Model:
 
 def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
     rows = preset.answered(results)
-    told = [as_json(_data(preset, *row)) for row in rows] if given.json else lines(preset, results, rows)
-    print("\n".join(told), flush=True)
+    printed = [as_json(_data(preset, *row)) for row in rows] if given.json else lines(preset, results, rows)
+    print("\n".join(printed), flush=True)
 
 
 def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:

@@ -129,10 +129,10 @@ def _run_all(live: Live, asked: list[Settled], given: argparse.Namespace, outlet
         if run is None or run.id == before:
             continue
         if as_table:
-            if given.answers and (told := run.summary) is not None and told.vertices:
+            if given.answers and (summary := run.summary) is not None and summary.vertices:
                 edges = run.graph.edges if run.graph is not None else None
-                facts = answers.facts(told, edges, run.experiment.graphs)
-                print("\n".join([f"run {run.id}", *answers.lines(told, facts), ""]), flush=True)
+                facts = answers.facts(summary, edges, run.experiment.graphs)
+                print("\n".join([f"run {run.id}", *answers.lines(summary, facts), ""]), flush=True)
             hinted += [(f"run {run.id}", f"{words}.") for words in stack.in_words(run)]
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
@@ -176,9 +176,9 @@ def answer(live: Live, run: int) -> None:
             return
         finish(live)
         show_progress("")
-    told = live.model.runs[run].answers
-    if told is not None and told.note:
-        say(f"run {run} has no answers: {told.note}")
+    found_answers = live.model.runs[run].answers
+    if found_answers is not None and found_answers.note:
+        say(f"run {run} has no answers: {found_answers.note}")
 
 
 def _count(live: Live, experiment: Settled, run: int) -> None:

@@ -72,7 +72,7 @@ def execute(given: argparse.Namespace) -> int:
         with _refusing(given.host, given.port):
             listening.listen()  # only now: who comes earlier would wait
         alone = given.name is None and ipaddress.ip_address(address).is_loopback
-        print(_told(given, page, link, alone), flush=True)
+        print(_address_lines(given, page, link, alone), flush=True)
         if given.present and not alone:
             code = io.StringIO()
             segno.make(page, micro=False).terminal(code, compact=True, border=2)
@@ -182,7 +182,7 @@ def _outward() -> str:
         return str(route.getsockname()[0])
 
 
-def _told(given: argparse.Namespace, page: str, link: str, alone: bool) -> str:
+def _address_lines(given: argparse.Namespace, page: str, link: str, alone: bool) -> str:
     """What is served where, and for whom."""
     what = (
         "the whole dashboard: who has this link can start runs, and read and write your files,"

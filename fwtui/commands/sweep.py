@@ -43,8 +43,8 @@ Foreseen = tuple[Scaling, Forecast]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, several=names(), helps={DEVICES: HELP})
-    told = "; ".join(f"{name}: {question.words}" for name, question in QUESTIONS.items())
-    about = f"vary what answers this question, unless other options say otherwise; {told}"
+    questions = "; ".join(f"{name}: {question.words}" for name, question in QUESTIONS.items())
+    about = f"vary what answers this question, unless other options say otherwise; {questions}"
     parser.add_argument("--question", choices=QUESTIONS, metavar="NAME", help=about)
     about = f"for all runs together, {WITHIN:g} by default"
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
@@ -148,16 +148,16 @@ def _check_scaling(given: argparse.Namespace, axes: Sequence[SweepAxis]) -> None
 
 def _forecasts(scalings: Sequence[Scaling], given: argparse.Namespace) -> list[Foreseen]:
     """The model's times that were asked for; what it cannot say is narrated."""
-    told: list[Foreseen] = []
+    forecasts: list[Foreseen] = []
     for one in scalings:
         try:
             rate = given.link * 1e9 if given.link is not None else None
-            told += [(one, forecast(one, ranks, rate)) for ranks in read_predict(given.predict)]
+            forecasts += [(one, forecast(one, ranks, rate)) for ranks in read_predict(given.predict)]
         except Refused as refusal:
             say(str(refusal))
     if not scalings:
         say("nothing can be predicted: no graph ran on two numbers of devices")
-    return told
+    return forecasts
 
 
 def _earlier(name: str, live: Live) -> Model:
@@ -199,12 +199,12 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts:
     rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), *head(kind))]
     bases = {id(point.run): (one, point) for one in found.scalings for point in one.points}
     left_out: list[str] = []
-    told: set[tuple[object, ...]] = set()  # a kernel without tiles has one experiment in the cells of all tiles
+    printed: set[tuple[object, ...]] = set()  # a kernel without tiles has one experiment in the cells of all tiles
     for cell in sweep.grid.cells.values():
         run = sweep.run(cell)
-        if cell.key in told:
+        if cell.key in printed:
             continue
-        told |= {cell.key} - {()}
+        printed |= {cell.key} - {()}
         if run is None:
             left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
@@ -230,14 +230,14 @@ def _foreseen(forecasts: Sequence[Foreseen]) -> list[str]:
 
 
 def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts: Sequence[Foreseen]) -> list[str]:
-    told: list[dict[str, Any]] = []
+    cells: list[dict[str, Any]] = []
     for cell in sweep.grid.cells.values():
         run = sweep.run(cell)
         what = result(owners[id(run)], run) if run is not None else {"left_out": _reason(sweep, cell)}
-        told.append({"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}} | what)
+        cells.append({"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}} | what)
     foreseen = [{"name": one.name, **f._asdict()} for one, f in forecasts]
     last = {"findings": found.data()} | ({"predicted": foreseen} if foreseen else {})
-    return [as_json(row) for row in (*told, last)]
+    return [as_json(row) for row in (*cells, last)]
 
 
 def _reason(sweep: Sweep, cell: GridCell) -> str:

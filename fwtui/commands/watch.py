@@ -87,8 +87,8 @@ def execute(given: argparse.Namespace) -> int:
     times = Times(asked, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(given))
     with closing(WatchLoop(asked, times, versions=versions)) as sitting:
         try:
-            with closing(sitting.run(ended, given.once)) as told:
-                for words in told:
+            with closing(sitting.run(ended, given.once)) as updates:
+                for words in updates:
                     _show(words, asked, versions)
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
@@ -113,15 +113,15 @@ def _count(given: argparse.Namespace, name: str) -> int:
     return int(field.read(text)[name]) if text is not None else 0
 
 
-def _show(told: WatchUpdate, asked: WatchRequest, versions: Versions) -> None:
-    match told:
+def _show(update: WatchUpdate, asked: WatchRequest, versions: Versions) -> None:
+    match update:
         case Began(number):
             lines = [f"{clean(asked.path.name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
             say(sentence)
             return
         case Report():
-            lines = folded([line(told)])
+            lines = folded([line(update)])
         case Overtaken():
             lines = ["saved again: what was found of the last save is old", ""]
         case Judged(version=version):

@@ -65,11 +65,11 @@ def container_of(image: str, memory: float, gpu: bool) -> Container:
     command = container.command(f"fwtui-{os.urandom(8).hex()}", {}, ["-m", "fwtui", "--version"])
     try:
         ended = subprocess.run(command, capture_output=True, timeout=BEGINS_WITHIN, stdin=subprocess.DEVNULL, check=False)
-        told = (ended.stderr if ended.returncode else ended.stdout).decode("utf-8", "replace").strip().splitlines()
+        lines = (ended.stderr if ended.returncode else ended.stdout).decode("utf-8", "replace").strip().splitlines()
     except (OSError, subprocess.TimeoutExpired) as error:
-        told = [str(error)]
-    if told[:1] != [f"fwtui {__version__}"]:
-        said = clean(told[-1]) if told else "it says nothing"
+        lines = [str(error)]
+    if lines[:1] != [f"fwtui {__version__}"]:
+        said = clean(lines[-1]) if lines else "it says nothing"
         name = os.path.basename(tool)
         raise Refused(f"{name} does not run fwtui {__version__} in {shown(image)}: {said}; choose an image with that in it")
     return container

@@ -21,8 +21,8 @@ class Outline:
         with open(path, encoding="utf-8") as file:
             text = file.read()
         tree = _head(text, path)
-        told = ast.get_docstring(tree, clean=False) or ""
-        self.about = " ".join(told.strip().split("\n\n")[0].split())  # the first paragraph
+        docstring = ast.get_docstring(tree, clean=False) or ""
+        self.about = " ".join(docstring.strip().split("\n\n")[0].split())  # the first paragraph
         self._functions = set(re.findall(r"^def (\w+)", text, re.MULTILINE))
         sets = [node for node in tree.body if isinstance(node, ast.Assign)]
         self._constants = {name.id: node.value for node in sets for name in node.targets if isinstance(name, ast.Name)}

@@ -176,8 +176,8 @@ class Verifier:
             return found
         whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
         one = f"its only cell agrees with {whose.replace('those', 'that')}"
-        told = f"all {cells:,} cells {_agreement(graph)} {whose}" if cells > 1 else one
-        return VerifierFinding("verified", told, cells)
+        words = f"all {cells:,} cells {_agreement(graph)} {whose}" if cells > 1 else one
+        return VerifierFinding("verified", words, cells)
 
     def _sample(self, case: _Verification) -> VerifierFinding:
         from fwtui.engine.searches import distances_from

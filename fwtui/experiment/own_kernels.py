@@ -117,9 +117,9 @@ def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
     The caller has made sure that the user wants the file to be run. Raises Refused, with what is wrong in it.
     """
     name = name_for(path)
-    told = _ask(KernelRequest(str(path), name), seconds)
+    reply = _ask(KernelRequest(str(path), name), seconds)
     try:
-        data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in told.kernel.items() if key in _DATA}
+        data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in reply.kernel.items() if key in _DATA}
     except msgspec.ValidationError as error:
         raise Refused(f"KERNEL in {clean(path.name)} is not as it must be: {clean(str(error))}") from None
 
@@ -171,12 +171,12 @@ def _ask(asked: KernelRequest, seconds: float) -> KernelReply:
     if ended.code is None:
         raise Refused(f"{file} takes more than {seconds:g} s to say what it is; look for a loop that does not end")
     try:
-        told = msgspec.json.decode(ended.stdout, type=KernelReply)
+        reply = msgspec.json.decode(ended.stdout, type=KernelReply)
     except msgspec.MsgspecError:
         raise Refused(f"{file} ended the process that loaded it ({ended.last_words}); see what it does on import") from None
-    if told.wrong:
-        raise Refused(clean(told.wrong))
-    return told
+    if reply.wrong:
+        raise Refused(clean(reply.wrong))
+    return reply
 
 
 def _unbuilt(*_: object) -> NoReturn:

@@ -72,7 +72,7 @@ class _Watched(io.FileIO):
     def __init__(self, descriptor: int, size: int, tell: Callable[[float], None], name: str):
         super().__init__(descriptor)
         self._size, self._name = size, name
-        self._told = tell
+        self._progress = tell
         self._streams = 0
 
     def readinto(self, buffer: Any) -> int | None:
@@ -80,7 +80,7 @@ class _Watched(io.FileIO):
         self._streams += bytes(buffer[:count]).count(_STREAM)
         if self._streams > MOST_STREAMS:
             raise Refused(f"{self._name} is packed in more than {MOST_STREAMS:,} pieces; unpack it and pack it again")
-        self._told(self.tell() / max(1, self._size))
+        self._progress(self.tell() / max(1, self._size))
         return count
 
 

@@ -209,8 +209,8 @@ def _fastest(runs: Sequence[Run], step: CourseStep, says: str, kernel: str, sess
 
 def _fits(run: Run, step: CourseStep) -> bool:
     wanted, e = step.written.recorded, run.experiment
-    told = ((wanted.n, run.n), (wanted.tile, e.tile), (wanted.launch, e.launch), (wanted.dtype, e.dtype))
-    return e.kernel == step.written.kernel and run.counts and all(want in (0, "", has) for want, has in told)
+    pairs = ((wanted.n, run.n), (wanted.tile, e.tile), (wanted.launch, e.launch), (wanted.dtype, e.dtype))
+    return e.kernel == step.written.kernel and run.counts and all(want in (0, "", has) for want, has in pairs)
 
 
 def _model(path: Path) -> Model:
@@ -279,7 +279,7 @@ class CourseProgress:
         return self.lessons.course[self.place]
 
     @property
-    def told(self) -> bool:
+    def answered(self) -> bool:
         """Whether the reader has seen the open step's answer."""
         return self.step.name in self._guesses
 
@@ -349,7 +349,7 @@ class CourseProgress:
                 choices=lessons.choices(step),
                 here=_here(step, model, runs, bool(self._waiting) and self._for == step.name),
             )
-            if self.told:
+            if self.answered:
                 answer, guess = lessons.answer(step), self._guesses[step.name]
                 said = "" if guess is None else verdict(step.kind, guess, answer)
                 after = tuple(lessons.lines(step, step.written.afterwards))

@@ -53,14 +53,14 @@ class Notes(NamedTuple):
     cues: tuple[tuple[Mark, events.Marker], ...]
 
 
-def place(text: str, unit: bool = False, told: str = "") -> Mark | None:
+def place(text: str, unit: bool = False, label: str = "") -> Mark | None:
     """The place of a cue card in the user's words; None if it is not a place. With `unit` a number needs its s."""
     found = _PLACE.fullmatch(text.strip().lower())
     if found is None or (found[1] not in (None, "run") and found[3]):
         return None
     if found[1]:
-        return Mark(run=int(found[2]), end=found[1] != "run" or bool(found[3]), told=told)
-    return Mark(seconds=float(found[4]), told=told) if found[5] or not unit else None
+        return Mark(run=int(found[2]), end=found[1] != "run" or bool(found[3]), source=label)
+    return Mark(seconds=float(found[4]), source=label) if found[5] or not unit else None
 
 
 def read(path: str | os.PathLike[str]) -> Notes:
@@ -102,7 +102,7 @@ class _Section:
 
     def __init__(self, where: str, heading: str):
         before, _, title = heading.partition(":")
-        found = place(before, unit=True, told=where)
+        found = place(before, unit=True, label=where)
         if found is None:
             raise Refused(f"{where}{shown(before.strip())} is not a place in a session; write {PLACES}")
         self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MOST_TITLE)
@@ -218,7 +218,7 @@ def check_source(path: Path, cards: Sequence[tuple[Mark, events.Marker]]) -> Non
             for number in (said.first, said.last):
                 excerpt(runs.values(), run, number, number)
         except Refused as refusal:
-            raise Refused(f"{mark.told}{refusal}") from None
+            raise Refused(f"{mark.source}{refusal}") from None
 
 
 def _first_runs(session: SessionFile) -> Model:

@@ -99,13 +99,13 @@ class Prompted:
         self._findings: list[Finding] = []
         self._used: list[OperationResources] = []
 
-    def hear(self, told: WatchUpdate) -> None:
-        match told:
+    def hear(self, update: WatchUpdate) -> None:
+        match update:
             case Began():
                 self._findings, self._used = [], []
             case Report():
-                self._findings += [told.finding] if told.finding is not None else []
-                self._used += [told.used] if told.used is not None else []
+                self._findings += [update.finding] if update.finding is not None else []
+                self._used += [update.used] if update.used is not None else []
             case Judged(right=right):
                 self.place = reached(self.prompts, PromptEvidence(self._findings, self._used), right) or self.place
 

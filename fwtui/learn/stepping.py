@@ -148,7 +148,7 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
 def _with_broadcasts(kernel: Kernel, plan: Sequence[Step], shape: Shape) -> Iterator[tuple[int, int]]:
     """Each k of each step, and a broadcast, which relaxes nothing, as the first k of the row that is sent."""
     through = relaxations(kernel, plan, shape.padded)
-    by_step = {index: [k for _, k in told] for index, told in groupby(through, itemgetter(0))}
+    by_step = {index: [k for _, k in rounds] for index, rounds in groupby(through, itemgetter(0))}
     for index, step in enumerate(plan):
         sent = [step.args[0] * shape.tile] if step.rank == EVERY else []
         yield from ((index, k) for k in by_step.get(index, sent))

@@ -125,7 +125,7 @@ class Times:
         if self._live is not None:
             self._live.close()
 
-    def told(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
+    def reports(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
         """Its time at n against the last version, against the rung that it was made from and the best one; and why."""
         kernel = kernel_named(admit(self._asked.path))
         device = CPU if kernel.backend == "cpu" else self._asked.device
@@ -151,11 +151,11 @@ class Times:
             sentence = f"n = {mine.n}: {how}"
             yield Report(CASE, sentence, Finding(case=f"n = {mine.n}", outcome=WRONG, sentence=sentence, n=mine.n), right=False)
             return
-        told = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
+        words = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
         if last is not None and last.seconds:
-            told += f"; {units.gain(last.seconds / run.seconds)} as fast as version {last.number}"
+            words += f"; {units.gain(last.seconds / run.seconds)} as fast as version {last.number}"
         seconds = run.seconds
-        yield Report(TIME, told, seconds=seconds)
+        yield Report(TIME, words, seconds=seconds)
         run = self._with_samples(run, stop)
         if stop.is_set():
             return
@@ -169,8 +169,8 @@ class Times:
             baseline = baseline or rival
             called = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
             gained, took = rival.seconds / seconds, f" ({units.duration(rival.seconds)})"
-            told = f"{units.gain(gained)} as fast as {called}{took}"
-            yield Report(TIME, told if gained >= 1 else f"{called}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast")
+            words = f"{units.gain(gained)} as fast as {called}{took}"
+            yield Report(TIME, words if gained >= 1 else f"{called}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast")
         model = self._source.model
         why = reason(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
         if why:
@@ -187,8 +187,8 @@ class Times:
 
     def _lines(self, run: Run) -> Iterator[Report]:
         """The line of the user's file with the most samples, or why there are none."""
-        if (told := hot_line(run, self._asked.path)) is not None:
-            yield Report(LINE, told)
+        if (line := hot_line(run, self._asked.path)) is not None:
+            yield Report(LINE, line)
         elif run.sampled is not None and run.sampled.note not in ("", self._noted):
             self._noted = run.sampled.note
             yield Report(NOTE, f"not sampled: {self._noted}")
@@ -319,8 +319,8 @@ class WatchLoop:
             if said.finding is not None:
                 findings.append(said.finding)
         if not stop.is_set():
-            told, right = verdict(findings), _right(findings)
-            yield Report(VERDICT, told, right=right if _tried(findings) else None)
+            sentence, right = verdict(findings), _right(findings)
+            yield Report(VERDICT, sentence, right=right if _tried(findings) else None)
             for said in self._timed(last, begun_from(texts.get(".py", "")), stop) if right else ():
                 yield said
                 seconds = said.seconds or seconds
@@ -332,11 +332,11 @@ class WatchLoop:
             return
         if right and not _right(findings):
             yield Report(VERDICT, verdict(findings), right=False)
-        told, right = verdict(findings), _right(findings)
+        sentence, right = verdict(findings), _right(findings)
         if note:
             yield Report(NOTE, note)
-        this = replace(this, verdict=told, right=right, seconds=seconds)
-        yield Judged(told, right, _tried(findings), (yield from self._kept(this)))
+        this = replace(this, verdict=sentence, right=right, seconds=seconds)
+        yield Judged(sentence, right, _tried(findings), (yield from self._kept(this)))
         self._attempts.prepare()  # a save need not wait for what is slow now
         if compiled:
             yield from derived_lines(self._attempts.compiled(stop, listing=True), asked.capability)
@@ -348,9 +348,9 @@ class WatchLoop:
                 yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
                 findings.append(finding)
         if right and not _right(findings):
-            told = verdict(findings)
-            yield Report(VERDICT, told, right=False)
-            yield Judged(told, False, True, (yield from self._kept(replace(this, verdict=told, right=False))))
+            sentence = verdict(findings)
+            yield Report(VERDICT, sentence, right=False)
+            yield Judged(sentence, False, True, (yield from self._kept(replace(this, verdict=sentence, right=False))))
 
     def _kept(self, version: Version) -> Generator[Report, None, Version | None]:
         if version.texts:
@@ -382,7 +382,7 @@ class WatchLoop:
 
     def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
         try:
-            yield from self._times.told(last, parent, stop)
+            yield from self._times.reports(last, parent, stop)
         except Refused as refusal:
             yield Report(NOTE, f"not timed: {refusal}")
 

@@ -68,11 +68,11 @@ def installed(tool: str, places: Sequence[str]) -> str | None:
 def permitted(parameters: str | Path = PARAMETERS, privileges: str | Path = PRIVILEGES) -> bool:
     """Whether the driver's parameters let this process read counters (ERR_NVGPUCTRPERM otherwise)."""
     try:
-        told = Path(parameters).read_text(errors="replace")
+        text = Path(parameters).read_text(errors="replace")
         held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path(privileges).read_text(), re.MULTILINE)
     except OSError:
         return True  # ncu itself will report it
-    restricted = re.search(r"^RmProfilingAdminOnly:\s*1\s*$", told, re.MULTILINE) is not None
+    restricted = re.search(r"^RmProfilingAdminOnly:\s*1\s*$", text, re.MULTILINE) is not None
     return not restricted or (held is not None and bool(int(held[1], 16) >> _SYS_ADMIN & 1))
 
 
@@ -87,8 +87,8 @@ def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: 
         # LC_ALL decides the number format; another user's lock file in /tmp would block
         process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": folder})
         ended = process.finish(MOST_SECONDS, stop=stop)
-        told = log.read_bytes() if log.exists() else b""
-    return NcuOutput(ended.code, *(part.decode("utf-8", "replace") for part in (told, ended.stdout, ended.stderr)))
+        output = log.read_bytes() if log.exists() else b""
+    return NcuOutput(ended.code, *(part.decode("utf-8", "replace") for part in (output, ended.stdout, ended.stderr)))
 
 
 def rows(log: str) -> list[dict[str, float]]:

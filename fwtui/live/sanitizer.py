@@ -78,13 +78,13 @@ def _checked(tool: str, name: str, check: SanitizerTool, asked: TrialRequest, st
             ended = process.finish(seconds, asked, stop)
         except OSError as error:
             return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not start: {error}"))
-        told = log.read_text("utf-8", "replace") if log.exists() else ""
-    if sentence := check.found(told):
+        report = log.read_text("utf-8", "replace") if log.exists() else ""
+    if sentence := check.found(report):
         return Finding(case=name, outcome=check.outcome, sentence=clean(f"{NAME}: {sentence}"))
     if ended.code is None:
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: {NAME} took more than {seconds:g} s")
-    if not _SUMMARY.search(told):
-        said = (told.strip().splitlines() or [ended.last_words])[-1].strip("= ")
+    if not _SUMMARY.search(report):
+        said = (report.strip().splitlines() or [ended.last_words])[-1].strip("= ")
         return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not work: {said}"))
     if not (most := _ran(ended.stdout)):
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: the kernel did not run in {NAME}")
@@ -96,8 +96,8 @@ def _ran(stdout: bytes) -> int:
     most = 0
     for line in stdout.splitlines():
         with suppress(msgspec.MsgspecError):
-            told = msgspec.json.decode(line, type=Finding | Begun)
-            most = max(most, told.n if isinstance(told, Finding) and told.outcome != LEFT_OUT else 0)
+            answer = msgspec.json.decode(line, type=Finding | Begun)
+            most = max(most, answer.n if isinstance(answer, Finding) and answer.outcome != LEFT_OUT else 0)
     return most
 
 
@@ -122,9 +122,9 @@ def race(log: str) -> str:
     (function, *one), (_, *other) = _place(found["at"]), _place(found["beside"])
     verbs = {"Read": "reads", "Write": "writes"}
     first, second = (f" ({line})" if line else "" for line in (*one, *other))
-    told = f"one {verbs[found['one']]}{first} where another {verbs[found['other']]}{second}"
+    places = f"one {verbs[found['one']]}{first} where another {verbs[found['other']]}{second}"
     harm = "that is harmless only where the write repeats what is there"
-    return f"threads of a block race in {function}: in shared memory {told}, and no barrier is between them; {harm}"
+    return f"threads of a block race in {function}: in shared memory {places}, and no barrier is between them; {harm}"
 
 
 CHECKS: Mapping[str, SanitizerTool] = {

@@ -240,7 +240,7 @@ class Live:
         """An old run as its recording tells it, if there is one."""
         for recorder in filter(None, (self.recorder, self.keeper, self.ended)):
             if run.pass_times is not None:
-                run = run.whole(recorder.told(run.id))
+                run = run.whole(recorder.events_of(run.id))
         return run
 
     def mark(self, text: str) -> None:
@@ -372,9 +372,9 @@ class Live:
                     self.warp_sampling.finished()
             self.publish(line)
             match self._request, line.event:
-                case requests.ProbeRequest(), events.Limits(complete=True) as told:
+                case requests.ProbeRequest(), events.Limits(complete=True) as measured:
                     self._request = None
-                    if (best := limits.save(told)) != told:
+                    if (best := limits.save(measured)) != measured:
                         self.tell(best)
                     if noise := limits.noise(best):
                         self.tell(events.Notice(t=self.now, text=noise, level="warning"))
@@ -394,8 +394,8 @@ class Live:
             self._tell_end(request, "cancelled" if run is None else killed)
         else:
             fault = self.model.fault
-            told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
-            if not told and (run is not None or worker.exit_code):  # a worker that still works has reported the reason itself
+            reported = run is not None and fault is not None and fault.source == "worker" and fault.run == run
+            if not reported and (run is not None or worker.exit_code):  # a worker that still works has reported the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 message = f"{worker.death}{during(stage)}; the next run gets {worker.next}"
                 if worker.killed:

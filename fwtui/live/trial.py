@@ -77,16 +77,16 @@ def trial(
                     yield Finding(case=case, outcome=HUNG, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
                 return
             try:
-                told = msgspec.json.decode(line, type=Finding | Begun)
+                answer = msgspec.json.decode(line, type=Finding | Begun)
             except msgspec.MsgspecError:
                 yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it said what is no finding")
                 return
-            if isinstance(told, Finding):
+            if isinstance(answer, Finding):
                 for line in child.printed_lines():
                     yield Finding(case=case, outcome=PRINTED, sentence=f"it prints: {line}")
-                yield msgspec.structs.replace(told, case=clean(told.case), sentence=clean(told.sentence))
+                yield msgspec.structs.replace(answer, case=clean(answer.case), sentence=clean(answer.sentence))
             else:
-                case = clean(told.case)
+                case = clean(answer.case)
                 if case == OVER:
                     return
                 child.limit = max(seconds, LOADING_SECONDS) if case == LOADING else seconds

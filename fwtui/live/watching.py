@@ -166,17 +166,17 @@ def derived_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterat
     """What follows from the instructions of the phase that does most, of every operation without one."""
     used = found.used if found is not None else ()
     for one in [one for one in used if one.phase == REST] or used:
-        if one.listing is not None and (told := derived(one.listing)):
-            yield Report(DERIVED, f"{architecture(capability)}: {clean(one.op)}: {told}")
+        if one.listing is not None and (words := derived(one.listing)):
+            yield Report(DERIVED, f"{architecture(capability)}: {clean(one.op)}: {words}")
 
 
 def _used(used: OperationResources) -> str:
-    told = [
+    rows = [
         units.counted(used.registers, "register"),
         f"{units.memory(used.shared_bytes)} of shared memory" if used.shared_bytes else "no shared memory",
         f"{used.spill_bytes:,} bytes spilled" if used.spill_bytes else "no spills",
     ]
     if used.max_warps:
         limited = f" (limited by {' and '.join(used.limiters)})" if used.limiters and used.warps < used.max_warps else ""
-        told.append(f"{used.warps} of {used.max_warps} warps{limited}")
-    return ", ".join(told)
+        rows.append(f"{used.warps} of {used.max_warps} warps{limited}")
+    return ", ".join(rows)

@@ -104,12 +104,12 @@ def _loop(code: Sequence[tuple[str, str]]) -> Loop | None:
 def _relaxing(code: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
     """Relaxations and bits of a number, of each instruction that does any."""
     for name, operands in code:
-        if told := _X86_FLOAT.fullmatch(name):
-            bits = _LETTER_BITS[told[2]]
-            yield (_width(operands) // bits if told[1] == "p" else 1), bits
-        elif told := _X86_INTEGER.fullmatch(name):
-            bits = {"w": 16, "d": 32, "l": 32}[told[1] or told[2]]
-            yield (_width(operands) // bits if told[1] else 1), bits
+        if match := _X86_FLOAT.fullmatch(name):
+            bits = _LETTER_BITS[match[2]]
+            yield (_width(operands) // bits if match[1] == "p" else 1), bits
+        elif match := _X86_INTEGER.fullmatch(name):
+            bits = {"w": 16, "d": 32, "l": 32}[match[1] or match[2]]
+            yield (_width(operands) // bits if match[1] else 1), bits
         elif _ARM.fullmatch(name):
             if vector := _ARM_VECTOR.search(operands):
                 yield int(vector[1]), _LETTER_BITS[vector[2]]

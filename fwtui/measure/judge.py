@@ -81,7 +81,7 @@ class SubmissionProcess(ModuleProcess):
         self._seconds, self._limits = limits.seconds, ProcessLimits(memory=limits.memory, output=limits.output)
         self.graph = folder / "graph"
         self._spared = {other.pid for other in others}
-        self._printed, self._looked, self._told = 0, 0.0, bytearray()
+        self._printed, self._looked, self._output = 0, 0.0, bytearray()
         super().__init__("fwtui.measure.submission", simulated=submitted.device.simulated, within=within)
         self.send(submitted)
 
@@ -89,16 +89,16 @@ class SubmissionProcess(ModuleProcess):
         """What it says, and its distances, that many cells of `cell` bytes, if it has them. Raises Foul."""
         seconds = max(self._seconds, least_seconds)
         end = time.monotonic() + seconds
-        self._listen(lambda: b"\n" in self._told or len(self._told) > LONGEST_HEAD, end, seconds)
-        head, _, rest = self._told.partition(b"\n")
+        self._listen(lambda: b"\n" in self._output or len(self._output) > LONGEST_HEAD, end, seconds)
+        head, _, rest = self._output.partition(b"\n")
         try:
             said = msgspec.json.decode(head, type=SubmissionReply)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise Foul(NO_RESULT) from None
-        self._told = bytearray(rest)
+        self._output = bytearray(rest)
         size = cells * cell if said.computed else 0
-        self._listen(lambda: len(self._told) >= size, end, seconds)
-        distances, self._told = self._told[:size], self._told[size:]
+        self._listen(lambda: len(self._output) >= size, end, seconds)
+        distances, self._output = self._output[:size], self._output[size:]
         return said, distances
 
     @contextmanager
@@ -140,7 +140,7 @@ class SubmissionProcess(ModuleProcess):
             output = self.read(min(LOOKS_EVERY, left))
             if output is None or (dead and not any(output)):
                 raise Foul(self._death())
-            self._told += output.stdout
+            self._output += output.stdout
             self._printed += len(output.stderr)
 
     def _family(self) -> list[psutil.Process]:
@@ -278,11 +278,13 @@ class Judge:
 
         Which they are follows from what the kernel says that it takes.
         """
-        told, tile = self._loaded, self._loaded.tile
-        dtypes = tuple(dtype for dtype in told.dtypes if any(one.dtype == dtype for kind in self._request.kinds for one in kind))
+        kernel, tile = self._loaded, self._loaded.tile
+        dtypes = tuple(
+            dtype for dtype in kernel.dtypes if any(one.dtype == dtype for kind in self._request.kinds for one in kind)
+        )
         if not dtypes or not self._simulates:
             return GradedGraph(None)
-        cases = list(ladder(msgspec.structs.replace(told, dtypes=dtypes), tile, self._simulated))
+        cases = list(ladder(msgspec.structs.replace(kernel, dtypes=dtypes), tile, self._simulated))
         slow = self._simulated and takes_time(self._request.path)
         for case in affordable(cases, tile) if slow else cases:
             once = slow and runs_once(case.graph.n, tile)
@@ -377,16 +379,16 @@ class Judge:
         matrix = graph.matrix if order is None else graph.matrix[np.ix_(order, order)]
         matrix.tofile(contestant.graph)
         contestant.send(Ask(graph.n, graph.dtype, graph.nonnegative, str(contestant.graph), half, watched))
-        said, told = contestant.answer(ITEMSIZE[graph.dtype], graph.n**2)
+        said, answer = contestant.answer(ITEMSIZE[graph.dtype], graph.n**2)
         self._rungs.update(map(clean, said.rungs))
         contestant.graph.unlink(missing_ok=True)  # a rung's graphs come to the submission later
         if said.wrong:
             raise Foul(said.wrong)
         if said.refused:
             return said, None
-        if not told:
+        if not answer:
             raise Foul(NO_RESULT)
-        raw = np.frombuffer(told, graph.dtype).reshape(graph.n, graph.n)
+        raw = np.frombuffer(answer, graph.dtype).reshape(graph.n, graph.n)
         if order is not None:
             back = np.argsort(order)
             raw = raw[np.ix_(back, back)]

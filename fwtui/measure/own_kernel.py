@@ -62,7 +62,7 @@ def plan_told(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
     film = PlanFilm.of(kernel, shape)
     while not film.develop() and not film.hopeless:
         pass
-    steps = film.told() if film.complete else ()
+    steps = film.plan_steps() if film.complete else ()
     for first in range(0, len(steps), events.PLAN_STEPS):
         yield {"of": len(steps), "steps": steps[first : first + events.PLAN_STEPS]}
 
@@ -89,7 +89,7 @@ def source_lines(path: Path) -> Iterator[dict[str, Any]]:
             return
 
 
-def told(asked: KernelRequest) -> KernelReply:
+def reply_to(asked: KernelRequest) -> KernelReply:
     """The answer; never raises for what is wrong in the file."""
     path = Path(asked.path)
     with suppress(Exception):  # what is wrong shows when everything that the file imports is there
@@ -114,7 +114,7 @@ def _data(kernel: Kernel) -> dict[str, object]:
 
 def _answer(asked: KernelRequest, parent: Parent) -> None:
     try:
-        parent.send(told(asked))
+        parent.send(reply_to(asked))
     except (TypeError, msgspec.MsgspecError) as error:
         parent.send(KernelReply(wrong=f"{Path(asked.path).name}: {error}"))
 

@@ -107,13 +107,13 @@ class Passes:
         job, e = self.job, self.job.experiment
         timed = job.engine.clean_pass(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
         begin = job.now()
-        told, done, used = begin - 2 * TELL_EVERY, 0.0, 0.0
+        last_told, done, used = begin - 2 * TELL_EVERY, 0.0, 0.0
         with job.stage("clean"):
             while not statistics.enough(samples, e.repeats, e.budget, job.now() - begin):
                 job.check()
-                if job.now() - told > TELL_EVERY:
-                    told = job.now()
-                    done = self._tell_clean(samples, guess, told - begin, done)
+                if job.now() - last_told > TELL_EVERY:
+                    last_told = job.now()
+                    done = self._tell_clean(samples, guess, last_told - begin, done)
                 self.loaded.restore()
                 since, before = job.now(), process_time()
                 samples.take(timed(job.check))
@@ -151,8 +151,8 @@ class Passes:
             # one actual pass, not a mixture: its phases add up to its total
             middle = sorted(passes, key=lambda timed: timed.total)[(len(passes) - 1) // 2]
         total, seconds = middle.total, middle.seconds
-        told = parts_of(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
-        job.tell(events.Phases, seconds=total, parts=told, captured=launch == "graph", passes=len(passes))
+        timed_phases = parts_of(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
+        job.tell(events.Phases, seconds=total, parts=timed_phases, captured=launch == "graph", passes=len(passes))
         for rank, own in enumerate(middle.ranks):
             of_rank = parts_of([part_of(part, rank) for part in parts], own, phases)
             job.tell(events.RankPhases, rank=rank, seconds=sum(own), parts=of_rank)
@@ -164,14 +164,14 @@ class Passes:
         """Reports the warm-up's progress by relaxations, at most ten times a second."""
         done = list(accumulate(s.cost.relaxations for s in self.loaded.plan))
         alone = alone or not self.job.engine.timed
-        told = begin
+        last_told = begin
 
         def tell(finished: int) -> None:
-            nonlocal told
+            nonlocal last_told
             clock = perf_counter()
-            if clock - told < TELL_EVERY:
+            if clock - last_told < TELL_EVERY:
                 return
-            told = clock
+            last_told = clock
             share = done[finished - 1] / done[-1]
             one = (clock - begin) / share
             left = (1 - share) * one + (0.0 if alone else self._until_enough(Samples(), one) + one)
@@ -212,7 +212,7 @@ def parts_of(
 ) -> tuple[events.Part, ...]:
     """One Part for each phase that occurs, in the kernel's order; `cpu` are the CPU seconds of each stretch."""
     worked = cpu or [0.0] * len(parts)
-    told = (
+    timed_phases = (
         events.Part(
             phase=phase,
             seconds=sum(s for p, s in zip(parts, seconds, strict=True) if p.phase == phase),
@@ -223,7 +223,7 @@ def parts_of(
         for phase in phases
         if any(p.phase == phase for p in parts)
     )
-    return tuple(part for part in told if part.launches or part.seconds)
+    return tuple(part for part in timed_phases if part.launches or part.seconds)
 
 
 def rounds_of(

@@ -121,7 +121,7 @@ class PcSampler:
         self._context = context
         self._call("cuptiPCSamplingEnable", _Call)
         self._names = self._reasons()
-        self._left, self._told = _Buffer(len(self._names)), _Buffer(len(self._names))
+        self._left, self._unread = _Buffer(len(self._names)), _Buffer(len(self._names))
 
     def crc(self, cubin: bytes) -> int:
         """What CUPTI calls a cubin."""
@@ -158,8 +158,8 @@ class PcSampler:
         counted: dict[InstructionPlace, Counter[str]] = defaultdict(Counter)
         dropped, full = 0, False
         for _ in range(MOST_READS):
-            self._call("cuptiPCSamplingGetData", _Get, ctypes.addressof(self._told.data))
-            for data in (self._told.data, self._left.data):
+            self._call("cuptiPCSamplingGetData", _Get, ctypes.addressof(self._unread.data))
+            for data in (self._unread.data, self._left.data):
                 for pc in data.pcs[: data.count]:
                     if not pc.name:
                         continue
@@ -168,14 +168,14 @@ class PcSampler:
                         if stall.samples:
                             place[self._names.get(stall.reason, "")] += stall.samples
             self._left.data.count = 0
-            dropped += self._told.data.dropped
-            full |= bool(self._told.data.full)
-            if not self._told.data.remaining and not self._told.data.count:
+            dropped += self._unread.data.dropped
+            full |= bool(self._unread.data.full)
+            if not self._unread.data.remaining and not self._unread.data.count:
                 break
-        told = {
+        samples = {
             place: {name: n for name, n in by.items() if name and not name.endswith(NOT_ISSUED)} for place, by in counted.items()
         }
-        return PcSamples({place: by for place, by in told.items() if by}, dropped, full)
+        return PcSamples({place: by for place, by in samples.items() if by}, dropped, full)
 
     def _reasons(self) -> dict[int, str]:
         """The reasons by CUPTI's numbers, all of which it counts."""
@@ -185,8 +185,8 @@ class PcSampler:
         indices, texts = (c_uint32 * count)(), [ctypes.create_string_buffer(_NAME) for _ in range(count)]
         names = (c_char_p * count)(*(ctypes.cast(text, c_char_p) for text in texts))
         self._call("cuptiPCSamplingGetStallReasons", _Names, count, indices, names)
-        told = (text.value.decode("ascii", "replace") for text in texts)
-        return {index: name.removeprefix(PREFIX) for index, name in zip(indices, told, strict=True)}
+        decoded = (text.value.decode("ascii", "replace") for text in texts)
+        return {index: name.removeprefix(PREFIX) for index, name in zip(indices, decoded, strict=True)}
 
     def _call(self, name: str, kind: type[_Call], *more: Any) -> None:
         self._checked(name, kind(_size(kind), None, self._context, *more))

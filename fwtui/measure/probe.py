@@ -47,7 +47,7 @@ def measure(
     """Reports all limits known so far after every form; `complete` with the last. `rate_of` is cpu_rate() unless given."""
     rate_of = rate_of or cpu_rate
     backend = engine.target.backend
-    told = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name or hardware.machine().cpu)
+    limits = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name or hardware.machine().cpu)
     others = OtherWork()
     for form in forms_of(backend, engine.target.cc):
         if backend == "cuda":
@@ -56,14 +56,14 @@ def measure(
         else:  # no clock, because the system averages it over more than a burst
             rate = max(rate_of(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles())
             found = events.FormLimit(form.key, relaxations_per_second=rate, noisy=others.disturb())
-        told = replace(told, t=now(), forms=(*told.forms, found))
-        emit(told)
+        limits = replace(limits, t=now(), forms=(*limits.forms, found))
+        emit(limits)
     if backend == "cuda":
-        told = replace(told, copy_bytes_per_second=_cuda_copy(engine), levels=tuple(_cuda_levels(engine)))
+        limits = replace(limits, copy_bytes_per_second=_cuda_copy(engine), levels=tuple(_cuda_levels(engine)))
     else:
-        told = replace(told, copy_bytes_per_second=_cpu_copy(), copy_noisy=others.disturb())
-        told = replace(told, levels=tuple(replace(level, noisy=others.disturb()) for level in _cpu_levels()))
-    emit(replace(told, t=now(), complete=True))
+        limits = replace(limits, copy_bytes_per_second=_cpu_copy(), copy_noisy=others.disturb())
+        limits = replace(limits, levels=tuple(replace(level, noisy=others.disturb()) for level in _cpu_levels()))
+    emit(replace(limits, t=now(), complete=True))
 
 
 class OtherWork:
@@ -77,8 +77,8 @@ class OtherWork:
 
     def _read(self) -> tuple[float, float, float]:
         """The time, this process's CPU time, and the cores' idle time."""
-        told = self._system.cpu_times(percpu=True)
-        idle = sum(told[core].idle + getattr(told[core], "iowait", 0.0) for core in self._cores if core < len(told))
+        times = self._system.cpu_times(percpu=True)
+        idle = sum(times[core].idle + getattr(times[core], "iowait", 0.0) for core in self._cores if core < len(times))
         return (*self._clock(), idle)
 
     def disturb(self) -> bool:

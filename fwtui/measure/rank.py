@@ -88,7 +88,7 @@ class Heartbeats:
 
     Rank 0 hears all others, and they hear rank 0, while either side is busy with an order.
 
-    `silent` is called with a rank that has not been heard for `timeout` seconds, `told` in rank 0 with another one's fault.
+    `silent` is called with a rank that has not been heard for `timeout` seconds, `report` in rank 0 with another one's fault.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class Heartbeats:
         timeout: float,
         busy_since: Callable[[], float | None],
         silent: Callable[[int], None],
-        told: Callable[[events.Fault], None],
+        report: Callable[[events.Fault], None],
     ):
-        self._comm, self._timeout, self._busy_since, self._silent, self._told = comm, timeout, busy_since, silent, told
+        self._comm, self._timeout, self._busy_since, self._silent, self._report = comm, timeout, busy_since, silent, report
         self._others: Sequence[int] = range(1, comm.size) if comm.rank == 0 else (0,)
         if comm.rank:
             self._timeout += _STAGGER * min(comm.rank - 1, _STAGGERED)
@@ -156,7 +156,7 @@ class Heartbeats:
             if self._comm.rank == 0 and self._comm.iprobe(rank, _FAULT):
                 fault = codec.decode(bytes(received(self._comm, rank, _FAULT)))
                 assert isinstance(fault, events.Fault)
-                self._told(fault)
+                self._report(fault)
             busy = since is not None or self._others_busy[rank]
             if busy and now - max(self._heard[rank], since or 0.0) > self._timeout:
                 self._silent(rank)

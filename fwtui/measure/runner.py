@@ -146,8 +146,8 @@ class Runner:
         if isinstance(event, events.Progress):
             self._emit(msgspec.structs.replace(event, stage="answers", step=None))
 
-    def _say(self, told: events.Answers) -> None:
-        self._emit(msgspec.structs.replace(told, t=self._now()))
+    def _say(self, event: events.Answers) -> None:
+        self._emit(msgspec.structs.replace(event, t=self._now()))
 
     def _again(self, job: Job) -> Distances:
         """The distances of a run, by its kernel. Raises Refused and Cancelled."""
@@ -251,7 +251,7 @@ def answers(found: Distances) -> events.Answers:
     else:
         summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
         if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= LARGEST:
-            told = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
-            return msgspec.structs.replace(told, seconds=perf_counter() - begin)
+            event = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
+            return msgspec.structs.replace(event, seconds=perf_counter() - begin)
         note = f"distances beyond {LARGEST:g} are not summarised; scale the weights down"
     return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)

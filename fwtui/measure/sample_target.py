@@ -88,10 +88,10 @@ class SampledContext:
         for one in gpu.functions:
             self._disassembler.begin(one.code.cubin)
 
-    def main_function(self, told: PcSamples) -> tuple[CompiledCode, dict[int, dict[str, int]]]:
+    def main_function(self, samples: PcSamples) -> tuple[CompiledCode, dict[int, dict[str, int]]]:
         """The function with the most samples, and its samples by the instruction's offset."""
         by_function: dict[tuple[int, str], dict[int, dict[str, int]]] = defaultdict(dict)
-        for place, reasons in told.by_place.items():
+        for place, reasons in samples.by_place.items():
             by_function[place.crc, place.function][place.offset] = dict(reasons)
         name = max(by_function, key=lambda one: sum(sum(reasons.values()) for reasons in by_function[one].values()))
         here = {(self.sampler.crc(one.code.cubin), one.code.entry): one.code for one in gpu.functions}
@@ -157,7 +157,7 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
             )
         for op, (samples, period) in taken.items():  # all of them: meanwhile the code is disassembled
             if samples.by_place:
-                for event in _told(request, op, samples, period, context):
+                for event in _events(request, op, samples, period, context):
                     tell(event)
     late = [one.op for one in timed if one.op not in taken]
     if late:
@@ -260,12 +260,12 @@ def _sampled(it: LoadedKernel, together: Sequence[SampledLaunches], context: Sam
     return {one.op: (samples.of(one.functions) if len(together) > 1 else samples, period) for one in together}
 
 
-def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context: SampledContext) -> list[events.Event]:
-    function, at = context.main_function(told)
+def _events(request: SampleRequest, op: str, sampled: PcSamples, period: int, context: SampledContext) -> list[events.Event]:
+    function, at = context.main_function(sampled)
     instructions = context.instructions(function)
     listed = listing(instructions, at, Path(request.own) if request.own else None, request.tell_source)
     every: Counter[str] = Counter()
-    for reasons in told.by_place.values():
+    for reasons in sampled.by_place.values():
         every.update(reasons)
     samples = events.WarpSamples(
         t=0.0,
@@ -274,7 +274,7 @@ def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context
         rank=RANK if len(request.experiment.places) > 1 else None,
         reasons=dict(every),
         cycles=1 << period,
-        dropped=told.dropped,
+        dropped=sampled.dropped,
         unmapped=every.total() - sum(one.samples for one in listed.lines if one.line),
         mix=listed.mix,
         relaxations=listed.relaxations,

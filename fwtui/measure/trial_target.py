@@ -127,8 +127,8 @@ class TrialRun:
         if self._guarded(PLANNING, lambda: self._plan(kernel)) is None:
             return
         if self._request.device.simulated and kernel.backend == "cuda" and not kernel.simulates:
-            told = "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
-            self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=told))
+            sentence = "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
+            self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=sentence))
             return
         engine = self._guarded(LOADING, lambda: engine_for(CPU if kernel.backend == "cpu" else self._request.device))
         if engine is None:
@@ -145,10 +145,10 @@ class TrialRun:
             fine = fine and finding.fine
         if len(tried) < len(cases):
             names = "; ".join(case.name for case in cases if case not in tried)
-            told = (
+            sentence = (
                 f"left out: tiles of {tile} take the simulator too long for {names}; simulator_tiles in KERNEL names smaller ones"
             )
-            self._tell(Finding(case="others", outcome=LEFT_OUT, sentence=told))
+            self._tell(Finding(case="others", outcome=LEFT_OUT, sentence=sentence))
         if fine and self._doubt:
             self._tell(Finding(case="races", outcome=DOUBTFUL, sentence=self._doubt))
 
@@ -200,20 +200,20 @@ class TrialRun:
         different = 1 if cyclic else len(set(passes.checksums))
         outcome, misuse = misuse_in(passes.log, passes.failed is not None)
         again = "it races again" if outcome == RACY else "the same mistake again"
-        told = [(again if self._explained else misuse)] if misuse else []
+        sentences = [(again if self._explained else misuse)] if misuse else []
         if different > 1 and not misuse and not (passes.failed is not None and passes.failed.odd):
             outcome = RACY
-            told = [f"ran {len(passes.checksums)} times, {different} different answers: it races", *passes.told_races]
+            sentences = [f"ran {len(passes.checksums)} times, {different} different answers: it races", *passes.told_races]
         where = None
         if passes.failed is not None:
             outcome, said = outcome or WRONG, passes.failed.how
             if not self._explained and not cyclic and graph.n <= _full_check(engine):
                 self._explained = True
                 where, said = self._where(kernel, shape, engine, graph, passes.failed, misuse)
-            told.append(said)
+            sentences.append(said)
         elif not outcome and not self._doubt:
             self._doubt = passes.doubt
-        sentence = clean(f"{case.name}: {'; '.join(told) or 'right'}")
+        sentence = clean(f"{case.name}: {'; '.join(sentences) or 'right'}")
         return Finding(outcome=outcome or RIGHT, sentence=sentence, seconds=passes.seconds, where=where, **about)
 
     def _passes(self, it: LoadedKernel, graph: GraphInput, case: Case) -> CaseResult:
@@ -258,7 +258,9 @@ class TrialRun:
             mask=np.packbits(mask).tobytes(),
             cause=misuse or failed.odd,
         )
-        told = f"wrong at row {row}, column {column}: {where.got}, expected {where.wanted} ({counted(where.count, 'wrong cell')})"
+        place = (
+            f"wrong at row {row}, column {column}: {where.got}, expected {where.wanted} ({counted(where.count, 'wrong cell')})"
+        )
         # what races may come out right while it is looked at
         looks = (first_difference(kernel, shape, graph, engine) for _ in range(REPEATS))
         if (found := next((look for look in looks if look is not None), None)) is not None:
@@ -281,8 +283,8 @@ class TrialRun:
             first, last = names[found.earliest], names[found.step]
             began = f"in {last}" if found.earliest == found.step else f"between {first} and {last}"
             at = f", {words(where.block)}" if where.block is not None else ""
-            told += f"; it began {began} (step {found.step + 1} of {len(plan)}){at}"
-        return where, told if misuse or not where.cause else f"{told}: {where.cause}"
+            place += f"; it began {began} (step {found.step + 1} of {len(plan)}){at}"
+        return where, place if misuse or not where.cause else f"{place}: {where.cause}"
 
 
 def _full_check(engine: Engine) -> int:
@@ -295,7 +297,7 @@ def rehearse(device: DeviceId) -> None:
 
     One vertex alone: no memory has afterwards what would be right in a trial.
     """
-    TrialRun(TrialRequest(kernel=REHEARSED, device=device), lambda told: None).run(most=1)
+    TrialRun(TrialRequest(kernel=REHEARSED, device=device), lambda message: None).run(most=1)
     if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
         with suppress(Exception):
             from fwtui_kernels.compiled.compiler import compiled
@@ -329,10 +331,10 @@ def _ready() -> None:
 
 
 def _answer(request: TrialRequest, parent: Parent) -> None:
-    def tell(told: Finding | Begun) -> None:
+    def tell(message: Finding | Begun) -> None:
         with suppress(Exception):  # the user's file may have closed it
             sys.stdout.flush()  # what was printed comes first
-        parent.send(told)
+        parent.send(message)
 
     TrialRun(request, tell).run()
     parent.send(Begun(OVER))

@@ -131,8 +131,8 @@ class Worker:
         """The beginning of a run whose kernel could not be loaded."""
         asked = changed(request.experiment, file=Path(request.experiment.file).name)
         parts = (events.PhaseName("all", "all rounds"),)
-        told = {"t": self.now(), "run": request.run, "experiment": asked, "gpu": request.experiment.runs_on.index}
-        return events.RunStarted(**told, title=asked.kernel, backend="cuda", phases=parts)
+        fields = {"t": self.now(), "run": request.run, "experiment": asked, "gpu": request.experiment.runs_on.index}
+        return events.RunStarted(**fields, title=asked.kernel, backend="cuda", phases=parts)
 
     def _listen(self) -> None:
         for line in self._lines:

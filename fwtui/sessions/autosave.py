@@ -114,7 +114,7 @@ def taken_up(found: Earlier) -> ContinuedSession:
 
     model = Model(live=True)
 
-    def told(lines: Iterable[Line]) -> Iterator[Line]:
+    def unended(lines: Iterable[Line]) -> Iterator[Line]:
         for line in lines:
             if not isinstance(line.event, events.End):
                 model.apply(line.event)
@@ -123,7 +123,7 @@ def taken_up(found: Earlier) -> ContinuedSession:
     if not found.path.exists():
         raise Refused("the last session is open in another dashboard, or was deleted; this is a new session")
     with open_session(found.path) as session:
-        lines = told(session.lines())
+        lines = unended(session.lines())
         return ContinuedSession(found, model, _whole(keep(next(lines), lines)))
 
 
@@ -146,8 +146,8 @@ def _worth(path: Path) -> bool:
     from fwtui.sessions.reader import open_session
 
     with suppress(Refused), open_session(path) as session:
-        told = (line.event for line in session.lines())
-        return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in told) or session.condition.cut
+        recorded = (line.event for line in session.lines())
+        return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in recorded) or session.condition.cut
     return True
 
 

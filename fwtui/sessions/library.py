@@ -247,7 +247,7 @@ def _read(path: Path, origin: str, size: int) -> LibraryEntry:
         return LibraryEntry(path, origin, size, newer, header=refusal.header)
     except Refused as refusal:
         return LibraryEntry(path, origin, size, str(refusal).removeprefix(f"{clean(str(path))} "))
-    known = {told.name: getattr(summary, told.name) for told in fields(summary)}
+    known = {field.name: getattr(summary, field.name) for field in fields(summary)}
     return LibraryEntry(path, origin, size, _problem(summary.condition), **known)
 
 

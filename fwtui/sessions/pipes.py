@@ -47,7 +47,7 @@ class Outlet(Recorder):
             return False
         poll = self._poll()
         poll.register(self._descriptor, 0)  # a pipe always reports that its reader has gone
-        return any(told & (select.POLLERR | select.POLLHUP) for _, told in poll.poll(0))
+        return any(state & (select.POLLERR | select.POLLHUP) for _, state in poll.poll(0))
 
     def _wait(self, descriptor: int) -> None:
         poll = self._poll()

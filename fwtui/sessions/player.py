@@ -46,11 +46,11 @@ class Player:
         """Append lines, of a session that is still running."""
         latest = self._recorded[-1] if self._recorded else 0.0
         settled = self._places[Event][-1] + 1 if self._places[Event] else 0
-        told = [*lines]
+        added = [*lines]
         first, places, recorded = len(self.lines), self._places, self._recorded
-        self.lines += told
-        for index, line in enumerate(told, first):  # of millions: nothing is looked up here that need not be
-            event = line.told
+        self.lines += added
+        for index, line in enumerate(added, first):  # of millions: nothing is looked up here that need not be
+            event = line.payload
             latest = event.t if event.t > latest else latest
             recorded.append(latest)
             kind = event.kind if type(event) is Undecoded else type(event)
@@ -207,8 +207,8 @@ class Player:
         if self._due is self._recorded:
             self._due, settled = array("d"), 0
         del self._due[settled:]
-        recorded, due, told = self._recorded, self._due, self._places[Event]
-        for last in [*told[bisect_left(told, settled) :], len(recorded) - 1]:
+        recorded, due, events = self._recorded, self._due, self._places[Event]
+        for last in [*events[bisect_left(events, settled) :], len(recorded) - 1]:
             first = len(due)
             if last < first:
                 continue

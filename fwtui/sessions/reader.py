@@ -71,7 +71,7 @@ class Condition:
             if type(item) is not Line or self.end is not None:
                 self.damaged += 1
                 continue
-            event = item.told
+            event = item.payload
             kind = type(event)
             if kind is Header and self.whole:
                 self.damaged += 1

@@ -287,7 +287,7 @@ class Recorder(SessionWriter):
         if isinstance(line.event, RunDone) and self._prefaced:
             self._sync()
 
-    def told(self, run: int) -> list[Event]:
+    def events_of(self, run: int) -> list[Event]:
         """The events of a run that has ended, on the clock of the session; none if they are not there."""
         lines: list[Line] = []
         try:

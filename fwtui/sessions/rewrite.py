@@ -66,7 +66,7 @@ class Mark(NamedTuple):
     seconds: float | None = None
     run: int = 0
     end: bool = False
-    told: str = ""  # where the user said so, for the sentence that refuses it
+    source: str = ""  # where the user said so, for the sentence that refuses it
 
     def find(self, places: Places) -> LinePosition:
         """The line before the marker, and the marker's time. Raises Refused if the session has no such place.
@@ -76,12 +76,12 @@ class Mark(NamedTuple):
         if self.seconds is not None:
             if not 0 <= self.seconds <= places.duration:
                 outside = f"{self.seconds:g} s is outside this session of {places.duration:g} s"
-                raise Refused(f"{self.told}{outside}; choose a time in it")
+                raise Refused(f"{self.source}{outside}; choose a time in it")
             return LinePosition(places.upto[self.seconds], self.seconds)
         found = (places.ends if self.end else places.begins).get(self.run)
         if found is None:
             nowhere = f"run {self.run} does not {'end' if self.end else 'begin'} in this session"
-            raise Refused(f"{self.told}{nowhere}; its runs are {_listed(places.begins)}")
+            raise Refused(f"{self.source}{nowhere}; its runs are {_listed(places.begins)}")
         return found
 
 
@@ -160,7 +160,7 @@ def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool =
     for index, line in enumerate(lines):
         if (place := bisect_left(times, line.t)) < len(times):
             last[place] = index
-        match line.told:
+        match line.payload:
             case events.RunStarted(run=run, t=t):
                 found.begins.setdefault(run, LinePosition(index, t))
                 ended.clear()
@@ -199,7 +199,7 @@ def _in_a_row(sources: Sequence[str | os.PathLike[str]], read: list[SessionFile]
             text = f"{session.header.title or 'a session'}, recorded {session.header.created} by {session.header.program}"
             yield codec.encode(events.Marker(t=offset, text=text))[:-1], offset
             for line in session.lines():
-                match line.told:
+                match line.payload:
                     case events.Header() | events.End():
                         continue
                     case events.Device(name=name, present=True) if name:
@@ -266,21 +266,21 @@ def _wanted(
     unwanted = (events.End, *(PASSING[name] for name in cut.without))
     thinned = Thinned(cut.hz)
     for line in lines:
-        told, t, kind = line.told, line.t, line.kind
+        payload, t, kind = line.payload, line.t, line.kind
         if t > cut.stop or kind in unwanted:
             continue
         run = run_of(line)
         if run is not None and run in windows:
             if run not in runs:
                 continue
-        elif isinstance(told, events.CodeText):  # an earlier run may have told it
-            if told.code not in needed:
+        elif isinstance(payload, events.CodeText):  # an earlier run may have told it
+            if payload.code not in needed:
                 continue
         elif kind is not events.Device and (
             t < cut.start or not (cut.runs is None or any(begin <= t <= end for begin, end in chosen))
         ):
             continue
-        if not (isinstance(told, events.Telemetry) and thinned.is_surplus(told)):
+        if not (isinstance(payload, events.Telemetry) and thinned.is_surplus(payload)):
             yield line
 
 
@@ -291,7 +291,7 @@ def _windows(session: SessionFile) -> tuple[dict[int, tuple[float, float]], floa
     found: dict[int, tuple[float, float]] = {}
     codes: dict[int, set[str]] = {}
     for line in session.lines():
-        match line.told:
+        match line.payload:
             case events.RunStarted(run=run, t=t):
                 found[run] = (found.get(run, (t, t))[0], math.inf)
             case events.RunDone(run=run, t=t) | events.Fault(run=int(run), t=t) if run in found:

@@ -24,9 +24,9 @@ def schema() -> dict[str, Any]:
     definitions: dict[str, Any] = made["$defs"]
     kinds = []
     for kind in events.ALL:
-        told = definitions[kind.__name__]
-        told["properties"]["crc"] = _CRC
-        told["required"].append("crc")
+        definition = definitions[kind.__name__]
+        definition["properties"]["crc"] = _CRC
+        definition["required"].append("crc")
         kinds.append(kind.__struct_config__.tag)
     definitions["Header"]["required"] += ["format", "version"]
     definitions["Header"]["properties"]["format"] = {"const": events.FORMAT}

@@ -92,8 +92,8 @@ class Versions:
         """Let the files say again what they said in that version; what they say now becomes one, too. Raises Refused."""
         known = {version.number: version for version in self.all()}
         if number not in known:
-            told = f"kept are {', '.join(map(str, known))}" if known else "`fwtui watch` keeps each save that it judges"
-            raise Refused(f"there is no version {number} of {clean(self._path.name)}; {told}")
+            hint = f"kept are {', '.join(map(str, known))}" if known else "`fwtui watch` keeps each save that it judges"
+            raise Refused(f"there is no version {number} of {clean(self._path.name)}; {hint}")
         self.keep_unjudged()
         for suffix, text in known[number].texts.items():
             with whole_file(self._path.with_suffix(suffix)) as file:

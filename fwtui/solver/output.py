@@ -196,7 +196,7 @@ def _solved_object(result: Result, graph: GivenGraph, seconds: Mapping[str, floa
 
     stats = result.stats
     how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "reason", "tile", "device", "devices")}
-    told = answers.stated(summarise(result.distances), graph.vertices) if summarised else None
+    summary = answers.stated(summarise(result.distances), graph.vertices) if summarised else None
     return {
         "version": answers.RESULT_VERSION,
         "graph": graph.name,
@@ -204,16 +204,16 @@ def _solved_object(result: Result, graph: GivenGraph, seconds: Mapping[str, floa
         "edges": stats.edges,
         **how,
         "seconds": dict(seconds),
-        "answers": answers.as_row(told),
+        "answers": answers.as_row(summary),
     }
 
 
 def summary_lines(summary: DistanceSummary, vertices: Vertices, stats: Stats) -> list[str]:
     """The summary as aligned lines, then the histogram and the map of distances."""
-    told = answers.stated(summary, vertices)
-    facts = answers.facts(told, stats.edges)
+    summary_event = answers.stated(summary, vertices)
+    facts = answers.facts(summary_event, stats.edges)
     facts.append(("computed in", f"{stats.dtype}, {stats.proof}{'' if stats.exact else ' (sums are rounded)'}"))
-    return answers.lines(told, facts)
+    return answers.lines(summary_event, facts)
 
 
 def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:

@@ -43,25 +43,25 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     """One line, raw and decoded. Tools that rewrite files copy `raw`. Like its event it is nothing to the garbage collector."""
 
     raw: bytes  # without the newline; empty if it is packed and short
-    told: Event | Unknown | Undecoded
+    payload: Event | Unknown | Undecoded
 
     @property
     def event(self) -> Event | Unknown:
-        told = self.told
-        return decode(self.raw) if isinstance(told, Undecoded) else told
+        payload = self.payload
+        return decode(self.raw) if isinstance(payload, Undecoded) else payload
 
     @property
     def kind(self) -> type[Event | Unknown]:
         """The type of its event."""
-        return self.told.kind if isinstance(self.told, Undecoded) else type(self.told)
+        return self.payload.kind if isinstance(self.payload, Undecoded) else type(self.payload)
 
     @property
     def t(self) -> float:
-        return self.told.t
+        return self.payload.t
 
     def packed(self) -> Line:
         """A line just read, to show, in less memory: its event; if it is long, the line, decoded whenever that is asked for."""
-        return Line(b"", self.told) if len(self.raw) < LONG else Line(self.raw, Undecoded(self.kind, self.t))
+        return Line(b"", self.payload) if len(self.raw) < LONG else Line(self.raw, Undecoded(self.kind, self.t))
 
 
 class _Tag(msgspec.Struct):

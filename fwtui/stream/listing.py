@@ -91,8 +91,8 @@ class CodeText(Event, frozen=True, kw_only=True):
 
     @property
     def code_lines(self) -> list[CodeLine]:
-        told = [CodeLine(file, first + place, text) for file, first, texts in self.lines for place, text in enumerate(texts)]
-        return told[:MOST_LINES]
+        lines = [CodeLine(file, first + place, text) for file, first, texts in self.lines for place, text in enumerate(texts)]
+        return lines[:MOST_LINES]
 
     @property
     def by_offset(self) -> dict[int, tuple[int, str]]:
@@ -103,13 +103,13 @@ class CodeText(Event, frozen=True, kw_only=True):
     def but(self, known: CodeText) -> CodeText:
         """Its instructions beyond what is known of the same code."""
         there = known.by_offset
-        new = {offset: told for offset, told in self.by_offset.items() if offset not in there}
+        new = {offset: instruction for offset, instruction in self.by_offset.items() if offset not in there}
         return replace(self, lines=(), instructions=_stepwise(new))
 
     def and_also(self, news: CodeText) -> CodeText:
         """What it says, and as much as there is room for of what is new of the same code."""
         there, room = self.by_offset, MOST_TOLD - len(self.instructions)
-        new = dict(islice(((offset, told) for offset, told in news.by_offset.items() if offset not in there), room))
+        new = dict(islice(((offset, instruction) for offset, instruction in news.by_offset.items() if offset not in there), room))
         if not new:
             return self
         known = {one: one for one in self.instructions}  # which runs share with those before
@@ -141,8 +141,8 @@ def text_of(listing: Listing, code: str) -> CodeText:
         else:
             lines.append((one.file, one.line, (one.text,)))
     places = {old: new for new, old in enumerate(_by_name(listing.lines))}
-    told = {one.offset: (places.get(one.line, -1), one.text) for one in listing.instructions}
-    return CodeText(t=0.0, code=code, lines=tuple(lines), instructions=_stepwise(told))
+    instructions = {one.offset: (places.get(one.line, -1), one.text) for one in listing.instructions}
+    return CodeText(t=0.0, code=code, lines=tuple(lines), instructions=_stepwise(instructions))
 
 
 def shares_of(listing: Listing, code: str, run: int, op: str, samples: int) -> CodeSamples:
@@ -162,23 +162,23 @@ def shares_of(listing: Listing, code: str, run: int, op: str, samples: int) -> C
     )
 
 
-def listing_of(told: CodeSamples, text: CodeText, samples: int) -> Listing:
+def listing_of(sampled: CodeSamples, text: CodeText, samples: int) -> Listing:
     """The listing that a code and its samples make, with the number of all; the file with the hottest line first."""
-    lines, at = text.code_lines, _counts(told.lines, told.reasons, samples, LINE_UNITS)
+    lines, at = text.code_lines, _counts(sampled.lines, sampled.reasons, samples, LINE_UNITS)
     hottest: Counter[str] = Counter()
     for place, one in enumerate(lines):
         hottest[one.file] = max(hottest[one.file], sum(at.get(place, {}).values()))
     order = sorted(range(len(lines)), key=lambda place: -hottest[lines[place].file])
     places = {old: new for new, old in enumerate(order)}
-    by_offset = _counts(told.instructions, told.reasons, samples, INSTRUCTION_UNITS)
+    by_offset = _counts(sampled.instructions, sampled.reasons, samples, INSTRUCTION_UNITS)
     return Listing(
         lines=tuple(CodeLine(lines[old].file, lines[old].line, lines[old].text, at.get(old, {})) for old in order),
         instructions=tuple(
             Instruction(offset, words, places.get(line, -1), by_offset.get(offset, {}))
             for offset, (line, words) in text.by_offset.items()
         ),
-        total=told.total,
-        loop=told.loop,
+        total=sampled.total,
+        loop=sampled.loop,
     )
 
 
@@ -189,11 +189,11 @@ def _by_name(lines: Sequence[CodeLine]) -> list[int]:
 def _stepwise(by_offset: Mapping[int, tuple[int, str]]) -> tuple[tuple[int, int, str], ...]:
     ordered = sorted(by_offset.items())
     steps = [after - before for before, after in pairwise([0, *(offset for offset, _ in ordered)])]
-    return tuple((step, *told) for step, (_, told) in zip(steps, ordered, strict=True))
+    return tuple((step, *instruction) for step, (_, instruction) in zip(steps, ordered, strict=True))
 
 
-def _rows(told: Iterable[tuple[int, Mapping[str, int]]], names: Sequence[str], samples: int, units: int) -> Rows:
-    cells = [(key, names.index(name), count) for key, reasons in told for name, count in reasons.items()]
+def _rows(places: Iterable[tuple[int, Mapping[str, int]]], names: Sequence[str], samples: int, units: int) -> Rows:
+    cells = [(key, names.index(name), count) for key, reasons in places for name, count in reasons.items()]
     counts = [count for _, _, count in cells]
     rows: dict[int, list[int]] = {}
     for (key, name, _), share in zip(cells, shared_out(counts, round(units * sum(counts) / (samples or 1))), strict=True):

@@ -163,9 +163,9 @@ class Model:
         """
         self.apply_all((event,))
 
-    def apply_all(self, told: Iterable[events.Event | Unknown]) -> None:
+    def apply_all(self, news: Iterable[events.Event | Unknown]) -> None:
         """Apply the events in order."""
-        for event in told:
+        for event in news:
             if self._seeking and self.index % self._every == 0:
                 self._save()
             if self._found:
@@ -315,8 +315,8 @@ class Model:
         during, of_host = within(readings, *window), within(self.of_host, *window)
 
         def mean(field: str) -> float | None:
-            told = of_host if field in HOST else during
-            surely = (getattr(r, field) for r in told if r.t - averaged_over(field) >= window[0])
+            readings = of_host if field in HOST else during
+            surely = (getattr(r, field) for r in readings if r.t - averaged_over(field) >= window[0])
             there = [value for value in surely if value is not None]
             return fmean(there) if there else None
 

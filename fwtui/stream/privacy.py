@@ -54,8 +54,8 @@ def anonymous(line: Line, owner: Owner | None = None) -> Line:
     """The line without the names of the host, the user and the user's folder in its sentences."""
     if isinstance(line.event, Unknown):
         return line
-    told = {name: getattr(line.event, name) for name in _SENTENCES.get(type(line.event), ())}
-    changes = {name: safe for name, text in told.items() if (safe := without_names(text, owner)) != text}
+    texts = {name: getattr(line.event, name) for name in _SENTENCES.get(type(line.event), ())}
+    changes = {name: safe for name, text in texts.items() if (safe := without_names(text, owner)) != text}
     return codec.as_line(msgspec.structs.replace(line.event, **changes)) if changes else line
 
 

@@ -239,13 +239,13 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         packed = dict(self.code).get(op)
         if packed is None or isinstance(packed, bytes):
             return None if packed is None else _unpacked(packed)
-        told = next((one for one in self.warps if one.op == op), None)
-        made = _put_together(packed.samples, packed.text, told.samples if told is not None else LINE_UNITS)
-        return replace(made, mix=told.mix, relaxations=told.relaxations) if told is not None else made
+        sampled = next((one for one in self.warps if one.op == op), None)
+        made = _put_together(packed.samples, packed.text, sampled.samples if sampled is not None else LINE_UNITS)
+        return replace(made, mix=sampled.mix, relaxations=sampled.relaxations) if sampled is not None else made
 
-    def listed(self, told: events.CodeSamples, text: events.CodeText) -> Run:
+    def listed(self, samples: events.CodeSamples, text: events.CodeText) -> Run:
         """The run with the samples of an op's lines and instructions."""
-        return replace(self, code=self._with_code(told.op, SampledCode(told, text)))
+        return replace(self, code=self._with_code(samples.op, SampledCode(samples, text)))
 
     def _with_code(self, op: str, code: bytes | SampledCode) -> tuple[tuple[str, bytes | SampledCode], ...]:
         return (*(one for one in self.code if one[0] != op), (op, code))[-MOST_OPS:]
@@ -260,8 +260,10 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """Why its time is only a hint, in words; empty if it is more, or nothing is timed."""
         if self.done is None or not self.done.indicative or self.simulated:
             return ""
-        count, told = self.done.count, self.passes
-        seconds = sum(told) if len(told) == count else count * (self.done.median or 0.0)  # only some of very many are sent
+        count, recorded_passes = self.done.count, self.passes
+        seconds = (
+            sum(recorded_passes) if len(recorded_passes) == count else count * (self.done.median or 0.0)
+        )  # only some of very many are sent
         passes, enough = units.counted(count, "pass", "passes"), units.duration(ENOUGH_SECONDS)
         if seconds >= ENOUGH_SECONDS:
             return f"only {passes}; {ENOUGH_PASSES} are needed"
@@ -308,10 +310,10 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         times = PassTimes(array("d", self.passes), self.clean_window)
         return sharing(replace(self, **DETAILS, done=done, evidence=evidence, pass_times=times), before)
 
-    def whole(self, told: Iterable[events.Event]) -> Run:
+    def whole(self, all_events: Iterable[events.Event]) -> Run:
         """This run with all its details, from its events in the session file; unchanged if they are not all there."""
         again: Run | None = None
-        for event in told:
+        for event in all_events:
             if isinstance(event, events.RunStarted) and event.run == self.id:
                 again = started(event)
             elif again is not None and getattr(event, "run", None) == self.id:
@@ -335,10 +337,10 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {"stage": event.name, "stage_since": event.t, "progress": None}
             case event if type(event) in GATHERED:
                 name = GATHERED[type(event)]
-                told: tuple[events.Event, ...] = getattr(self, name)
+                earlier: tuple[events.Event, ...] = getattr(self, name)
                 # a made-up file may have more than any worker sends
                 event = _few(event) if isinstance(event, events.RankPhases) else event
-                return {name: (*told, event)} if len(told) < (MOST_PLANS if name == "plan" else MOST_TOLD) else {}
+                return {name: (*earlier, event)} if len(earlier) < (MOST_PLANS if name == "plan" else MOST_TOLD) else {}
             case events.Phases():
                 return {"phase_pass": _few(event)}
             case events.Counters() | events.WarpSamples() | events.CpuLoop():  # the last one of each op

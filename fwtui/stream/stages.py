@@ -15,7 +15,7 @@ class StageRow(NamedTuple):
     title: str = ""  # in a comparison of two runs; empty: not compared
     copy: str = ""  # the two ends of a transfer, on a GPU; "file": into the host's memory, on every machine
     passes: bool = False  # it runs steps of the plan
-    told: bool = True  # whether a result reports its time
+    in_results: bool = True  # whether a result reports its time
     grows: bool = False  # grows with the matrix, by n^2
     outside: int = 0  # its place among the times outside the timed passes, from 1
 
@@ -29,12 +29,12 @@ _ALL = (
     StageRow("load", "copying in", "the copy in", "load", "copy in", copy="h2d", grows=True, outside=1),
     StageRow("reorder", "reordering", "reordering", "reorder", grows=True, outside=2),
     StageRow("warm-up", "warming up", "warm-up", "warm-up", passes=True),
-    StageRow("clean", "clean passes", "the clean passes", "clean", passes=True, told=False),
-    StageRow("phases", "phase pass", "the phase pass", "phases", passes=True, told=False),
+    StageRow("clean", "clean passes", "the clean passes", "clean", passes=True, in_results=False),
+    StageRow("phases", "phase pass", "the phase pass", "phases", passes=True, in_results=False),
     StageRow("reorder back", "reordering back", "reordering", "and back", outside=3),
     StageRow("unload", "copying out", "the copy out", "unload", "copy out", copy="d2h", grows=True, outside=4),
     StageRow("verify", "verifying", "verification", "verify", "verify", outside=9),
-    StageRow("answers", "summarising", "the summary", "answers", told=False),
+    StageRow("answers", "summarising", "the summary", "answers", in_results=False),
 )
 STAGES = {stage.key: stage for stage in _ALL}
 OUTSIDE = sorted((stage for stage in _ALL if stage.outside), key=lambda stage: stage.outside)

@@ -133,13 +133,13 @@ class Begun(Struct, frozen=True, tag="begun", tag_field="told"):
 
 def verdict(findings: Iterable[Finding]) -> str:
     """All of a trial in one sentence: the first thing that is not right, or how many cases were."""
-    told = list(findings)
-    for finding in told:
+    findings = list(findings)
+    for finding in findings:
         if not finding.fine:
             return finding.sentence
-    right = [finding for finding in told if finding.outcome == RIGHT and finding.n]
+    right = [finding for finding in findings if finding.outcome == RIGHT and finding.n]
     if not right:
-        whole = next((finding.sentence for finding in told if finding.outcome == LEFT_OUT and not finding.n), "")
+        whole = next((finding.sentence for finding in findings if finding.outcome == LEFT_OUT and not finding.n), "")
         return whole or "nothing was tried: the kernel takes none of the graphs"
     every = "all " * (len(right) > 1)
     return f"right in {every}{units.counted(len(right), 'case')}, up to n = {max(finding.n for finding in right)}"

@@ -233,8 +233,8 @@ def check_gap(seconds: float | None) -> None:
 @contextlib.contextmanager
 def _same_everywhere() -> Iterator[None]:
     """Hide the variables from which Textual and Rich take colours and sizes, also while they are imported."""
-    told = ("TEXTUAL", "NO_COLOR", "FORCE_COLOR", "TTY_", "COLUMNS", "LINES", "UNICODE_VERSION", "ESCDELAY")
-    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(told)}
+    prefixes = ("TEXTUAL", "NO_COLOR", "FORCE_COLOR", "TTY_", "COLUMNS", "LINES", "UNICODE_VERSION", "ESCDELAY")
+    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(prefixes)}
     try:
         yield
     finally:

@@ -35,13 +35,13 @@ def in_background(
 
     def run() -> None:
         try:
-            told = partial(then, work())
+            outcome = partial(then, work())
         except Exception as error:
             if failed is None:
                 raise
-            told = partial(failed, error)
+            outcome = partial(failed, error)
         with suppress(RuntimeError):  # the screen or the program is gone
-            pump.call_later(told)
+            pump.call_later(outcome)
 
     Thread(target=run, name=name, daemon=True).start()
 

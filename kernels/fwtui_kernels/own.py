@@ -203,11 +203,11 @@ def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
     own = [(Path(f.filename), f.lineno or 0) for f in traceback.extract_tb(error.__traceback__) if _of_user(f.filename, path)]
     compiled = getattr(error, "loc", None)  # numba's errors
     named = re.findall(r'File "([^"\n]+)", line (\d+)', str(error))
-    told = [(Path(file), int(line)) for file, line in named if _of_user(file, path) or Path(file).name == path.name]
+    lines = [(Path(file), int(line)) for file, line in named if _of_user(file, path) or Path(file).name == path.name]
     if compiled is not None and _of_user(str(getattr(compiled, "filename", "")), path):
         return Path(compiled.filename), compiled.line, column + 1 if (column := getattr(compiled, "col", None)) is not None else 0
-    if told:
-        return path if told[-1][0].name == path.name else told[-1][0], told[-1][1], 0
+    if lines:
+        return path if lines[-1][0].name == path.name else lines[-1][0], lines[-1][1], 0
     return (*own[-1], 0) if own else (path, 0, 0)
 
 

@@ -75,7 +75,7 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
         text = await go(pilot, "9", *"soon", "enter")
         assert "give a time such as 20 s, 5 ms or 2 min, not '9soon'" in text and guessing(app) == "9soon"
         text = await go(pilot, "escape")
-        assert guessing(app) is None and "soon" not in text and not screen_of(app, LearnScreen).progress.told, (
+        assert guessing(app) is None and "soon" not in text and not screen_of(app, LearnScreen).progress.answered, (
             "Esc does not answer"
         )
         text = await go(pilot, "enter", "enter")
@@ -171,7 +171,7 @@ async def test_a_kernel_for_gpus_is_simulated_and_no_key_leaves_the_page_while_a
         await press(pilot, "escape")
         assert guessing(app) is None and screen_of(app, LearnScreen).query_one(GuessInput).value == ""
         await press(pilot, "enter", "enter")
-        assert screen_of(app, LearnScreen).progress.told
+        assert screen_of(app, LearnScreen).progress.answered
         await press(pilot, "2")
         assert not isinstance(app.screen, LearnScreen), "answered, digits go to places as everywhere"
 

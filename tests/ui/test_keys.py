@@ -89,7 +89,7 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
                     continue
                 screen.say("")
                 assert not await app.run_action(binding.action, screen)  # as its key does
-                assert app.screen is screen and view.told is not None and view.told.text == READ_ONLY, (place.name, action)
+                assert app.screen is screen and view.notice is not None and view.notice.text == READ_ONLY, (place.name, action)
                 assert all(other.action != binding.action for other in screen.rows.offered()), "the help does not offer it"
                 refused.add(action)
         app.action_command_palette()
@@ -106,7 +106,7 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
         assert [place.name for place in app.view.places][:2] == ["run", "sweep"]
         await press_all()
         await press(pilot, "1", "y")
-        assert app.view.told is not None and app.view.told.text == READ_ONLY
+        assert app.view.notice is not None and app.view.notice.text == READ_ONLY
         await press(pilot, "q")
         assert [place.name for place in app.view.places] == ["learn", "sessions"]
         await press_all()

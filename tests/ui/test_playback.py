@@ -140,7 +140,7 @@ def test_a_timeline_of_very_many_marks_is_bounded_and_so_is_the_work_for_it(monk
     marks, decoded, decode = Marks(), list[bytes](), codec.decode
     begun = events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T" * 1000, backend="cpu", phases=())
     started = codec.as_line(begun).packed()
-    assert isinstance(started.told, codec.Undecoded)
+    assert isinstance(started.payload, codec.Undecoded)
     monkeypatch.setattr(codec, "decode", lambda raw: [decoded.append(raw), decode(raw)][1])
     marks.see([started] * (MOST_BANDS + 50))
     assert len(marks._places) == len(decoded) == MOST_BANDS

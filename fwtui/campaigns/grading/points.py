@@ -40,9 +40,9 @@ class Grade(NamedTuple):
 
     def data(self, against: str) -> dict[str, Any]:
         """All of it as plain values under stable names."""
-        told = self._asdict()
-        told["kinds"] = {kind.name: {name: v for name, v in kind._asdict().items() if name != "name"} for kind in self.kinds}
-        return {**told, "against": against or None}
+        fields = self._asdict()
+        fields["kinds"] = {kind.name: {name: v for name, v in kind._asdict().items() if name != "name"} for kind in self.kinds}
+        return {**fields, "against": against or None}
 
 
 def timeable(judgement: Judgement) -> bool:

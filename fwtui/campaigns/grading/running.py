@@ -187,8 +187,8 @@ def floored(timed: Judgement, timing: Timing, known: events.Limits | None) -> Ju
     least = timing.n**3 / most / CLOCK_ROOM
     if timed.seconds >= least:
         return timed
-    told = f"{duration(timed.seconds)} is less than n = {timing.n} takes at the limit of this device, {duration(least)}"
-    return Judgement(untimed=f"{told}: it does other work, or its clock is wrong", backend=timed.backend)
+    words = f"{duration(timed.seconds)} is less than n = {timing.n} takes at the limit of this device, {duration(least)}"
+    return Judgement(untimed=f"{words}: it does other work, or its clock is wrong", backend=timed.backend)
 
 
 class _Judge(ModuleProcess):

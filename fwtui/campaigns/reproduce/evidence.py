@@ -80,13 +80,13 @@ def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
     """
     kernel = known(kernel_id)
     for run in results.runs:
-        told = next((o for o in run.occupancies if o.op == OP), None)
-        if told is not None and same(run, Experiment(kernel=kernel_id), kernel):
+        used = next((o for o in run.occupancies if o.op == OP), None)
+        if used is not None and same(run, Experiment(kernel=kernel_id), kernel):
             cc = results.model.gpu.compute_capability if results.model.gpu is not None else None
-            table = occupancy(cc, told.threads, told.registers, told.shared_bytes)
+            table = occupancy(cc, used.threads, used.registers, used.shared_bytes)
             allowed = f"{table.limits['shared memory']} by shared memory, " if table and "shared memory" in table.limits else ""
-            limited = f", limited by {', '.join(told.limiters)}" if told.limiters else ""
-            return told.shared_bytes, f"here {allowed}{told.blocks} fit{limited}"
+            limited = f", limited by {', '.join(used.limiters)}" if used.limiters else ""
+            return used.shared_bytes, f"here {allowed}{used.blocks} fit{limited}"
     compiled = results.compiled(kernel_id)
     if isinstance(compiled, str):
         raise Missing(compiled)

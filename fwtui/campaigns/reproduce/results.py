@@ -128,8 +128,8 @@ class Results:
     @property
     def left_out(self) -> list[str]:
         """Skipped experiments: a label, or a kernel without any run, and the reason."""
-        told = [m for m in self.model.markers if self._since <= m.t <= self._until]
-        return [m.text.removeprefix(LEFT_OUT) for m in told if m.text.startswith(LEFT_OUT)]
+        markers = [m for m in self.model.markers if self._since <= m.t <= self._until]
+        return [m.text.removeprefix(LEFT_OUT) for m in markers if m.text.startswith(LEFT_OUT)]
 
     @property
     def disturbed(self) -> str:
@@ -228,9 +228,9 @@ class Results:
     def gpm(self, wanted: Experiment) -> tuple[float, float]:
         """GPM's busy shares of the integer units and the memory during that run's clean passes. Raises Missing."""
         for run in reversed(self._repeats(wanted)):
-            told = self.model.evidence(run) if run.verified else None
-            if told is not None and told.integer_utilisation is not None and told.dram_utilisation is not None:
-                return told.integer_utilisation, told.dram_utilisation
+            readings = self.model.evidence(run) if run.verified else None
+            if readings is not None and readings.integer_utilisation is not None and readings.dram_utilisation is not None:
+                return readings.integer_utilisation, readings.dram_utilisation
         raise Missing(f"the session holds no GPM readings of {label(wanted)}")
 
     def counted_at(self, op: str, name: str, *makes: Make) -> int:

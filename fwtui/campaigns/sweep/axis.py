@@ -80,24 +80,24 @@ def named(name: str, text: str) -> str:
 
 def varied(experiments: Iterable[Experiment]) -> tuple[SweepAxis, ...]:
     """The axes on which these experiments differ, without differences that only follow from their kernels."""
-    told = list(experiments)
+    varying = list(experiments)
     axes: list[SweepAxis] = []
     for name in names():
-        values = [(e.kernel, v) for e in told if (v := value(e, name))]
+        values = [(e.kernel, v) for e in varying if (v := value(e, name))]
         free = name in ("kernel", "n", "kind", "density") or len({k for k, _ in values}) < len(set(values))
         axis = SweepAxis(name, tuple(_sorted(name, [v for _, v in values])))
         axes += [axis] * (free and len(axis.values) > 1)
-    return (*axes, *_hidden(told, axes))
+    return (*axes, *_hidden(varying, axes))
 
 
-def _hidden(told: Sequence[Experiment], axes: Sequence[SweepAxis]) -> Iterator[SweepAxis]:
+def _hidden(experiments: Sequence[Experiment], axes: Sequence[SweepAxis]) -> Iterator[SweepAxis]:
     """A key of fields that cannot be swept but distinguish graphs that agree on all axes."""
     alike: dict[tuple[str, ...], list[Experiment]] = {}
-    for e in told:
+    for e in experiments:
         alike.setdefault(tuple(value(e, axis.name) for axis in axes), []).append(e)
     for name in (field.name for field in FIELDS if field.name not in (*NAMES, *HOW_MEASURED)):
         if any(len({value(e, name) for e in group}) > 1 for group in alike.values()):
-            yield SweepAxis(name, tuple(_sorted(name, [value(e, name) for e in told])))
+            yield SweepAxis(name, tuple(_sorted(name, [value(e, name) for e in experiments])))
 
 
 def _value(name: str, text: str) -> str:

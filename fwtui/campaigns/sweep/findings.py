@@ -97,10 +97,10 @@ class Findings(NamedTuple):
 
     @property
     def sentences(self) -> list[str]:
-        told = [self.best] if self.best else []
-        told += [*scaling_sentences(self.scalings), *self.filling]
-        told += [f"{name}: {found.words}" if len(self.fits) > 1 else found.words for name, found in self.fits.items()]
-        return [*told, *(crossing.words for crossing in self.break_evens), *self.unclear]
+        sentences = [self.best] if self.best else []
+        sentences += [*scaling_sentences(self.scalings), *self.filling]
+        sentences += [f"{name}: {found.words}" if len(self.fits) > 1 else found.words for name, found in self.fits.items()]
+        return [*sentences, *(crossing.words for crossing in self.break_evens), *self.unclear]
 
     def data(self) -> dict[str, object]:
         """The same under stable names."""
@@ -159,8 +159,8 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
     if clear_high is None or clear_low is None:
         n = high if clear_high is None else low
         verdict, why, _ = verdicts[n]
-        told = f"at {axis} = {shown(axis, n)} the comparison is {verdict}: {why}"
-        between = f"between {axis} = {shown(axis, low)} and {shown(axis, high)}, but {told}"
+        verdict_words = f"at {axis} = {shown(axis, n)} the comparison is {verdict}: {why}"
+        between = f"between {axis} = {shown(axis, low)} and {shown(axis, high)}, but {verdict_words}"
         return f"{late.name} may overtake {early.name} {between}"
     ends = clear_low, clear_high
     (theirs, ours), (theirs_after, ours_after) = (seconds[n] for n in ends)
@@ -196,8 +196,8 @@ def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
     for run in runs:
         with suppress(ValueError):  # it has no value on that axis
             place = run.n if across == "n" else float(value(run.experiment, across))
-            told = [(a.name, value(run.experiment, a.name)) for a in axes if a.name != across]
-            name = " · ".join(named(axis, text) for axis, text in told if text)
+            places = [(a.name, value(run.experiment, a.name)) for a in axes if a.name != across]
+            name = " · ".join(named(axis, text) for axis, text in places if text)
             groups.setdefault(name, []).append((place, run))
     return [SweepSeries(name or "all", tuple(sorted(points, key=lambda p: p[0]))) for name, points in groups.items()]
 
@@ -249,20 +249,20 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     size = max((size for size, several in sizes.items() if several > 1), default=max(sizes))
     ranked = sorted((r for r in counted if r.size == size), key=lambda r: r.seconds or 0.0)
     axes = varied(r.experiment for r in ranked)
-    told = [words(r.experiment, axes) for r in ranked]
+    names = [words(r.experiment, axes) for r in ranked]
     first = ranked[0]
     at = f"n = {size[0]}{f', {size[1]:,} graphs' * (size[1] > 1)}"
-    sentence = f"Fastest at {at}: {told[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
+    sentence = f"Fastest at {at}: {names[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
         found = compare(ComparedRun(model, first), ComparedRun(model, ranked[1]))
         by = f"{found.gained}, " if found.verdict == FASTER else ""
-        sentence += f"; against the next, {told[1]}: {by}{found.verdict}"
+        sentence += f"; against the next, {names[1]}: {by}{found.verdict}"
     if len(ranked) > 2 and first.seconds and ranked[-1].seconds:
-        sentence += f"; {units.gain(ranked[-1].seconds / first.seconds)} as fast as the slowest, {told[-1]}"
+        sentence += f"; {units.gain(ranked[-1].seconds / first.seconds)} as fast as the slowest, {names[-1]}"
     return f"{sentence}."
 
 
 def words(experiment: Experiment, axes: Sequence[SweepAxis]) -> str:
     """The experiment by its distinguishing choices: katz-kider, tile 32."""
-    told = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
-    return ", ".join([experiment.kernel, *told])
+    names = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
+    return ", ".join([experiment.kernel, *names])

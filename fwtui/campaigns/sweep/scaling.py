@@ -41,19 +41,19 @@ class Scaling(NamedTuple):
     @property
     def words(self) -> str:
         last = self.points[-1]
-        told = f"{self.name}: {last.ranks} devices do {units.gain(last.speedup)} the relaxations/s of {self.points[0].ranks}"
-        told += f", efficiency {units.percent(last.efficiency)}"
+        words = f"{self.name}: {last.ranks} devices do {units.gain(last.speedup)} the relaxations/s of {self.points[0].ranks}"
+        words += f", efficiency {units.percent(last.efficiency)}"
         if (off := self.off) is not None:
-            told += f"; the model is up to {units.percent(off)} off" + ", too much to tell its limits" * (off > TRUSTED)
-        return f"{told}."
+            words += f"; the model is up to {units.percent(off)} off" + ", too much to tell its limits" * (off > TRUSTED)
+        return f"{words}."
 
     @property
     def off(self) -> float | None:
         """How far the model's time is off at most, as a share; None if it does not know the link."""
         if self.rates is None or self.rates.link is None:
             return None
-        rates, told = self.rates, [(p.run.experiment.shape(p.run.n), p.run.seconds or 0.0) for p in self.points]
-        return max(abs(predict(rates, shape).seconds / seconds - 1) for shape, seconds in told)
+        rates, timed = self.rates, [(p.run.experiment.shape(p.run.n), p.run.seconds or 0.0) for p in self.points]
+        return max(abs(predict(rates, shape).seconds / seconds - 1) for shape, seconds in timed)
 
     def predicted(self, ranks: int) -> float | None:
         """The model's efficiency on that many devices, if it knows the link."""
@@ -73,11 +73,11 @@ class Scaling(NamedTuple):
 
 def sentences(scalings: Sequence[Scaling]) -> list[str]:
     """What was measured, and for the largest graph where the distribution stops paying."""
-    told = [one.words for one in scalings]
+    sentences = [one.words for one in scalings]
     largest = max(scalings, key=lambda one: one.alone.n, default=None)
     if largest is None or largest.rates is None or (largest.off or 0.0) > TRUSTED:
-        return told
-    return told + limits(largest.rates, largest.alone, largest.weak)
+        return sentences
+    return sentences + limits(largest.rates, largest.alone, largest.weak)
 
 
 def scalings(model: Model, runs: Iterable[Run]) -> tuple[Scaling, ...]:
@@ -91,10 +91,10 @@ def scalings(model: Model, runs: Iterable[Run]) -> tuple[Scaling, ...]:
     weak: list[Scaling] = []
     for group in groups.values():
         rates = fit(measured(model, run) for run in group)
-        told = [named(axis.name, text) for axis in axes if (text := value(group[0].experiment, axis.name))]
+        fixed = [named(axis.name, text) for axis in axes if (text := value(group[0].experiment, axis.name))]
         by_ranks = sorted(group, key=lambda run: (_ranks(run), run.id))
         for n in sorted({run.n for run in group}):
-            name = " · ".join([*told, f"n {n}"])
+            name = " · ".join([*fixed, f"n {n}"])
             alike = {_ranks(run): run for run in by_ranks if run.n == n}
             strong += _scaling(name, False, alike, rates)
             if 1 in alike:
@@ -115,8 +115,8 @@ def _ranks(run: Run) -> int:
     return max(1, len(run.experiment.places))
 
 
-def _count(told: Sequence[Scaling]) -> int:
-    return sum(len(one.points) for one in told)
+def _count(scalings: Sequence[Scaling]) -> int:
+    return sum(len(one.points) for one in scalings)
 
 
 def _scaling(name: str, weak: bool, runs: dict[int, Run], rates: Rates | None) -> list[Scaling]:

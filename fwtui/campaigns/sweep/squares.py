@@ -109,8 +109,8 @@ def _across(axes: Sequence[SweepAxis], wanted: str) -> tuple[SweepAxis, list[Swe
 
 def _row(axes: Sequence[SweepAxis], experiment: Experiment, across: SweepAxis, squares: Sequence[Square]) -> SweepRow:
     """The squares, titled by what all their experiments have in common."""
-    told = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
-    name = " · ".join(told) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
+    fixed = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
+    name = " · ".join(fixed) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
     return SweepRow(name, tuple(squares), experiment.kernel if any(axis.name == "kernel" for axis in axes) else "")
 
 

@@ -61,9 +61,9 @@ def folded(lines: Iterable[str]) -> list[str]:
     return [part for line in lines for part in textwrap.wrap(line, max(int(room), 1), subsequent_indent="  ") or [""]]
 
 
-def reasons(told: Iterable[tuple[str, str]]) -> list[str]:
+def reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
     """A remark on each, below a blank line; empty if there are none."""
-    lines = [f"{of}: {words}" for of, words in told if words not in ("", ABSENT, "-")]
+    lines = [f"{of}: {words}" for of, words in reasons if words not in ("", ABSENT, "-")]
     return ["", *folded(lines)] if lines else []
 
 
@@ -80,14 +80,14 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
     base = baseline_run(model, best, baseline) if best is not None else None
     if best is None or base is None or base.id == best.id or not base.seconds or not best.seconds:
         return None, []
-    told = verdict(ComparedRun(model, best), ComparedRun(model, base), recorded_ladder())
+    assessment = verdict(ComparedRun(model, best), ComparedRun(model, base), recorded_ladder())
     most = max(base.seconds, best.seconds)
     bars = [[one.title, "#" * max(1, round(BAR * (one.seconds or 0.0) / most)), duration(one.seconds)] for one in (base, best)]
     return best.id, [
         "",
-        f"{told.loud}{'   same answer' * told.same_answer}",
+        f"{assessment.loud}{'   same answer' * assessment.same_answer}",
         *table(bars),
-        *folded(f"{label:<5} {words}" for label, words in told.parts()),
+        *folded(f"{label:<5} {words}" for label, words in assessment.parts()),
     ]
 
 
@@ -98,7 +98,7 @@ def runs(model: Model, baseline: str | None = None) -> list[str]:
     place = [column.key for column in columns_of(PRINTED)].index("why")
     titles = [column.title for column in columns_of(PRINTED)]
     rows = [list(printed(model, run, baseline)) for run in model.runs.values()]
-    best, told = verdict_on(model, baseline)
+    best, verdict_lines = verdict_on(model, baseline)
     why = reasons([(f"run {row[0]}", words) for row in rows if (words := row.pop(place)) and row[0] != str(best)])
     del titles[place]
-    return [*table([titles, *rows], LEAST), *why, *told]
+    return [*table([titles, *rows], LEAST), *why, *verdict_lines]

@@ -231,9 +231,9 @@ def _rungs(model: Model) -> list[tuple[str, ...]]:
         if run is None:
             rows.append((f"`{kernel.id}`", kernel.summary, *([units.ABSENT] * 6)))
             continue
-        dtype, *told = texts(TableRow(model, run), "dtype", "time", "relax/s", "of limit")
+        dtype, *cells = texts(TableRow(model, run), "dtype", "time", "relax/s", "of limit")
         gains = _times(before.get(dtype), run), _times(_best(model, NAIVE, dtype), run)
-        rows.append((f"`{kernel.id}`", kernel.summary, dtype, *told, *gains))
+        rows.append((f"`{kernel.id}`", kernel.summary, dtype, *cells, *gains))
         before[dtype] = run
     return rows
 

@@ -90,7 +90,7 @@ class TalkServer:
         return serve_until_signal(app, listening)
 
     async def _begin(self, app: web.Application) -> None:
-        self._ended, self._news, self._message = False, asyncio.Event(), self._told()
+        self._ended, self._news, self._message = False, asyncio.Event(), self._state_message()
 
     async def _end(self, app: web.Application) -> None:
         self._ended = True
@@ -136,7 +136,7 @@ class TalkServer:
         try:
             with suppress(ConnectionError):
                 await answer.prepare(request)
-                message = self._told()
+                message = self._state_message()
                 while not self._ended:
                     news = self._news
                     await answer.write(message)
@@ -198,14 +198,14 @@ class TalkServer:
         if self._soon is not None:
             self._soon.cancel()
             self._soon = None
-        self._message, news, self._news = self._told(), self._news, asyncio.Event()
+        self._message, news, self._news = self._state_message(), self._news, asyncio.Event()
         news.set()
 
     def _publish_soon(self) -> None:
         if self._soon is None:
             self._soon = asyncio.get_running_loop().call_later(TOGETHER, self._publish)
 
-    def _told(self) -> bytes:
+    def _state_message(self) -> bytes:
         now = self._position
         asked, question = self._ballots.get(now.marker) if now is not None else None, None
         if now is not None and asked is not None:

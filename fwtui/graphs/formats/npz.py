@@ -86,8 +86,8 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
 
 
 def _sparse(array: Any, name: str) -> GivenGraph:
-    told = array("format")
-    form = str(told.reshape(-1)[0]) if told.size == 1 and told.dtype.itemsize <= _WORD else "unknown"
+    stored = array("format")
+    form = str(stored.reshape(-1)[0]) if stored.size == 1 and stored.dtype.itemsize <= _WORD else "unknown"
     if form.startswith("b'"):
         form = form[2:-1]
     if form not in _SPARSE:

@@ -177,8 +177,8 @@ class Gpu:
 
     def fields(self, *wanted: tuple[int, int]) -> list[int | None]:
         """Whole numbers by field and scope; None for each that this GPU does not have."""
-        told = self.ask("", "nvmlDeviceGetFieldValues", self.handle, list(wanted))
-        return [None] * len(wanted) if told is None else [None if one.nvmlReturn else one.value.ullVal for one in told]
+        answers = self.ask("", "nvmlDeviceGetFieldValues", self.handle, list(wanted))
+        return [None] * len(wanted) if answers is None else [None if one.nvmlReturn else one.value.ullVal for one in answers]
 
     def _pcie_peak(self) -> float | None:
         """Bytes per second in both directions together, for the GPU in its slot."""
@@ -274,14 +274,14 @@ class Gpm:
         if self._gpu.ask("GPM", "nvmlGpmMetricsGet", request) is None:
             return {}
         answers = zip(wanted, request.metrics, strict=False)
-        told = {identity: answer.value if answer.nvmlReturn == 0 else None for identity, answer in answers}
-        return {name: _of_gpm([told[identity] for identity in identities]) for name, identities in GPM_METRICS.items()}
+        values = {identity: answer.value if answer.nvmlReturn == 0 else None for identity, answer in answers}
+        return {name: _of_gpm([values[identity] for identity in identities]) for name, identities in GPM_METRICS.items()}
 
 
-def _of_gpm(told: Sequence[float | None]) -> float | None:
+def _of_gpm(values: Sequence[float | None]) -> float | None:
     """A share of 1, or bytes per second in both directions together; None if a part of it is missing."""
-    known = [value for value in told if value is not None]
-    if len(known) < len(told):
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
         return None
     return share(known[0]) if len(known) == 1 else scaled(sum(known), 2**20)
 

@@ -121,8 +121,8 @@ class Host:
 
     def _others(self, seconds: float) -> float | None:
         """The share of this program's cores that other programs used since the last call."""
-        told = self._system.cpu_percent(percpu=True)
-        busy = sum(told[core] for core in self._cores if core < len(told)) / 100
+        percentages = self._system.cpu_percent(percpu=True)
+        busy = sum(percentages[core] for core in self._cores if core < len(percentages)) / 100
         return within(max(0.0, busy - self._own.seconds() / seconds) / len(self._cores), 0, 1)
 
     def _clock_mhz(self) -> float | None:
@@ -173,9 +173,9 @@ class Sampler:
             of_host = host.read(started)
             # slow calls to one GPU at a time: those of eight would take the time of all other calls together
             slow = list(followed)[turn % len(followed)] if followed else None
-            told = {index: gpu.read(self._clock(), index == slow) for index, gpu in followed.items()} or {indices[0]: {}}
+            readings = {index: gpu.read(self._clock(), index == slow) for index, gpu in followed.items()} or {indices[0]: {}}
             cost = self._clock() - started
-            for place, (index, values) in enumerate(told.items()):
+            for place, (index, values) in enumerate(readings.items()):
                 own = {**of_host, "cost_seconds": cost} if place == 0 else {}
                 self._tell(self._telemetry(index, started, values | own))
             for index in [index for index, gpu in followed.items() if gpu.lost]:

@@ -43,14 +43,14 @@ class Plain(LineFilter):
     """A line stays as wide as it was."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        told = "".join(segment.text for segment in segments if not segment.control)
-        if told.isascii():
+        text = "".join(segment.text for segment in segments if not segment.control)
+        if text.isascii():
             return segments
-        if not _LONGER.keys() & set(told):
+        if not _LONGER.keys() & set(text):
             return [s if s.control or s.text.isascii() else Segment(plain(s.text), s.style) for s in segments]
         # each character takes its style along where it moves
         styled = [(character, s.style) for s in segments if not s.control for character in s.text]
-        made = [Segment(text, styled[place][1]) for text, place in _made(told)]
+        made = [Segment(text, styled[place][1]) for text, place in _made(text)]
         return [*(s for s in segments if s.control), *Segment.simplify(made)]
 
 

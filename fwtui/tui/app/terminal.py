@@ -39,14 +39,14 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
     """
     loop = asyncio.get_running_loop()
     attributes = _attributes()
-    told, tell = os.pipe()
+    reading, tell = os.pipe()
     os.set_blocking(tell, False)
     # the interpreter writes the signal's number even while the loop is busy; the handlers only have to exist
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     on_signals(lambda *_: None)
 
     def watchdog() -> None:
-        while not (numbers := [n for n in os.read(told, 64) if n in SIGNALS]):
+        while not (numbers := [n for n in os.read(reading, 64) if n in SIGNALS]):
             pass
         code, heard = SIGNALLED + numbers[0], Event()
 

@@ -42,9 +42,9 @@ Offers = Callable[[Rung], Mapping[str, Offer]]
 def experiment_here(own: Climb | None, kernel: str, simulated: bool = False) -> Experiment:
     """A step's kernel on the graph of this machine's climb, which it then joins; without one, or of a file, on a usual graph."""
     graph = own.rungs[0].run.experiment if own is not None else Experiment(n=N_HERE)
-    told = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
-    n = N_SIMULATED if simulated else min(told["n"], registry()[kernel].max_n)
-    return Experiment(**{**told, "kernel": kernel, "n": n})
+    fields = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
+    n = N_SIMULATED if simulated else min(fields["n"], registry()[kernel].max_n)
+    return Experiment(**{**fields, "kernel": kernel, "n": n})
 
 
 def offers(view: View, rung: Rung) -> Mapping[str, Offer]:
@@ -70,7 +70,7 @@ def take(frame: Frame, answer: str) -> None:
     frame.post_message(TopBar.Chosen("learn" if what == "lesson" else "run"))
 
 
-def offers_here(told: RecordedClimb, rung: Rung, own: Climb | None, gpu: bool) -> dict[str, Offer]:
+def offers_here(recorded: RecordedClimb, rung: Rung, own: Climb | None, gpu: bool) -> dict[str, Offer]:
     """What a step of the dashboard's climb offers: its lesson, a run of it here, and the recording."""
     kernel = registry().get(rung.run.experiment.kernel)
     if kernel is None:
@@ -78,9 +78,13 @@ def offers_here(told: RecordedClimb, rung: Rung, own: Climb | None, gpu: bool) -
     run = Offer(f"run it here, n {experiment_here(own, kernel.id).n}", f"run {kernel.id}")
     if kernel.backend == "cuda" and not gpu:
         run = Offer(f"no GPU is here: run it in the simulator, n {N_SIMULATED}, without times", f"simulate {kernel.id}")
-    name, title = told.steps.get(kernel.id, ("", ""))
+    name, title = recorded.steps.get(kernel.id, ("", ""))
     lesson = Offer(f"the course: {title}", f"lesson {name}") if name else Offer("the course has no step about it")
-    replay = {"space": Offer(f"replay {named(told.session)}", f"replay {told.session}")} if told.session is not None else {}
+    replay = (
+        {"space": Offer(f"replay {named(recorded.session)}", f"replay {recorded.session}")}
+        if recorded.session is not None
+        else {}
+    )
     return {"enter": lesson, "r": run, **replay}
 
 

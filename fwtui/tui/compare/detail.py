@@ -41,7 +41,7 @@ class Pair(NamedTuple):
     entrant: ComparedRun
     baseline: ComparedRun
     found: Comparison
-    told: Assessment
+    assessment: Assessment
     details: bool = False  # whether it is said where the numbers come from
 
 
@@ -51,7 +51,7 @@ class CompareVerdict(Drawn[Pair | str]):
     def draw(self, subject: Pair | str, width: int) -> Sequence[Content]:
         if isinstance(subject, str):
             return line((subject, MUTED)).wrap(width)
-        found, told, compared = subject.found, subject.told, subject.told.found is not None
+        found, assessment, compared = subject.found, subject.assessment, subject.assessment.found is not None
         sure = found.verdict in (FASTER, SLOWER)
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
@@ -59,9 +59,13 @@ class CompareVerdict(Drawn[Pair | str]):
         if sure and not noisy:
             pieces.append((f"  {found.why}", MUTED))
         return [
-            *([headline(told)] if compared else []),
+            *([headline(assessment)] if compared else []),
             *(line(*pieces).wrap(width) if width >= LEAST or not sure else []),  # the table and the headline say it too
-            *(explained(told, width, sourced=subject.details) if compared else hanging("because", LABEL, [found.why], width)),
+            *(
+                explained(assessment, width, sourced=subject.details)
+                if compared
+                else hanging("because", LABEL, [found.why], width)
+            ),
             *hanging("differs in", LABEL, found.differs or ("nothing but its times",), width, most=2),
             *(hanging("noise", LABEL, [noisy], width, MUTED, most=8) if noisy else []),
         ]
@@ -76,8 +80,8 @@ class Deltas(Drawn[Pair | None]):
         lines += _bars((found.total, *found.phases), width)
         if found.stages:
             both = [d for d in found.stages if d.baseline is not None and d.seconds is not None]  # a graph may have been there
-            told = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in both]
-            lines += hanging("outside", LABEL, told, width, most=6)
+            changes = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in both]
+            lines += hanging("outside", LABEL, changes, width, most=6)
         if ranks := of_ranks(subject.entrant.run):
             lines += [line(""), *rank_lines(subject.entrant.run, ranks, width)]
         for entrant in (subject.entrant, subject.baseline):
@@ -114,12 +118,12 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     return lines
 
 
-def passes(told: Pair | ComparedRun | None) -> Figure:
+def passes(subject: Pair | ComparedRun | None) -> Figure:
     """The clean passes of one run or of both, as changes from the median of each: drift and noise, not the difference."""
-    if told is None:
+    if subject is None:
         return Figure(empty="the passes of a run appear here")
     series: list[Series] = []
-    both = (told.baseline, told.entrant) if isinstance(told, Pair) else (told,)
+    both = (subject.baseline, subject.entrant) if isinstance(subject, Pair) else (subject,)
     signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of a kernel need two signs
     for entrant in both:
         times, middle = entrant.run.passes, entrant.run.seconds
@@ -155,9 +159,9 @@ def row_cells(line: CompareRow, label_width: int) -> dict[str, Text]:
     """
     (model, run, _), found = line.entrant, line.found
     row = TableRow(model, run, run if line.pinned else None, found, short_label(line.entrant.label, label_width))
-    told = found is not None and found.verdict in (FASTER, SLOWER)
-    styles = {"run": "bold" if found is None else "", "vs base": "" if told or found is None else "dim"}
-    styles |= {"verdict": "bold" if told else "", "because": "dim"}
+    decided = found is not None and found.verdict in (FASTER, SLOWER)
+    styles = {"run": "bold" if found is None else "", "vs base": "" if decided or found is None else "dim"}
+    styles |= {"verdict": "bold" if decided else "", "because": "dim"}
     usual = ""
     if found is not None and found.verdict == NOT_COMPARED:
         row, styles, usual = row._replace(found=found._replace(why="")), {}, "dim"

@@ -41,15 +41,15 @@ AROUND_STAIRS = 6  # lines above and below them
 
 def read(name: str) -> tuple[str, Model | str]:
     """Another session by its name or path: its name, and its runs, or why there are none."""
-    told = clean(Path(name).name)
+    title = clean(Path(name).name)
     try:
         path = resolve(name)
-        told = named(path)
-        return told, load_model(path)[0]
+        title = named(path)
+        return title, load_model(path)[0]
     except Refused as refusal:
-        return told, str(refusal)
+        return title, str(refusal)
     except Exception as error:
-        return told, f"{told} could not be read: {error}"
+        return title, f"{title} could not be read: {error}"
 
 
 _none_ended = unless(attrgetter("entrants"), "no run has ended yet")
@@ -175,8 +175,8 @@ class CompareScreen(Frame):
         marked = next((line for line in lines if line.entrant.label == self._marked), None)
         found, pair = marked.found if marked is not None else None, None
         if found is not None:
-            told = verdict(found.entrant, found.baseline, ladder_for(self), found)
-            pair = Pair(found.entrant, found.baseline, found, told, self.look.details)
+            assessment = verdict(found.entrant, found.baseline, ladder_for(self), found)
+            pair = Pair(found.entrant, found.baseline, found, assessment, self.look.details)
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)
@@ -221,10 +221,10 @@ class CompareScreen(Frame):
     def _lines(self, entrants: Sequence[ComparedRun]) -> list[CompareRow]:
         """Of too many runs the newest, also of the other sessions, and always the baseline of the newest."""
         ours, others = [e for e in entrants if not e.session], [e for e in entrants if e.session][: MOST_ROWS // 2]
-        told, baseline = [*ours[: MOST_ROWS - len(others) - 1], *others], self.baselines(entrants)
-        first = baseline(told[0]) if told else None
-        if first is not None and all(e.label != first.label for e in told):
-            told.append(first)
+        runs, baseline = [*ours[: MOST_ROWS - len(others) - 1], *others], self.baselines(entrants)
+        first = baseline(runs[0]) if runs else None
+        if first is not None and all(e.label != first.label for e in runs):
+            runs.append(first)
 
         def row(entrant: ComparedRun) -> CompareRow:
             base = baseline(entrant)
@@ -232,7 +232,7 @@ class CompareScreen(Frame):
                 return CompareRow(entrant, None, base is not None)
             return CompareRow(entrant, compare(entrant, base))
 
-        return [*map(row, told)]
+        return [*map(row, runs)]
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()

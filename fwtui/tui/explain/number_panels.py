@@ -64,10 +64,10 @@ class LedgerTable(Drawn[LedgerSubject | None]):
             if one.key and (known or not wide):
                 name = shortened(one.title, title - 1)
                 rows += hanging(name, title, known if wide else [one.limiter.sentence(), *known], width)
-        if told := stack.place(run):
-            rows += hanging("many graphs", title, [told], width, most=4)
-        if told := of_ranks(run):
-            rows += [line(""), *run_text.rank_lines(run, told, width)]
+        if words := stack.place(run):
+            rows += hanging("many graphs", title, [words], width, most=4)
+        if words := of_ranks(run):
+            rows += [line(""), *run_text.rank_lines(run, words, width)]
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows
@@ -147,14 +147,14 @@ def _loop_words(subject: CpuSubject) -> list[str]:
     if loop is None:
         return ["its machine code is not known: it was not compiled here"]
     total = sum(loop.mix.values())
-    told = [vectors(loop)]
+    facts = [vectors(loop)]
     if total and loop.relaxations:
         rate = subject.facts.instructions_a_cycle(loop, subject.facts.each)
-        told.append(f"{units.counted(total, 'instruction')} for {units.counted(loop.relaxations, 'relaxation')}")
-        told += [f"{units.digits(rate)} instructions a cycle"] if rate is not None else []
+        facts.append(f"{units.counted(total, 'instruction')} for {units.counted(loop.relaxations, 'relaxation')}")
+        facts += [f"{units.digits(rate)} instructions a cycle"] if rate is not None else []
         named = Counter(loop.mix).most_common(MOST_NAMED)
-        told.append(", ".join(f"{count:,} {name}" for name, count in named))
-    return told
+        facts.append(", ".join(f"{count:,} {name}" for name, count in named))
+    return facts
 
 
 def _levels(subject: CpuSubject, width: int) -> list[Content]:
@@ -168,8 +168,8 @@ def _levels(subject: CpuSubject, width: int) -> list[Content]:
         one = measured.get(level)
         rate = units.bandwidth(one.bytes_per_second) + " (noisy)" * one.noisy if one is not None else units.ABSENT
         holds = level == facts.level
-        told = (f"{sizes.get(level, ''):>13}{rate:>19}", STRONG if holds else "")
-        rows.append(line((f"{level_name(level):<{CPU_LABEL}}", MUTED), told, (f"  {HOLDS}" if holds else "", "$primary")))
+        rate_cell = (f"{sizes.get(level, ''):>13}{rate:>19}", STRONG if holds else "")
+        rows.append(line((f"{level_name(level):<{CPU_LABEL}}", MUTED), rate_cell, (f"  {HOLDS}" if holds else "", "$primary")))
     return [*rows, *hanging("matrix", CPU_LABEL, [units.memory(facts.matrix)], width)]
 
 
@@ -183,15 +183,15 @@ class CountersTable(Drawn["Run | None"]):
     """Every counter of a run, from a profiler and never a timing: a column for each operation, under each other without room."""
 
     def draw(self, subject: Run, width: int) -> Sequence[Content]:
-        told = subject.counters
-        metrics = [metric for metric in METRICS if any(metric.key in counters for counters in told.values())]
-        texts = {op: [shown(metric, counters) for metric in metrics] for op, counters in told.items()}
+        counters_by_op = subject.counters
+        metrics = [metric for metric in METRICS if any(metric.key in counters for counters in counters_by_op.values())]
+        texts = {op: [shown(metric, counters) for metric in metrics] for op, counters in counters_by_op.items()}
         cells = 2 + max((len(text) for column in texts.values() for text in column), default=0)
         name = min(1 + max((len(metric.title) for metric in metrics), default=0), max(LEAST_NAME, width - cells))
         each = max(1, (width - name) // cells)
         lines = [line(("COUNTERS  ", f"{STRONG} $text-primary"), (f"run {subject.id} · {PROFILED}", MUTED)), line("")]
-        for first in range(0, len(told), each):
-            ops = list(told)[first : first + each]
+        for first in range(0, len(counters_by_op), each):
+            ops = list(counters_by_op)[first : first + each]
             lines += [line("")] * bool(first)
             lines.append(line(" " * name, *((f"{shortened(op, cells - 2):>{cells}}", STRONG) for op in ops)))
             for place, metric in enumerate(metrics):

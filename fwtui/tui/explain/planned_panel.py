@@ -66,20 +66,20 @@ def known_speed(
 ) -> tuple[str, ...]:
     """What a pass takes: here, by `earlier` runs or as a guess, if the kernel runs `here`; and what the ladder says."""
     kernel = known_kernels().get(experiment.kernel)
-    told: list[str] = []
+    facts: list[str] = []
     if here and kernel is not None and not experiment.file:
         known = any(run.experiment.kernel == experiment.kernel and run.seconds for run in earlier)
         source = "by earlier runs of it" if known else "a guess, as it has not run here yet"
-        told.append(f"about {units.duration(expect(model, experiment, earlier=earlier).one)} a pass here, {source}")
+        facts.append(f"about {units.duration(expect(model, experiment, earlier=earlier).one)} a pass here, {source}")
     elif kernel is not None and not here:
-        told.append("no GPU is here: the simulator runs every thread in Python, so it is checked, and not timed")
+        facts.append("no GPU is here: the simulator runs every thread in Python, so it is checked, and not timed")
     for run in ladder.runs.values() if ladder is not None else ():
         if run.experiment.kernel == experiment.kernel and run.counts and run.seconds:
             where = ladder.device.name if ladder is not None and ladder.device is not None else "another machine"
             unit = f"{where}'s host" if run.backend == "cpu" else where
-            told.append(f"recorded on {unit}: {units.duration(run.seconds)} for n {run.n}, {units.rate(run.rate)}")
+            facts.append(f"recorded on {unit}: {units.duration(run.seconds)} for n {run.n}, {units.rate(run.rate)}")
             break
-    return tuple(told)
+    return tuple(facts)
 
 
 class PlannedWords(Drawn[PlannedSubject | None]):
@@ -97,8 +97,8 @@ class PlannedWords(Drawn[PlannedSubject | None]):
             *line((kernel.summary, STRONG)).wrap(width),
         ]
         rows += [*line(kernel.lesson).wrap(width), line("")]
-        if not e.file and (told := phases(kernel.id, e.shape(e.n))):
-            rows += _plan(told, width)
+        if not e.file and (phases_planned := phases(kernel.id, e.shape(e.n))):
+            rows += _plan(phases_planned, width)
         for place, known in enumerate(subject.known):
             rows += hanging("" if place else "time", LABEL, [known], width)
         for paper in kernel.papers:
@@ -106,14 +106,14 @@ class PlannedWords(Drawn[PlannedSubject | None]):
         return rows
 
 
-def _plan(told: Sequence[PlannedPhase], width: int) -> list[Content]:
+def _plan(phases: Sequence[PlannedPhase], width: int) -> list[Content]:
     """A row for each phase: how often it is launched, its relaxations with their share as a bar, and bytes by the model."""
-    whole = sum(one.relaxations for one in told) or 1
-    moves = any(one.device_bytes for one in told)
+    whole = sum(one.relaxations for one in phases) or 1
+    moves = any(one.device_bytes for one in phases)
     room = max(LEAST_BAR, width - LABEL - (2 + moves) * NUMBER - 1)
     names = f"{'launches':>{NUMBER}}{'relax':>{NUMBER}}{'bytes' if moves else '':>{NUMBER * moves}}"
     rows = [line((f"{'a pass':<{LABEL}}{'':<{room}}{names}", MUTED))]
-    for one in told:
+    for one in phases:
         amounts = f"{one.launches:>{NUMBER},}{units.scaled(one.relaxations, '').strip():>{NUMBER}}"
         amounts += f"{units.scaled(one.device_bytes, 'B'):>{NUMBER}}" if moves else ""
         title = (f"{shortened(one.title, LABEL - 1):<{LABEL}}", MUTED)

@@ -266,11 +266,11 @@ class ExplainScreen(Frame):
         how = "in this recording" if self.view.source is None else f"yet; press {self.key_of('limits')}"
         missing = roofline.missing(model, run, how)
         self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
-        told = missing if single == "ledger" else ""
+        reason = missing if single == "ledger" else ""
         lines = ledger(model, run) if run is not None else ()
         if self.look.details:
             lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
-        self.query_one(LedgerTable).show(LedgerSubject(run, roofs(model, run), lines, told) if run is not None else None)
+        self.query_one(LedgerTable).show(LedgerSubject(run, roofs(model, run), lines, reason) if run is not None else None)
         self.query_one(CountersTable).show(run if single == "counters" else None)
         shown = self.query_one("#warps").display
         self._show_warps(self._warps(run, self._op) if shown and run is not None else None)
@@ -373,7 +373,7 @@ class ExplainScreen(Frame):
         if not self._versus or run is None or baseline is None or _NO_VERSUS(self) is not None:
             return None
         ours = self._warps(run, self._op)
-        theirs = self._warps(baseline, ours.op if any(told.op == ours.op for told in baseline.warps) else "")
+        theirs = self._warps(baseline, ours.op if any(samples.op == ours.op for samples in baseline.warps) else "")
         return (ours, theirs) if ours.samples is not None and theirs.samples is not None else None
 
     def _show_warps(self, subject: WarpSubject | None) -> None:

@@ -98,13 +98,13 @@ class WarpSubject(NamedTuple):
     @property
     def most_wait(self) -> str:
         """What most warps do and where, in a sentence; empty if it was not sampled."""
-        told = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
-        return f"{told[:1].upper()}{told[1:]}." if told else ""
+        words = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
+        return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def warp_subject(model: Model, run: Run, op: str, chosen: int) -> WarpSubject:
     """What is known of the warps of an op of the run."""
-    samples = next((told for told in run.warps if told.op == op and told.samples), None)
+    samples = next((samples for samples in run.warps if samples.op == op and samples.samples), None)
     title = {phase.key: phase.title for phase in run.phase_names}.get(op, op)
     occupancy = next((one for one in run.occupancies if one.op == op), None)
     return WarpSubject(run, op, title, samples, run.listing(op), chosen, occupancy, issue_rate(model, run, samples))
@@ -176,10 +176,10 @@ class WarpTable(Drawn[WarpSubject | None]):
             style = f"{STRONG} reverse" if place == chosen else strong
             bar = sampled(one, total, most, style if place == chosen else "")
             rows.append(line(*bar, (f"{one.line:>5}  ", MUTED), (one.text[indents[one.file] :], style)))
-        told = [f"{units.counted(total, 'sample')}, one every {samples.cycles:,} cycles of a multiprocessor"]
-        told += [f"{samples.dropped:,} lost"] if samples.dropped else []
-        told += [f"{samples.unmapped:,} of no known line"] if samples.unmapped else []
-        return [*rows, *hanging("samples", LABEL, told, width)]
+        facts = [f"{units.counted(total, 'sample')}, one every {samples.cycles:,} cycles of a multiprocessor"]
+        facts += [f"{samples.dropped:,} lost"] if samples.dropped else []
+        facts += [f"{samples.unmapped:,} of no known line"] if samples.unmapped else []
+        return [*rows, *hanging("samples", LABEL, facts, width)]
 
     def on_resize(self) -> None:
         self.reveal()  # it has the rows by now to scroll over
@@ -204,19 +204,19 @@ def loop_words(subject: WarpSubject) -> list[str]:
     """What its inner loop is made of, and what follows from that."""
     known = next((one for one in (subject.samples, subject.listing) if one is not None and one.mix), Listing())
     facts = loop_facts(known)
-    told = [words] if (words := in_words(known.mix)) else []
+    parts = [words] if (words := in_words(known.mix)) else []
     if facts.each is not None:
-        told.append(f"{units.digits(facts.each)} instructions per relaxation of a thread")
+        parts.append(f"{units.digits(facts.each)} instructions per relaxation of a thread")
     if subject.issue_limit is not None:
-        told.append(f"issuing them alone would allow {units.rate(subject.issue_limit)}")
+        parts.append(f"issuing them alone would allow {units.rate(subject.issue_limit)}")
     if facts.shared_loads:
-        told.append(units.counted(facts.shared_loads, "load from shared memory", "loads from shared memory"))
+        parts.append(units.counted(facts.shared_loads, "load from shared memory", "loads from shared memory"))
     if facts.global_loads:
-        told.append(units.counted(facts.global_loads, "load from device memory", "loads from device memory"))
+        parts.append(units.counted(facts.global_loads, "load from device memory", "loads from device memory"))
     if (one := subject.occupancy) is not None:
         spilled = f", {one.spill_bytes:,} bytes spilled" if one.spill_bytes else ""
-        told.append(f"{units.counted(one.registers, 'register')}{spilled}")
-    return told
+        parts.append(f"{units.counted(one.registers, 'register')}{spilled}")
+    return parts
 
 
 def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
@@ -244,18 +244,18 @@ def sampled(one: CodeLine, total: int, most: int, style: str = "") -> tuple[tupl
 
 def hot_lines(run: Run, label: int, width: int) -> list[Content]:
     """The lines of source at which warps of the slowest operation were sampled most, and what they waited for there."""
-    told = main_samples(run)
-    listing = run.listing(told.op) if told is not None else None
-    if told is None or listing is None:
+    samples = main_samples(run)
+    listing = run.listing(samples.op) if samples is not None else None
+    if samples is None or listing is None:
         return []
-    hot = [one for one in listing.sampled[:MOST_HOT] if one.samples >= HOT * told.samples]
+    hot = [one for one in listing.sampled[:MOST_HOT] if one.samples >= HOT * samples.samples]
     rows: list[Content] = []
     signs: dict[str, str] = {}
     cells = max((len(f"{one.file}:{one.line}") for one in hot), default=0)
     for one in hot:
         letter, colour = sign(one.reasons)
         signs[letter] = colour
-        bar = sampled(one, told.samples or 1, hot[0].samples)
+        bar = sampled(one, samples.samples or 1, hot[0].samples)
         place = (f"  {f'{one.file}:{one.line}':<{cells}}  ", MUTED)
         rows.append(line((f"{'hot lines' * (not rows):<{label - 2}}", MUTED), *bar, place, one.text.strip()))
     words = {letter: stall(name).short for name, (letter, _) in SIGNS.items()}
@@ -302,8 +302,8 @@ class VersusTable(Drawn[WarpPair | None]):
         both = None if ours.listing is None or theirs.listing is None else (ours.listing, theirs.listing)
         if both is not None:
             lines = [(one, one.line) for one in line_changes(*both)[:MOST_LINES] if one.line is not None]
-            told = [(one, line((f"{at.file}:{at.line}  ", MUTED), at.text.strip())) for one, at in lines]
-            rows += _section("lines", [_shares(*one) for one in told])
+            texts = [(one, line((f"{at.file}:{at.line}  ", MUTED), at.text.strip())) for one, at in lines]
+            rows += _section("lines", [_shares(*one) for one in texts])
         rows += _section("loop", [*_facts(ours, theirs)])
         mixes = mix_changes(ours.samples.mix, theirs.samples.mix)[:MOST_NAMES]
         rows += _section("made of", [(f"{there:,}", f"{here:,}", (name, "")) for name, there, here in mixes])
@@ -321,15 +321,15 @@ def _shares(change: ShareChange, words: Piece) -> Cells:
 
 def _facts(ours: WarpSubject, theirs: WarpSubject) -> Sequence[Cells]:
     """Sizes of both loops, also for one relaxation, which loops that are unrolled differently can be compared by."""
-    told = [loop_facts(one.samples) for one in (theirs, ours) if one.samples is not None]
+    loops = [loop_facts(one.samples) for one in (theirs, ours) if one.samples is not None]
     rows: list[Cells] = []
     for words, values in (
-        ("instructions", [float(one.instructions) for one in told]),
-        ("relaxations of a thread", [float(one.relaxations) for one in told]),
-        ("instructions per relaxation", [one.each for one in told]),
-        ("loads from shared memory", [float(one.shared_loads) for one in told]),
-        ("loads from device memory", [float(one.global_loads) for one in told]),
-        ("loads and stores of spilled registers", [float(one.spills) for one in told]),
+        ("instructions", [float(one.instructions) for one in loops]),
+        ("relaxations of a thread", [float(one.relaxations) for one in loops]),
+        ("instructions per relaxation", [one.each for one in loops]),
+        ("loads from shared memory", [float(one.shared_loads) for one in loops]),
+        ("loads from device memory", [float(one.global_loads) for one in loops]),
+        ("loads and stores of spilled registers", [float(one.spills) for one in loops]),
     ):
         if any(values):
             there, here = ("-" if v is None else f"{v:,.0f}" if v == int(v) else units.digits(v) for v in values)
@@ -349,14 +349,14 @@ def _both(label: str, there: str, here: str, styles: tuple[str, str], words: Pie
 def _diff(ours: Listing, theirs: Listing, named: WarpPair) -> list[Content]:
     rows = [line(""), line(("inner loops, by the names of their instructions", STRONG))]
     for sign, listing, subject in (("-", theirs, named[1]), ("+", ours, named[0])):
-        told, every = len(listing.inner), sum(listing.mix.values())
+        recorded, every = len(listing.inner), sum(listing.mix.values())
         words = f"{sign} {_named(subject)}: {in_words(listing.mix)}"
-        cut = f"; only the {told} with the most samples were recorded" if told < every else ""
+        cut = f"; only the {recorded} with the most samples were recorded" if recorded < every else ""
         rows.append(line((words, DIFF[sign]), (cut, MUTED)))
     totals = [one.samples.samples if one.samples is not None else 0 for one in named]
     for sign, one in loop_rows(ours, theirs):
         share = one.samples / (totals[sign == "-"] or 1)
-        told = f"{100 * share:>4.0f} % " if share >= LEAST else " " * 7
+        recorded = f"{100 * share:>4.0f} % " if share >= LEAST else " " * 7
         style = DIFF[sign] if sign != " " else ""
-        rows.append(line((f"{sign} ", DIFF[sign]), told, (f"{one.offset:>5x}  ", MUTED), (one.text, style)))
+        rows.append(line((f"{sign} ", DIFF[sign]), recorded, (f"{one.offset:>5x}  ", MUTED), (one.text, style)))
     return rows

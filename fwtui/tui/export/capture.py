@@ -197,12 +197,12 @@ def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
     """The lines at which most warps of each phase were, for runs that were sampled."""
     for run in runs:
         titles, lines = {phase.key: phase.title for phase in run.phase_names}, list[FilmHotLine]()
-        for told in run.warps:
-            listing = run.listing(told.op)
-            for one in listing.sampled[:MOST_LINES] if listing is not None and told.samples else ():
-                share = units.percent(one.samples / told.samples)
+        for samples in run.warps:
+            listing = run.listing(samples.op)
+            for one in listing.sampled[:MOST_LINES] if listing is not None and samples.samples else ():
+                share = units.percent(one.samples / samples.samples)
                 place, text = f"{one.file}:{one.line}", shortened(one.text.strip(), WIDEST)
-                lines.append(FilmHotLine(titles.get(told.op, told.op), place, share, at_line(one), text))
+                lines.append(FilmHotLine(titles.get(samples.op, samples.op), place, share, at_line(one), text))
         if (main := main_samples(run)) is not None:
             reason = warp_reason(main, run.listing(main.op))
             yield FilmWarps(run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason}", lines)

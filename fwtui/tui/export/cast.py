@@ -26,16 +26,16 @@ def cast(film: Film) -> str:
 def _events(film: Film) -> Iterator[tuple[float, str, str]]:
     labels = [(run.begin, f"run {run.run}: {run.title}") for run in film.runs]
     labels += [(stop.played, stop.cue.said) for stop in film.stops]
-    told: list[tuple[float, str, str]] = [(round(played, 3), "m", clean(words)) for played, words in sorted(labels)]
+    entries: list[tuple[float, str, str]] = [(round(played, 3), "m", clean(words)) for played, words in sorted(labels)]
     before: Lines = ()
     for frame in film.frames:
         changed = [y for y, line in enumerate(frame.lines) if not before or before[y] != line]
         if changed:
             rows = ((y, film.rows[frame.lines[y]]) for y in changed)
             drawn = "".join(f"\x1b[{y + 1};1H{''.join(_span(span, film) for span in row)}\x1b[0m" for y, row in rows)
-            told.append((frame.played, "o", drawn if before else CLEAR + drawn))
+            entries.append((frame.played, "o", drawn if before else CLEAR + drawn))
         before = frame.lines
-    yield from sorted(told, key=lambda event: event[0])
+    yield from sorted(entries, key=lambda event: event[0])
 
 
 def _span(span: Span, film: Film) -> str:

@@ -154,8 +154,8 @@ async def _answer(
     view, screen = app.view, app.screen
     assert view is not None and isinstance(screen, Screen)
     view.answered = marker
-    told = card(view, str, roomy=False)
-    answer, lines = (told.answer if told is not None else None), ()
+    shown_card = card(view, str, roomy=False)
+    answer, lines = (shown_card.answer if shown_card is not None else None), ()
     if answer is not None:
         screen.update(True)
         await settle(app, pilot)  # the panel that it points at is scrolled to

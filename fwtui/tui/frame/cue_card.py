@@ -153,15 +153,15 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         keys = keys if view.answered != number else ""
         first = f"{key_of('presenter')} presents the cue cards" if number == 1 and not said.answered else ""
         return Card(number, of, said, _answer(view, said), keys or first)
-    told = view.told.text if view.told is not None else ""
+    words = view.notice.text if view.notice is not None else ""
     back, leave = f"{key_of('jump.back')} back", f"{key_of('back')} leaves"
     if view.playback.over:
         title = view.model.header.title if view.model.header is not None else ""
-        return Card(of + 1, of, Cue(title, title=END), None, told or f"{back}   {leave}", True, roomy)
+        return Card(of + 1, of, Cue(title, title=END), None, words or f"{back}   {leave}", True, roomy)
     guessed = f"{key_of('marker.guess')} guess   " * (said.kind is not None and view.run is not None)
     ask = f"{guessed}{key_of('marker.answer')} answer   " if said.answered and view.answered != number else ""
     on = f"{key_of('play')} next   {back if number > 1 else leave}"
-    return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy)
+    return Card(number, of, said, _answer(view, said), words or f"{ask}{on}", True, roomy)
 
 
 def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Callable[[str], None]]:

@@ -107,7 +107,9 @@ class HelpScreen(Dialog):
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
-        *shown, glossary = [(title, [row for word in told for row in self._word(*word)]) for title, told in about]
+        *shown, glossary = [
+            (title, [row for word in glossary_words for row in self._word(*word)]) for title, glossary_words in about
+        ]
         parts = (
             [row for title, rows in part for row in ((line((title, STRONG)), ""), *rows, (line(""), ""))]
             for part in ((*keys, *shown), (glossary,))

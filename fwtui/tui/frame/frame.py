@@ -185,8 +185,8 @@ class Frame(PlaceScreen):
         if cost.display:
             cost.show(self._meter.read(self.model))
         self.sight.rest_focus(self.view.presenting)
-        if (words := self.view.measuring) and (self.view.told is None or self.view.told.text != words):
-            self.view.told = LogEntry(self.model.t, words, "info")
+        if (words := self.view.measuring) and (self.view.notice is None or self.view.notice.text != words):
+            self.view.notice = LogEntry(self.model.t, words, "info")
         self.set_class(self.look.presenter, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
         self.set_class(self.look.details, DETAILED)
@@ -221,7 +221,7 @@ class Frame(PlaceScreen):
 
     def say(self, text: str, level: str = "info") -> None:
         """A sentence of the program itself on the log line, until something newer happens."""
-        self.view.told = LogEntry(self.model.t, text, level) if text else None
+        self.view.notice = LogEntry(self.model.t, text, level) if text else None
         self.update()
 
     @contextmanager
@@ -277,7 +277,7 @@ class Frame(PlaceScreen):
         if self.view.presenting:
             self.turn(bindings.TURNS.get((how, *where), 0))
             return
-        self.view.selected = self.view.told = None
+        self.view.selected = self.view.notice = None
         self.action_adjust(how, *where)
 
     def action_adjust(self, how: str, *amount: float | str) -> None:
@@ -304,7 +304,7 @@ class Frame(PlaceScreen):
         """Large figures, and a recording's cue cards if it has any; again: neither."""
         self.app.look = self.look._replace(presenter=not self.look.presenter)  # type: ignore[attr-defined]
         if (playback := self.view.playback) is not None:
-            self.view.selected = self.view.told = self.view.answered = None
+            self.view.selected = self.view.notice = self.view.answered = None
             playback.present(self.look.presenter)
         self.update(True)
 
@@ -314,7 +314,7 @@ class Frame(PlaceScreen):
 
     def turn(self, count: int) -> None:
         """Go that many cue cards on, or back; 0 says what else can be done."""
-        self.view.selected = self.view.told = self.view.answered = None
+        self.view.selected = self.view.notice = self.view.answered = None
         turned = self.view.playback.turn(count) if count and self.view.playback is not None else None
         self.say(turned if turned is not None else bindings.is_presented(self) or "")
 

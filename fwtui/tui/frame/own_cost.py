@@ -75,10 +75,10 @@ class CostLine(Drawn[DashboardCost | None]):
     NOTHING = (line(("own cost  measuring…", MUTED)),)
 
     def draw(self, subject: DashboardCost, width: int) -> Sequence[Content]:
-        return [longest((_told(subject, *words) for words in WORDS), width)]
+        return [longest((_cost_line(subject, *words) for words in WORDS), width)]
 
 
-def _told(c: DashboardCost, begin: str, core: str, between: str, rates: bool) -> Content:
+def _cost_line(c: DashboardCost, begin: str, core: str, between: str, rates: bool) -> Content:
     """Fixed widths: nothing jumps when a figure changes."""
     pieces: list[Piece] = [(begin, MUTED), f"{units.duration(c.per_frame):>7}", ("/frame", MUTED)]
     pieces += [f"  {c.frames:4.1f}", (" frames/s", MUTED)] * rates

@@ -84,8 +84,8 @@ class Recording:
     def origin(self) -> str:
         """recorded on NVIDIA H200 · 2025-11-20"""
         # told at the beginning: a stream is not searched again for each of its lines
-        told = (recorded.event for recorded in self.loaded.lines[:FIRST_LINES] if recorded.kind is events.Device)
-        gpu = next((e.name for e in told if isinstance(e, events.Device) and e.present and e.name), "")
+        events_read = (recorded.event for recorded in self.loaded.lines[:FIRST_LINES] if recorded.kind is events.Device)
+        gpu = next((e.name for e in events_read if isinstance(e, events.Device) and e.present and e.name), "")
         header = self.loaded.header
         title = f"{header.title} · " if header.title else ""
         return f"{title}recorded on {gpu or header.machine.cpu or 'a machine without a GPU'} · {header.created[:10]}"
@@ -116,8 +116,8 @@ class Marks:
     def see(self, lines: Sequence[Line]) -> None:
         """More lines of the session, in order."""
         for index, recorded in enumerate(lines, self._seen):
-            told = recorded.told
-            kind = told.kind if type(told) is Undecoded else type(told)
+            payload = recorded.payload
+            kind = payload.kind if type(payload) is Undecoded else type(payload)
             if kind not in MARKED or (kind in (events.RunStarted, events.Marker) and len(self._places) >= MOST_BANDS):
                 continue
             match recorded.event:

@@ -86,19 +86,21 @@ def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.
     readings = model.readings.get(gpu or run.device, ()) if run.backend == "cuda" else model.telemetry
     whole = (run.started, run.finished or run.started)
     window = run.clean_window if run.clean_window and within(readings, *run.clean_window) else whole
-    told = within(readings, *window)
-    if not told or run.state == "running":
+    during_run = within(readings, *window)
+    if not during_run or run.state == "running":
         return None
     known = {
         key: [
-            value for one in within(told, window[0] + averaged_over(key), window[1]) if (value := getattr(one, key)) is not None
+            value
+            for one in within(during_run, window[0] + averaged_over(key), window[1])
+            if (value := getattr(one, key)) is not None
         ]
         for key in QUANTITIES
     }
-    masks = [one.throttle for one in told if one.throttle is not None]
+    masks = [one.throttle for one in during_run if one.throttle is not None]
     throttle = reduce(or_, masks) if masks else None
     mean, peak = ({key: find(values) if values else None for key, values in known.items()} for find in (fmean, max))
-    return replace(told[-1], throttle=throttle, **mean), replace(told[-1], **peak)
+    return replace(during_run[-1], throttle=throttle, **mean), replace(during_run[-1], **peak)
 
 
 def places(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
@@ -130,17 +132,17 @@ def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]
     named = gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus)))
     shown = [StripColumn("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
     means = [during(model, run, gpu) for gpu in gpus] if run is not None and run.backend == "cuda" else []
-    told = all(means) and bool(means)
-    shown += [StripColumn(f"run {run.id}", "mean", (), words=True, width=4)] if told and run is not None else []
-    last = [found[0] for found in means if found] if told else [model.readings[gpu][-1] for gpu in gpus]
+    columns = all(means) and bool(means)
+    shown += [StripColumn(f"run {run.id}", "mean", (), words=True, width=4)] if columns and run is not None else []
+    last = [found[0] for found in means if found] if columns else [model.readings[gpu][-1] for gpu in gpus]
     for key, quantity in among(model, gpus).items():
-        if told and all(getattr(one, key) is None for one in last):
+        if columns and all(getattr(one, key) is None for one in last):
             continue
-        (most, sign), *told = (
+        (most, sign), *columns = (
             _split(quantity, value)
             for value in (max(most_of(quantity, model, gpu) or quantity.about for gpu in gpus), *(getattr(r, key) for r in last))
         )
-        text = f"{' '.join(f'{number:>{len(most)}}' for number, _ in told)} {sign}"
+        text = f"{' '.join(f'{number:>{len(most)}}' for number, _ in columns)} {sign}"
         shown.append(StripColumn(quantity.short or quantity.title, text, (), words=True, width=len(text)))
     slowed = [gpu for gpu, reading in zip(gpus, last, strict=True) if throttled(reading.throttle)]
     words = f"GPU {', '.join(map(str, slowed))}" if slowed else "none"

@@ -75,7 +75,7 @@ class View:
     earlier: Earlier | None = None  # that session
     campaign: Campaign | None = None  # experiments that run one after the other
     motion: bool = False  # whether a finished run's plan is played slowly
-    told: LogEntry | None = None  # what the screens themselves had to say last
+    notice: LogEntry | None = None  # what the screens themselves had to say last
     answered: int | None = None  # number of the recording's marker whose question has been answered
     guesses: dict[int, float | str] = field(default_factory=dict)  # by the number of the marker: a number, or the key of a choice
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
@@ -175,16 +175,16 @@ class View:
         device, source = self.limits_asked, self.source
         if device is None or source is None:
             return ""
-        told, unit = source.model.measured.get(device), UNITS[device.backend]
+        limits, unit = source.model.measured.get(device), UNITS[device.backend]
         if source.busy:
             gpu = source.model.devices.get(device)
             forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))
-            done = len(told.forms) if told is not None and not told.complete else 0
+            done = len(limits.forms) if limits is not None and not limits.complete else 0
             return f"measuring what this {unit} can do at most: {done} of {forms} instructions"
         self.limits_asked = None
-        if told is None or not told.complete:
+        if limits is None or not limits.complete:
             return "the limits were not measured; earlier ones are kept"
-        best = max((form.relaxations_per_second or 0.0 for form in told.forms), default=0.0)
+        best = max((form.relaxations_per_second or 0.0 for form in limits.forms), default=0.0)
         return f"this {unit} does at most {units.rate(best)}; every rate is now a share of what its type can do"
 
     @property
@@ -298,13 +298,13 @@ class View:
     def latest(self) -> LogEntry | None:
         """The log line: what a screen said last, until something newer happens."""
         last = notices.latest(self.model, warnings=self.playback is None)  # those of a recording were for who made it
-        return self.told if self.told is not None and (last is None or last.t <= self.told.t) else last
+        return self.notice if self.notice is not None and (last is None or last.t <= self.notice.t) else last
 
     @property
     def key(self) -> tuple[object, ...]:
         """Everything that decides what all places show."""
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
-        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
+        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.notice)
         cards = (self.playback.presenting, self.playback.over) if self.playback is not None else ()
         return (*shown, recorder is not None, second, self.busy, cards)

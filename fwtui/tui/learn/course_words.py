@@ -127,14 +127,14 @@ def _answer(page: Page, width: int) -> list[Content]:
 
 def _numbers(page: Page, width: int) -> list[Content]:
     assert page.kind is not None and page.answer is not None and page.cited is not None
-    told = [("your guess", page.guess)] if isinstance(page.guess, float) else []
-    told.append(("the recorded run", page.answer.number or 0.0))
+    numbers = [("your guess", page.guess)] if isinstance(page.guess, float) else []
+    numbers.append(("the recorded run", page.answer.number or 0.0))
     here = page.here
     if here is not None and page.kind.name == "seconds" and here.n != page.cited.run.n:
         here = None  # times of another n have no bar
     if here is not None and here.answer is not None and here.answer.number is not None:
-        told.append((f"here, n {here.n}", here.answer.number))
-    return numbers_lines(page.kind, told, width)
+        numbers.append((f"here, n {here.n}", here.answer.number))
+    return numbers_lines(page.kind, numbers, width)
 
 
 def _climbed(page: Page) -> list[Content]:

@@ -160,9 +160,9 @@ class StepWords(Drawn[StepPosition]):
         if s.negative_cycle:
             said.append(("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error"))
         rows = [part for row in _where(s) for part in row.wrap(width)]
-        told = [hung(line((f"{label:<{LABEL}}", MUTED)), words, width, style) for label, words, style in said]
+        hung_lines = [hung(line((f"{label:<{LABEL}}", MUTED)), words, width, style) for label, words, style in said]
         checked = hung(line((f"{'checked':<{LABEL}}", MUTED)), _agreement(subject), width)
-        return [*rows, line(""), *chain(*told), line(""), *checked]
+        return [*rows, line(""), *chain(*hung_lines), line(""), *checked]
 
 
 def _where(s: Stepping) -> list[Content]:

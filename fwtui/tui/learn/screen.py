@@ -161,7 +161,7 @@ class LearnScreen(Frame):
         """In the course begin a guess, and with the answer seen go to the next step."""
         if not self.course_open:
             self.action_weight()
-        elif self.progress.told:
+        elif self.progress.answered:
             self.action_lesson(1)
         else:
             self._begin_guess("")

@@ -48,13 +48,13 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     COMPONENT_CLASSES: ClassVar = {f"heat--{part}" for part in ("far", "cursor", "words")}
     BINDINGS: ClassVar = [*DOWN, *ACROSS]
 
-    def __init__(self, told: events.Answers, say: Callable[[str], None] = lambda words: None):
+    def __init__(self, answers_event: events.Answers, say: Callable[[str], None] = lambda words: None):
         """`say` is given what is under the cursor, nothing without one."""
         super().__init__()
         self._tell = say
-        self._told = told
-        self._columns = max(map(len, told.heat), default=0)  # a made-up file may hold rows of any length
-        self._grid: list[list[Share]] = [[*row, *[None] * (self._columns - len(row))] for row in answers.shares(told)]
+        self._answers = answers_event
+        self._columns = max(map(len, answers_event.heat), default=0)  # a made-up file may hold rows of any length
+        self._grid: list[list[Share]] = [[*row, *[None] * (self._columns - len(row))] for row in answers.shares(answers_event)]
         self._cursor = (0, 0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -64,9 +64,12 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     def under(self) -> str:
         """The block of pairs under the cursor, in words."""
         row, column = self._cursor
-        means = self._told.heat[row] if self._columns else ()
+        means = self._answers.heat[row] if self._columns else ()
         mean = means[column] if column < len(means) else None
-        rows, columns = _block(row, len(self._grid), self._told.vertices), _block(column, self._columns, self._told.vertices)
+        rows, columns = (
+            _block(row, len(self._grid), self._answers.vertices),
+            _block(column, self._columns, self._answers.vertices),
+        )
         return f"row {rows}, column {columns}: {NO_PATH if mean is None else answers.number(mean)}"
 
     def action_arrow(self, rows: int, columns: int) -> None:
@@ -134,7 +137,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         return drawn
 
     def _legend(self, words: Style) -> list[Segment]:
-        ends = answers.span(self._told)
+        ends = answers.span(self._answers)
         if ends is None:
             return [Segment(f"{self._apart} {NO_PATH}", words)]
         near, far = (answers.number(end) for end in ends)
@@ -193,36 +196,40 @@ class AnswersPanel(VerticalScroll):
         self._say = say
         self.subject: tuple[Run, events.Answers] | None = None
 
-    def show(self, run: Run, told: events.Answers) -> None:
-        if (run, told) != self.subject:
-            self.subject = run, told
+    def show(self, run: Run, answers_event: events.Answers) -> None:
+        if (run, answers_event) != self.subject:
+            self.subject = run, answers_event
             self.refresh(recompose=True)
 
     def compose(self) -> ComposeResult:
         if self.subject is None:
             return
-        run, told = self.subject
+        run, answers_event = self.subject
         name = run.graph.name if run.graph is not None else ""
-        yield Static(line((f"Answers · run {run.id} · {name or f'{told.vertices:,} vertices'}", STRONG)), markup=False)
-        if not told.vertices:
-            yield Hung(((Content(""), told.note or "there are no distances"),))
+        yield Static(line((f"Answers · run {run.id} · {name or f'{answers_event.vertices:,} vertices'}", STRONG)), markup=False)
+        if not answers_event.vertices:
+            yield Hung(((Content(""), answers_event.note or "there are no distances"),))
             return
         with Container(id="parts"):
             with Vertical(id="said"):
-                yield Hung(tuple((line((f"{name:<{LABEL}}", MUTED)), words) for name, words in _facts(run, told)))
-                yield Histogram(told)
-            if told.heat:
-                yield DistanceMap(told, self._say)
+                yield Hung(tuple((line((f"{name:<{LABEL}}", MUTED)), words) for name, words in _facts(run, answers_event)))
+                yield Histogram(answers_event)
+            if answers_event.heat:
+                yield DistanceMap(answers_event, self._say)
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width >= BESIDE, "-beside")
 
 
-def _facts(run: Run, told: events.Answers) -> list[tuple[str, str]]:
-    facts = answers.facts(told, run.graph.edges if run.graph is not None else None, run.experiment.graphs)
-    if told.run != run.id:
-        facts.append(("found for", f"run {told.run}, which computed the same distances of the same graph"))
-    if told.seconds is not None:
-        more = f", and computing the distances once more {units.duration(told.solved)}" if told.solved is not None else ""
-        facts.append(("finding this took", f"{units.duration(told.seconds)}{more}; not part of any timing"))
+def _facts(run: Run, answers_event: events.Answers) -> list[tuple[str, str]]:
+    facts = answers.facts(answers_event, run.graph.edges if run.graph is not None else None, run.experiment.graphs)
+    if answers_event.run != run.id:
+        facts.append(("found for", f"run {answers_event.run}, which computed the same distances of the same graph"))
+    if answers_event.seconds is not None:
+        more = (
+            f", and computing the distances once more {units.duration(answers_event.solved)}"
+            if answers_event.solved is not None
+            else ""
+        )
+        facts.append(("finding this took", f"{units.duration(answers_event.seconds)}{more}; not part of any timing"))
     return facts

@@ -232,7 +232,7 @@ class RunScreen(SessionScreen):
     def checked(self) -> None:
         """Say on the log line, too, what is wrong in the form, or clear it."""
         sentence = next(iter(self.query_one(FormPanel).errors.values()), "")
-        if sentence or (self.view.told is not None and self.view.told.level == "warning"):
+        if sentence or (self.view.notice is not None and self.view.notice.level == "warning"):
             self.say(sentence, "warning")
         else:
             self.update()
@@ -272,7 +272,7 @@ class RunScreen(SessionScreen):
 
     def action_view(self) -> None:
         run = self.view.run
-        if run is None or self.has_class(ANSWERED) or (self.told is not None and self.told.vertices):
+        if run is None or self.has_class(ANSWERED) or (self.run_answers is not None and self.run_answers.vertices):
             super().action_view()
             return
         with self.saying():

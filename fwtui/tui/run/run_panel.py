@@ -86,13 +86,13 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
 
     Where they are `figured`, beside the figure, the time is not said again where the figure is it.
     """
-    told = figure(s)
-    if s is None or not told.number or s.run.seconds is None:
-        return (line((told.words, MUTED)), line(""), line(""))
+    figure_here = figure(s)
+    if s is None or not figure_here.number or s.run.seconds is None:
+        return (line((figure_here.words, MUTED)), line(""), line(""))
     run = s.run
     doubtful = wording.doubtful(run)
     alone = s.gained is None and (s.verdict is None or s.verdict.found is None)
-    first = line((told.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
+    first = line((figure_here.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
     count = run.done.count if run.done is not None else len(run.samples)
     around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []
     why = wording.verdict(run)[0].lstrip("?✗- ")
@@ -107,7 +107,7 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
     took = line((units.duration(run.seconds), "strike" if doubtful else STRONG), " " if around else ", ", sure)
-    return line("") if alone else first, sure if figured and told.number == units.duration(run.seconds) else took, speed
+    return line("") if alone else first, sure if figured and figure_here.number == units.duration(run.seconds) else took, speed
 
 
 def in_lines(subject: RunSubject, width: int) -> list[Content]:
@@ -245,8 +245,8 @@ class RunPanel(VerticalScroll, can_focus=False):
             evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
             against = ComparedRun(model, baseline) if baseline is not None else None
-            told = self.verdict = verdict(ComparedRun(model, run), against, recorded)
-            ask = asks.get(told.reason.missing, "")
+            assessment = self.verdict = verdict(ComparedRun(model, run), against, recorded)
+            ask = asks.get(assessment.reason.missing, "")
             gained = gain(model, run)
             how = how_to_compare(run) if gained is None else ""
             now = replace(run, progress=progress_now(model, run)) if run.state == "running" else run
@@ -259,7 +259,7 @@ class RunPanel(VerticalScroll, can_focus=False):
                 baseline,
                 latest,
                 limit,
-                told,
+                assessment,
                 ask,
                 next_key,
                 again,
@@ -278,6 +278,6 @@ class RunPanel(VerticalScroll, can_focus=False):
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)
         # once it has ended the picture is of one colour, and lines of source take its room
-        told = any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
-        self.query_one("#picture").set_class(told and not (motion or self.screen.has_class("-presenting")), "-done")
+        assessment = any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
+        self.query_one("#picture").set_class(assessment and not (motion or self.screen.has_class("-presenting")), "-done")
         self.query_one(MatrixPicture).show(run, model.t, motion)

@@ -141,10 +141,10 @@ class SessionScreen(Frame):
     def show(self) -> None:
         run = self.view.run
         if self.has_class(ANSWERED):
-            told = None if self.view.presenting else self.told
-            self.set_class(told is not None, ANSWERED)
-            if run is not None and told is not None:
-                self.query_one(AnswersPanel).show(run, told)
+            answer = None if self.view.presenting else self.run_answers
+            self.set_class(answer is not None, ANSWERED)
+            if run is not None and answer is not None:
+                self.query_one(AnswersPanel).show(run, answer)
         baseline = self.view.baseline_of(run) if run is not None else None
         again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
         asks, panel = self.asks(), self.query_one(RunPanel)
@@ -183,8 +183,8 @@ class SessionScreen(Frame):
     @property
     def next_rung(self) -> NextRung | None:
         """What the verdict on the run that is shown offers; nothing that would need a GPU where there is none."""
-        run, told = self.view.run, self.query_one(RunPanel).verdict if self.is_mounted else None
-        offered = told.next if told is not None and run is not None and told.run.id == run.id else None
+        run, assessment = self.view.run, self.query_one(RunPanel).verdict if self.is_mounted else None
+        offered = assessment.next if assessment is not None and run is not None and assessment.run.id == run.id else None
         here = offered is not None and (self.view.has_gpu or kernel_named(offered.kernel).backend == "cpu")
         return offered if here else None
 
@@ -222,14 +222,14 @@ class SessionScreen(Frame):
         self.say("the first run of each graph is its baseline" if view.baseline is None else pinned)
 
     @property
-    def told(self) -> events.Answers | None:
+    def run_answers(self) -> events.Answers | None:
         """What is known of the distances of the run that is shown."""
         return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
 
     @property
     def answers_seen(self) -> bool:
         """Whether what its distances say is known, or shown."""
-        return self.told is not None or self.has_class(ANSWERED)
+        return self.run_answers is not None or self.has_class(ANSWERED)
 
     def action_view(self) -> None:
         """The run, or what its distances say."""

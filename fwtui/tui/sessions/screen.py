@@ -139,8 +139,8 @@ class SessionsScreen(Frame):
     SessionsScreen.-none SessionsTable, SessionsScreen.-none Details { display: none; }
     SessionsScreen Details { margin-top: 1; max-height: 8; }
     SessionsScreen RunPanel { display: none; height: 1fr; padding: 0; margin-top: 1; }
-    SessionsScreen.-told RunPanel { display: block; }
-    SessionsScreen.-told SessionsTable { height: auto; max-height: 50%; }
+    SessionsScreen.-preview RunPanel { display: block; }
+    SessionsScreen.-preview SessionsTable { height: auto; max-height: 50%; }
     SessionsScreen.-short Details { margin-top: 0; max-height: 4; }
     SessionsScreen.-flat Details { display: none; }
     """
@@ -182,7 +182,7 @@ class SessionsScreen(Frame):
         self._words = ""
         self._looks = 0  # at the folders
         self._mark: Path | None = None  # where the cursor is to go
-        self._told: Path | None = None  # whose last run is shown, or is being read
+        self._previewed_path: Path | None = None  # whose last run is shown, or is being read
         self._reading = False
         self.shelf = shelf(own_folder())
 
@@ -239,10 +239,10 @@ class SessionsScreen(Frame):
         self.query_one(Details).show(marked)
         roomy = marked is not None and marked.runs > 0 and (self.has_class("-tall") or self.has_class("-high"))
         if not roomy or marked is None:
-            self.remove_class("-told")
-            self._told = None
-        elif marked.path != self._told and not self._reading:
-            self._told, work = marked.path, partial(read, str(marked.path))
+            self.remove_class("-preview")
+            self._previewed_path = None
+        elif marked.path != self._previewed_path and not self._reading:
+            self._previewed_path, work = marked.path, partial(read, str(marked.path))
             if getattr(self.app, "still", False):
                 self._tell_run(work())
             else:
@@ -252,13 +252,13 @@ class SessionsScreen(Frame):
     def _tell_run(self, found: tuple[str, Model | str]) -> None:
         self._reading = False
         model, marked = found[1], self.marked
-        if marked is not None and marked.path != self._told:  # the cursor has gone on
+        if marked is not None and marked.path != self._previewed_path:  # the cursor has gone on
             self._tell()
         elif isinstance(model, Model) and model.run is not None:
             self.query_one(RunPanel).show(model, model.run, model.first_run_of(model.run), ())
-            self.add_class("-told")
+            self.add_class("-preview")
         else:
-            self.remove_class("-told")
+            self.remove_class("-preview")
 
     def _advice(self) -> str:
         if self._entries is None:

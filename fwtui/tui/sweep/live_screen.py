@@ -189,8 +189,8 @@ class SweepDraft(Drafted):
 
     def summary(self) -> str:
         """What varies, in a line: n 64..512 · tile all."""
-        told = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", *NO_AXES)]
-        words = [f"{title} {text}" for title, text in told if text == ALL or "," in text or ".." in text]
+        fields = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", *NO_AXES)]
+        words = [f"{title} {text}" for title, text in fields if text == ALL or "," in text or ".." in text]
         return " · ".join([self._texts["kernel"], *words, f"within {self._texts[WITHIN]} s"])
 
     def toggle(self, kernel: str) -> None:

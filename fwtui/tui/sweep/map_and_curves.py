@@ -268,8 +268,8 @@ def efficiencies(scalings: Sequence[Scaling], marked: SweepRow | None) -> Figure
         points.append(Series(one.name, xs, ys, line=False, strong=place == here))
         modelled = {float(ranks): one.predicted(ranks) for ranks in doublings(most)}
         if None not in modelled.values():
-            told = Series(f"{one.name}, model", tuple(modelled), tuple(modelled.values()), points=False, listed=False)
-            curves.append(told._replace(like=len(points) - 1))
+            modelled_series = Series(f"{one.name}, model", tuple(modelled), tuple(modelled.values()), points=False, listed=False)
+            curves.append(modelled_series._replace(like=len(points) - 1))
     lines = [*points, *curves]
     up = Axis("efficiency (curves: model)" if curves else "efficiency", _percent, low=0.0)
     ideal = (Rule(1.0, "ideal: each device does as much as one alone", short="ideal"),)
@@ -306,10 +306,10 @@ class DotPlot(Drawn[HeatMapSubject]):
         best, row = squares.best_rate, squares.rows[min(max(marked, 0), len(squares.rows) - 1)]
         runs = _counted(row)
         amounts = [number(run, subject.measure, best) for run in runs]
-        told = [amount for amount in amounts if amount]
-        if not told:
+        positive = [amount for amount in amounts if amount]
+        if not positive:
             return [line(("dots appear with the first verified results", MUTED))]
-        low, high = min(told), max(told)
+        low, high = min(positive), max(positive)
         before: dict[str, float] = {}  # by number type: half the bytes are another problem
         lines = []
         for place, (name, run, amount) in enumerate(zip(squares.across.values, runs, amounts, strict=True)):

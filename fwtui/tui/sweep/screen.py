@@ -177,11 +177,11 @@ class SweepScreen(Frame):
         run = square.run if square is not None else self.view.run
         lines = 0 if squares is None else len(squares.across.values) + 2
         used = 0 if squares is None else lines + min(len(squares.rows) + 1, room // 2)
-        told = run is not None and (squares is None or not drawn) and room - used >= LEAST_RUN
-        self.set_class(told, "-run")
-        self.set_class(told and squares is None, "-run-alone")
-        self.query_one("#lines").styles.height = lines if told else None
-        if told and run is not None:
+        shows_run = run is not None and (squares is None or not drawn) and room - used >= LEAST_RUN
+        self.set_class(shows_run, "-run")
+        self.set_class(shows_run and squares is None, "-run-alone")
+        self.query_one("#lines").styles.height = lines if shows_run else None
+        if shows_run and run is not None:
             self.query_one(RunPanel).show(self.model, run, self.view.baseline_of(run), (), recorded=ladder_for(self))
 
     def squares(self) -> Squares | None:

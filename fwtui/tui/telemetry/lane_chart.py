@@ -36,8 +36,8 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"  # of a cell: braille of the same height h
 UNREAD = "╌"  # at the foot of a lane
 KEPT = 1 / 3  # the share of a scale that must be used, or it gets a lower end
 STEPS = 5  # of the gradient, from the foot of a lane to its top
-Told = Mapping[DeviceId | None, tuple[Telemetry, Telemetry]]  # mean and peak of a run
-NO_RUN: Told = {}
+RunReadings = Mapping[DeviceId | None, tuple[Telemetry, Telemetry]]  # mean and peak of a run
+NO_RUN: RunReadings = {}
 Row = tuple[Piece, ...]
 PARTS = ("label", "title", "value", "run", "shown", "axis", "throttled", "cursor")
 AREAS = {step: f"$primary {40 + 60 * step // (STEPS - 1)}%" for step in range(STEPS)}  # one gradient, of the theme's colour
@@ -75,11 +75,13 @@ class Lanes:
     heights: Sequence[int]
     at: float | None  # the cursor
     tops: dict[str, float]  # where the scales without a known end ended, by quantity; brought up to date
-    told: Told = field(default_factory=dict)  # mean and peak of the shown run on each GPU, said where there is no cursor
+    run_readings: RunReadings = field(
+        default_factory=dict
+    )  # mean and peak of the shown run on each GPU, said where there is no cursor
 
     def __post_init__(self) -> None:
         model, window = self.model, self.window
-        self.told = self.told if self.at is None else NO_RUN
+        self.run_readings = self.run_readings if self.at is None else NO_RUN
         column = window.column(self.at) if self.at is not None else -1
         self.cursor = column if 0 <= column < window.columns else None
         self.during = [False] * window.columns  # whether a run was going
@@ -126,7 +128,7 @@ class Lanes:
             if len(text) > 1:
                 text = "┣" + text[1:-1] + "┫"
             cells[low:high] = [(character, "shown" if run.id == self.shown else "run") for character in text]
-        if not self.told:
+        if not self.run_readings:
             return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
         return self._row([(f"{f'run {self.shown}':<{TITLE}}", "shown"), (f"{'mean ↑ peak':>{VALUE}} ", "label")], cells)
 
@@ -145,7 +147,7 @@ class Lanes:
         filled = [0 if m is None else max(1, whole(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
         now = lane.readings(self.model)[-1:] if lane.gpu is None or lane.gpu in self.model.followed else ()
         value = getattr(now[0], lane.name) if now else None
-        mean, peak = self.told.get(lane.gpu, (None, None))
+        mean, peak = self.run_readings.get(lane.gpu, (None, None))
         if self.cursor is not None:
             value = means[self.cursor]
         elif mean is not None:
@@ -171,7 +173,7 @@ class Lanes:
         return rows
 
     def _banded(self, gutter: Sequence[Piece], text: str, step: int) -> Row:
-        """A row of a lane, on a band while a run was going."""
+        """A row of a lane, on a run_readings while a run was going."""
         kinds = f"area-{step}", f"run-area-{step}"
         if self.cursor is not None:
             return self._row(gutter, [(character, kinds[on]) for character, on in zip(text, self.during, strict=True)])
@@ -194,7 +196,7 @@ class Lanes:
         masks = [_either(at_once) for at_once in zip(*there.values(), strict=True)]
         cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
         last = {gpu: self.model.readings[gpu][-1].throttle for gpu in self.model.followed if gpu in there}
-        last |= {gpu: self.told[gpu][0].throttle for gpu in there if gpu in self.told}
+        last |= {gpu: self.run_readings[gpu][0].throttle for gpu in there if gpu in self.run_readings}
         now = last if self.cursor is None else {gpu: seen[self.cursor] for gpu, seen in there.items()}
         mask = _either(list(now.values()))
         reasons = throttled(mask)
@@ -292,7 +294,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         self._view = view
         self._chosen, self._held, self._zoomed = chosen, held, zoomed
         self._lanes: tuple[TelemetryLane, ...] = ()
-        self._told = NO_RUN
+        self._run_readings = NO_RUN
         self._start = self._end = 0.0
         self._bins: dict[DeviceId | None, Bins] = {}  # those of the machine at None
         self.at: float | None = None  # session time under the cursor
@@ -326,9 +328,9 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         odd = 0 if heads and rows >= lanes else rows % lanes
         return [rows // lanes + (place < odd) for place in range(lanes)]
 
-    def show(self, lanes: Sequence[TelemetryLane], start: float, end: float, told: Told = NO_RUN) -> None:
+    def show(self, lanes: Sequence[TelemetryLane], start: float, end: float, run_readings: RunReadings = NO_RUN) -> None:
         """Show these lanes from `start` to `end`, as far as the view's model has them, with the means and peaks of a run."""
-        self._lanes, self._start, self._end, self._told = tuple(lanes), start, end, told
+        self._lanes, self._start, self._end, self._run_readings = tuple(lanes), start, end, run_readings
         self._draw()
 
     def _draw(self) -> None:
@@ -350,7 +352,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         self._bins = bins
         shown = self._view.run.id if self._view.run is not None else None
         before = self._rows
-        self._rows = Lanes(model, shown, self._lanes, bins, window, self.heights, self.at, self._tops, self._told).rows()
+        self._rows = Lanes(model, shown, self._lanes, bins, window, self.heights, self.at, self._tops, self._run_readings).rows()
         if len(before) != len(self._rows):
             self.refresh()
             return

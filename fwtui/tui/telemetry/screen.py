@@ -24,7 +24,7 @@ from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.telemetry_strip import during
 from fwtui.tui.frame.view import View
-from fwtui.tui.telemetry.lane_chart import NO_RUN, LaneChart, Told
+from fwtui.tui.telemetry.lane_chart import NO_RUN, LaneChart, RunReadings
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
 from fwtui.tui.widgets.lanes import SPANS, among, lanes_of, span_for, usual
@@ -96,7 +96,7 @@ class LanesScreen(Dialog):
     def __init__(self, shown: Sequence[str], details: bool):
         sources = {key: f" ({one.source})" * bool(details and one.source) for key, one in QUANTITIES.items()}
         words = {key: Content(f"{one.title:<11}{one.meaning}{sources[key]}") for key, one in QUANTITIES.items()}
-        choices = Choices(*(Selection(told, key, key in shown) for key, told in words.items()))
+        choices = Choices(*(Selection(label, key, key in shown) for key, label in words.items()))
         super().__init__("What to show", choices, hint="Space or Enter chooses, Esc closes this")
 
     def on_mount(self) -> None:
@@ -150,7 +150,7 @@ class TelemetryScreen(Frame):
         self.gpu: DeviceId | None = None  # the only one of several that is shown
         self._first = 0  # of the quantities, which group of lanes is at the top
         self._worked: tuple[object, Balance | None] = (None, None)  # how the GPUs worked in a run that is over
-        self._means: tuple[object, Told] = (None, NO_RUN)
+        self._means: tuple[object, RunReadings] = (None, NO_RUN)
         self._span: float | None = LIVE_SPAN if view.playback is None else None  # None is the whole session
         self._held: float | None = None  # where the window ends, while a cursor holds it
 
@@ -197,7 +197,7 @@ class TelemetryScreen(Frame):
         self.query_one(HeadingLine).show(heading)
         self.query_one(BalanceLine).show(self._balance(gpus) if gpus else None)
 
-    def _of_run(self, gpus: set[DeviceId | None]) -> Told:
+    def _of_run(self, gpus: set[DeviceId | None]) -> RunReadings:
         """Mean and peak of the shown run, once it is over and until the next one begins: what is read since is idle."""
         run = self.view.run
         if run is None or self.view.busy or run.state == "running":

@@ -152,13 +152,13 @@ class KernelVerdict(Drawn[WatchSubject]):
     most = 3  # lines
 
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
-        told = subject.verdict
-        if told is None:
+        verdict = subject.verdict
+        if verdict is None:
             tried = sum(1 for said in subject.lines if said.finding is not None)
             lines = [line(("JUDGING", STRONG), (f"  {units.counted(tried, 'check')} so far" if subject.save else "", MUTED))]
         else:
-            word, style = VERDICTS[told.right]
-            lines = hung(line((word, f"{STRONG} {style}"), "  "), told.sentence, width, STRONG)
+            word, style = VERDICTS[verdict.right]
+            lines = hung(line((word, f"{STRONG} {style}"), "  "), verdict.sentence, width, STRONG)
             if (hot := subject.hot) is not None and len(lines) < self.most:
                 lines += Content(hot.sentence).wrap(width)
         if len(lines) > self.most:
@@ -194,14 +194,14 @@ class Curve(Drawn[tuple[Version, ...]]):
             return [line(("no version yet: each save that is judged is one", MUTED))]
         last, times = subject[-1], curve(list(subject))
         timed = [seconds for _, seconds in times if seconds is not None]
-        told = f"version {last.number}"
+        title = f"version {last.number}"
         if not timed:
             right = f"{sum(version.right for version in subject)} of {units.counted(len(subject), 'version')} right"
-            return [line((told, STRONG), (f"  {right}, none timed here", MUTED))]
+            return [line((title, STRONG), (f"  {right}, none timed here", MUTED))]
         words = f"  {units.duration(timed[-1])}, best {units.duration(min(timed))}"
-        shown = times[-max(1, width - len(told) - len(words) - 4) :]
+        shown = times[-max(1, width - len(title) - len(words) - 4) :]
         drawn = spark([seconds for _, seconds in shown], 0.0, max(timed) * 1.001)
-        return [line((told, STRONG), "  ", (drawn, "$primary"), (words, MUTED))]
+        return [line((title, STRONG), "  ", (drawn, "$primary"), (words, MUTED))]
 
 
 class PromptLines(Drawn[tuple[str, str]]):
@@ -273,24 +273,24 @@ class WatchScreen(Dialog):
 
     def _watch(self) -> None:
         with closing(self.sitting):
-            for told in self.sitting.run(self._ended):
+            for update in self.sitting.run(self._ended):
                 if self._ended.is_set():
                     return
                 with suppress(RuntimeError):  # the program is gone
-                    self.call_later(self.take, told)
+                    self.call_later(self.take, update)
 
-    def take(self, told: WatchUpdate) -> None:
+    def take(self, update: WatchUpdate) -> None:
         """Show what is said of the save."""
         if self.prompted is not None:
-            self.prompted.hear(told)
+            self.prompted.hear(update)
             self.query_one(PromptLines).show(self._prompt)
             self.on_resize()
-        match told:
+        match update:
             case Began(number):
                 self.shown = WatchSubject(number)
                 self.query_one("#title", Static).update(Content(_title(self.sitting.asked.path, number)))
             case Report():
-                self.shown = self.shown._replace(lines=(*self.shown.lines, told))
+                self.shown = self.shown._replace(lines=(*self.shown.lines, update))
             case Overtaken():
                 self.shown = self.shown._replace(old=True)
             case Judged():

@@ -357,10 +357,10 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     def _say_more(self, rows: tuple[FormRow, ...]) -> None:
         """Name the hidden settings that differ from their defaults."""
-        told = [
+        changed_fields = [
             f"{row.title.lower()} {row.names.get(row.text, row.text)}" for row in rows if row.more and row.shown and row.changed
         ]
-        closed = Content.assemble("▸ More   ", (", ".join(told), "$text-warning"))
+        closed = Content.assemble("▸ More   ", (", ".join(changed_fields), "$text-warning"))
         self._more.label = Content("▾ Less") if self._rest.display else closed
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

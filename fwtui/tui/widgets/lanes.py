@@ -104,22 +104,22 @@ class Bins:
 
     def means(self, number: int, first: int, count: int) -> list[float | None]:
         """Means in the bins from `first` on. A reading holds until the next one, but not for too long."""
-        return self._held(self._sums[number], first, count, lambda told: told[0] / told[1])
+        return self._held(self._sums[number], first, count, lambda pair: pair[0] / pair[1])
 
     def masks(self, first: int, count: int) -> list[int | None]:
         """The throttle masks of those bins; None if nothing was read."""
         return self._held(self._masks, first, count, lambda mask: mask)
 
-    def _held(self, told: Mapping[int, T], first: int, count: int, value: Callable[[T], V]) -> list[V | None]:
+    def _held(self, values: Mapping[int, T], first: int, count: int, value: Callable[[T], V]) -> list[V | None]:
         hold = math.ceil(max(HOLD_SECONDS, 2 * self._between) / self.seconds)
         end = self.place(self._last.t) if self._last is not None else -1  # nothing is known after the last reading
         row: list[V | None] = []
         last: int | None = None
         for place in range(first - hold, first + count):
-            if place in told:
+            if place in values:
                 last = place
             if place >= first:
-                row.append(value(told[last]) if last is not None and place - last <= hold and place <= end else None)
+                row.append(value(values[last]) if last is not None and place - last <= hold and place <= end else None)
         return row
 
 

@@ -50,12 +50,12 @@ def owners(shown: Scene, height: int) -> list[int]:
         return []
     if shown.side <= height * deal.tile:
         return [deal.owner(y * shown.side // height) for y in range(height)]
-    told = [y % deal.ranks for y in range(height)]
+    ranks = [y % deal.ranks for y in range(height)]
     for rects in (shown.targets, [shown.sent] if shown.sent is not None else []):
         if rects and max(rect.bottom for rect in rects) - min(rect.top for rect in rects) <= deal.tile:
             for y in _lines(shown, rects[0], height):
-                told[y] = deal.owner(rects[0].top)
-    return told
+                ranks[y] = deal.owner(rects[0].top)
+    return ranks
 
 
 def _lines(shown: Scene, rect: Rect, height: int) -> range:

@@ -101,12 +101,12 @@ def parts_lines(answer: QuestionAnswer, guess: object, width: int) -> list[Conte
     return rows
 
 
-def numbers_lines(kind: QuestionKind, told: Sequence[tuple[str, float]], width: int) -> list[Content]:
+def numbers_lines(kind: QuestionKind, numbers: Sequence[tuple[str, float]], width: int) -> list[Content]:
     """A guess and answers to one question in numbers, a bar for each."""
     whole = 1.0 if kind.say is units.percent else 0.0  # shares have a scale of their own
-    most = max(whole, *(number for _, number in told)) or 1.0
+    most = max(whole, *(number for _, number in numbers)) or 1.0
     room = max(LEAST_BAR, min(MOST_BAR, width - WHOSE - WORDS))
-    bars = ((label, meter(number / most, room), kind.say(number)) for label, number in told)
+    bars = ((label, meter(number / most, room), kind.say(number)) for label, number in numbers)
     return [line(f"  {label:<{WHOSE - 2}}", *bar, f" {words}") for label, bar, words in bars]
 
 
@@ -133,19 +133,19 @@ def explained(s: RunSubject, width: int, *only: str) -> list[Content]:
 def many(s: RunSubject, width: int) -> list[Content]:
     """What a run of many graphs is in a student's words; nothing for a single graph."""
     first, *others = stack.in_words(s.run) or [""]
-    told = [line((f"{first}{';' * bool(others)}", STRONG)), *(line((words, MUTED)) for words in others)] if first else []
-    return [row for one in told for row in one.wrap(width)]
+    lines = [line((f"{first}{';' * bool(others)}", STRONG)), *(line((words, MUTED)) for words in others)] if first else []
+    return [row for one in lines for row in one.wrap(width)]
 
 
 def progress(s: RunSubject, width: int) -> list[Content]:
     """While it runs, or its distances are computed once more: stage, share, time left, passes. Else: what to keep in mind."""
-    run, told = s.run, s.run.progress
+    run, progress = s.run, s.run.progress
     running = run.state == "running"
-    if not running and told is None:
+    if not running and progress is None:
         return remarks(s, width)
-    stage = run.stage if running or told is None else told.stage
-    share = min(told.done, 1.0) if told is not None else None
-    left = f"{_about(told.left)} left" if told is not None and told.left else ""
+    stage = run.stage if running or progress is None else progress.stage
+    share = min(progress.done, 1.0) if progress is not None else None
+    left = f"{_about(progress.left)} left" if progress is not None and progress.left else ""
     left = "only once" if stage == "compile" and not left else left  # compiled code is kept
     more = "+" if len(run.samples) >= events.SAMPLES_TOLD else ""
     passes = f"{len(run.samples)}{more} timed" if run.samples and running else ""
@@ -218,10 +218,10 @@ def phases(s: RunSubject, width: int) -> list[Content]:
 
 def ranks(s: RunSubject, width: int) -> list[Content]:
     """The ranks of the run, and what they gain together."""
-    told = of_ranks(s.run)
-    if not told:
+    shares = of_ranks(s.run)
+    if not shares:
         return []
-    rows = rank_lines(s.run, told, width)
+    rows = rank_lines(s.run, shares, width)
     if s.gained is not None:
         reference = f"run {s.gained.reference.id}, {s.gained.reference.title}, is the fastest on one {s.gained.one}"
         shared = ["the processes share the cores of one machine"] * (s.gained.efficiency is None)
@@ -233,22 +233,22 @@ def ranks(s: RunSubject, width: int) -> list[Content]:
     return rows
 
 
-def rank_lines(run: Run, told: Sequence[OfRank], width: int) -> list[Content]:
+def rank_lines(run: Run, shares: Sequence[OfRank], width: int) -> list[Content]:
     """A bar for each rank, of its work, the broadcasts and the time in which it waits; then what these say."""
     number = "strike" if wording.doubtful(run) else ""
     parts = (WORK, SENDS, WAITS)
     shown = parts if width >= LABEL + LEAST_BAR + 3 * NUMBER + 1 else parts[2:]
     room = max(1, width - LABEL - len(shown) * NUMBER - 1)
-    most = max(one.seconds for one in told) or 1.0
+    most = max(one.seconds for one in shares) or 1.0
     rows = [line((f"{'ranks':<{LABEL + room}} {''.join(f'{title:>{NUMBER}}' for title, _, _ in shown)}", MUTED))]
-    for one in told[:MOST_RANKS]:
+    for one in shares[:MOST_RANKS]:
         seconds = {WORK: one.work, **{part: one.share(key) * one.seconds for part, key in ((SENDS, BROADCAST), (WAITS, WAIT))}}
         texts = "".join(f"{units.duration(seconds[part]):>{NUMBER}}" for part in shown)
         label = (f"{shortened(one.name, LABEL - 1):<{LABEL}}", MUTED)
         rows.append(line(label, *_stacked([seconds[part] / most for part in parts], parts, room), " ", (texts, number)))
-    if len(told) > MOST_RANKS:
-        rows.append(line((f"{'':<{LABEL}}and {units.counted(len(told) - MOST_RANKS, 'other rank')}", MUTED)))
-    link, even = carried(run), imbalance(told)
+    if len(shares) > MOST_RANKS:
+        rows.append(line((f"{'':<{LABEL}}and {units.counted(len(shares) - MOST_RANKS, 'other rank')}", MUTED)))
+    link, even = carried(run), imbalance(shares)
     said = [
         (SENDS, [f"a row of tiles to every rank: {link}"] if link is not None else ["a row of tiles to every rank"]),
         (WAITS, ["until the owner of that row has made it", hidden(run)]),
@@ -276,9 +276,9 @@ def outside(s: RunSubject, width: int) -> list[Content]:
     if run.simulated:
         return []
     lines: list[Content] = []
-    if (told := run.phase_pass) is not None:
-        words = [f"{units.duration(told.seconds)}{' in a CUDA graph' if told.captured else ''}"]
-        words += [f"middle of {told.passes:,} passes"] * (told.passes > 1)
+    if (phase_pass := run.phase_pass) is not None:
+        words = [f"{units.duration(phase_pass.seconds)}{' in a CUDA graph' if phase_pass.captured else ''}"]
+        words += [f"middle of {phase_pass.passes:,} passes"] * (phase_pass.passes > 1)
         lines += hanging("phase pass", LABEL, [*words, *instrumentation(run)], width, "strike" if wording.doubtful(run) else "")
     words = []
     for stage in OUTSIDE:
@@ -299,7 +299,7 @@ def meters(s: RunSubject, width: int) -> list[Content]:
     by_model += [of_peak, "of peak"]
     struck = "strike" if wording.doubtful(run) else ""
     limit = s.limit.share if s.limit is not None else None
-    told = [
+    shares = [
         (LIMIT[s.details], limit, "", _of_limit(s.limit), struck),
         (ASKED[s.details], share_of_peak(run, s.device), units.bandwidth(run.bandwidth), by_model, struck),
     ]
@@ -311,15 +311,15 @@ def meters(s: RunSubject, width: int) -> list[Content]:
         served = [f"{of_peak}; caches serve the rest", "of peak; caches serve the rest"] if cached else []
         theory = run.main_occupancy
         possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
-        told += [
+        shares += [
             (TRAFFIC[s.details], dram, moved, [*served, f"{of_peak}; measured", "of peak; measured", "of peak"], ""),
             (POSSIBLE[s.details], possible, "", limits(theory), ""),
             (RESIDENT[s.details], achieved, "", ["measured"], ""),
         ]
-    unknown = [label for label, share, amount, _, _ in told if share is None and amount in ("", units.ABSENT)]
+    unknown = [label for label, share, amount, _, _ in shares if share is None and amount in ("", units.ABSENT)]
     timed = run.seconds is not None
     alone = ("model, not memory traffic", "model") if s.details else ()
-    rows = [_metered(*one, width, alone) for one in told if one[0] not in unknown]
+    rows = [_metered(*one, width, alone) for one in shares if one[0] not in unknown]
     return [*rows, *(hanging("not known", LABEL, unknown, width, MUTED) if unknown and timed else [])]
 
 

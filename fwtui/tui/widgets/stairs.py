@@ -107,13 +107,13 @@ class Stairs(Drawn["StairsSubject | None"]):
             here = marked is not None and run is climb.rungs[marked].run
             below = min(ends[place - 1], ends[place] - 1) if place else 0
             faster, own = units.gain(gain) if place else "", climb.here.get(run.experiment.kernel)
-            told = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
+            figures = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
             lines.append(
                 line(
                     (f"{'>' if here else ' ':<{MARK}}{shortened(run.title, name):<{name}} ", STRONG if here else ""),
                     (BELOW * below, MUTED),
                     (f"{RISE * (ends[place] - below):<{bar - below}}", "$primary"),
-                    (told, STRONG if here else ""),
+                    (figures, STRONG if here else ""),
                     (f"{_bare(own) if own and beside else '':>{beside}}", "$text-accent"),
                 )
             )

@@ -18,23 +18,23 @@ NAME = 19  # cells of a kernel's name
 TIME = 10
 
 
-def headline(told: Assessment) -> Content:
+def headline(assessment: Assessment) -> Content:
     """Who is how many times as fast as whom, and whether the answers are the same."""
-    answer = "   same answer" if told.same_answer else ""
-    return line((told.loud if told.times else told.headline, STRONG), (answer, "$text-success"))
+    answer = "   same answer" if assessment.same_answer else ""
+    return line((assessment.loud if assessment.times else assessment.headline, STRONG), (answer, "$text-success"))
 
 
-def bars(told: Assessment, width: int) -> list[Content]:
+def bars(assessment: Assessment, width: int) -> list[Content]:
     """Both runs' times as bars on one scale; nothing for a run alone."""
-    if told.baseline is None:
+    if assessment.baseline is None:
         return []
-    both = (told.baseline, told.run)
+    both = (assessment.baseline, assessment.run)
     room = max(4, width - NAME - TIME)
     drawn = charts.bars(charts.finite([run.seconds for run in both]), room)
     return [
         line(
-            (f"{shortened(run.title or run.experiment.kernel, NAME - 1):<{NAME}}", STRONG if run is told.run else MUTED),
-            (bar, "$primary" if run is told.run else MUTED),
+            (f"{shortened(run.title or run.experiment.kernel, NAME - 1):<{NAME}}", STRONG if run is assessment.run else MUTED),
+            (bar, "$primary" if run is assessment.run else MUTED),
             f"{units.duration(run.seconds):>{TIME}}",
         )
         for run, bar in zip(both, drawn, strict=True)
@@ -42,7 +42,7 @@ def bars(told: Assessment, width: int) -> list[Content]:
 
 
 def explained(
-    told: Assessment,
+    assessment: Assessment,
     width: int,
     ask: str = "",
     key: str = "",
@@ -50,10 +50,10 @@ def explained(
     sourced: bool = False,
 ) -> list[Content]:
     """Why, what limits it now (`sourced`: with where its numbers come from), and what to try next: `key` does."""
-    offer = f"{key}: try it" if key and told.next is not None else ""
+    offer = f"{key}: try it" if key and assessment.next is not None else ""
     rows: list[Content] = []
     before = ""
-    for label, words in ((label, words) for label, words in told.parts(ask, sourced) if label in only):
+    for label, words in ((label, words) for label, words in assessment.parts(ask, sourced) if label in only):
         rows += _labelled(label if label != before else "", words, width, offer if label == "next" else "")
         before = label
     return rows

@@ -46,11 +46,11 @@ def _own(flat, first, sizes, graph):
 
 
 @njit(cache=True, nogil=True)
-def survey(begin, end, first, sizes, given, told):
+def survey(begin, end, first, sizes, given, surveyed):
     """For each graph a row of what is known of its weights, as one_core_aot.survey tells it."""
-    loop = np.empty(told.shape[1])
+    loop = np.empty(surveyed.shape[1])
     for graph in range(begin, end):
-        _survey(_own(given, first, sizes, graph), told[graph], loop)
+        _survey(_own(given, first, sizes, graph), surveyed[graph], loop)
 
 
 @njit(cache=True, nogil=True)

@@ -80,8 +80,8 @@ def key(function: Any, options: Mapping[str, Any], types: Sequence[Any], cc: tup
     """Of a kernel decorated with these options, for these types of its arguments. Raises NoKey if its closure holds more than
     numbers, their types, functions and what device.py has.
     """
-    told = repr((_FORM, _function(function), sorted(options.items()), tuple(types), tuple(cc), compiler_versions()))
-    return hashlib.sha256(told.encode()).hexdigest()
+    identity = repr((_FORM, _function(function), sorted(options.items()), tuple(types), tuple(cc), compiler_versions()))
+    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def load(place: Path, name: str) -> CompiledCode | None:

@@ -139,8 +139,8 @@ def _order(array: np.ndarray) -> Order:
 
 
 def _layout(address: int, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> np.ndarray:
-    told = {"data": (address, False), "shape": shape, "typestr": np.dtype(dtype).str, "strides": strides, "version": 3}
-    return np.asarray(SimpleNamespace(__array_interface__=told))
+    interface = {"data": (address, False), "shape": shape, "typestr": np.dtype(dtype).str, "strides": strides, "version": 3}
+    return np.asarray(SimpleNamespace(__array_interface__=interface))
 
 
 def device_array(shape: Size, dtype: Any, order: Order = "C", stream: Stream | None = None) -> Array:
@@ -158,11 +158,11 @@ def to_device(array: np.ndarray, stream: Stream = DEFAULT) -> Array:
 
 def as_cuda_array(given: Any) -> Array:
     """Another package's array, through `__cuda_array_interface__`, where it is; after what its stream still has to do."""
-    told = given.__cuda_array_interface__
-    if told.get("stream"):
+    interface = given.__cuda_array_interface__
+    if interface.get("stream"):
         # 1 and 2 are the default streams, by the interface; the driver has the same numbers for them
-        checked(driver.cuStreamSynchronize(int(told["stream"])))
-    return Array(_layout(told["data"][0], tuple(told["shape"]), told["typestr"], told.get("strides")), given)
+        checked(driver.cuStreamSynchronize(int(interface["stream"])))
+    return Array(_layout(interface["data"][0], tuple(interface["shape"]), interface["typestr"], interface.get("strides")), given)
 
 
 class SharedArray(np.ndarray):

@@ -87,7 +87,7 @@ def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _read(lines: list[str], package: tuple[Path, ...]) -> tuple[MachineInstruction, ...]:
-    told: list[tuple[int, str, SourceLine]] = []
+    instructions: list[tuple[int, str, SourceLine]] = []
     labels: dict[str, int] = {}
     waiting: list[str] = []  # labels of the next instruction
     source = NOWHERE
@@ -100,8 +100,8 @@ def _read(lines: list[str], package: tuple[Path, ...]) -> tuple[MachineInstructi
             offset = int(found[1], 16)
             labels.update(dict.fromkeys(waiting, offset))
             waiting.clear()
-            told.append((offset, " ".join(found[2].split()), source))
-    return tuple(MachineInstruction(offset, text, source, _target(text, labels)) for offset, text, source in told)
+            instructions.append((offset, " ".join(found[2].split()), source))
+    return tuple(MachineInstruction(offset, text, source, _target(text, labels)) for offset, text, source in instructions)
 
 
 def _target(text: str, labels: dict[str, int]) -> int | None:

@@ -39,9 +39,9 @@ def _or(weight, other):
 
 
 @njit(**_LOOP)
-def _part(row, begin, end, told):
+def _part(row, begin, end, surveyed):
     """Add what is known of the weights begin .. end - 1 of a row."""
-    low, high = told[LOW], told[HIGH]
+    low, high = surveyed[LOW], surveyed[HIGH]
     missing = zeros = broken = finer = vanished = 0
     for j in range(begin, end):
         weight = _or(row[j], np.inf)
@@ -56,32 +56,32 @@ def _part(row, begin, end, told):
         broken += (weight + _SHIFT) - _SHIFT != weight
         finer += (weight + _SHIFT / 256) - _SHIFT / 256 != weight
         vanished += (np.float32(weight) == 0) != (weight == 0)
-    told[LOW] = low
-    told[HIGH] = high
-    told[MISSING] += missing
-    told[ZEROS] += zeros
-    told[EDGES] += end - begin - missing
-    told[FRACTION] = max(told[FRACTION], 3.0 if vanished else 2.0 if finer else 1.0 if broken else 0.0)
+    surveyed[LOW] = low
+    surveyed[HIGH] = high
+    surveyed[MISSING] += missing
+    surveyed[ZEROS] += zeros
+    surveyed[EDGES] += end - begin - missing
+    surveyed[FRACTION] = max(surveyed[FRACTION], 3.0 if vanished else 2.0 if finer else 1.0 if broken else 0.0)
 
 
 @njit(**_LOOP)
-def survey(given, told, loop):
+def survey(given, surveyed, loop):
     """What is known of the weights; FRACTION as fwtui.graphs.bounds.fineness. Right up to 2^50."""
     n = len(given)
-    told[:] = 0
-    told[LOW] = np.inf
-    told[HIGH] = -np.inf
+    surveyed[:] = 0
+    surveyed[LOW] = np.inf
+    surveyed[HIGH] = -np.inf
     for i in range(n):
-        _part(given[i], 0, i, told)
-        _part(given[i], i + 1, n, told)
+        _part(given[i], 0, i, surveyed)
+        _part(given[i], i + 1, n, surveyed)
     # of loops only negative ones count, and only their weight
     for which in range(EDGES + 1):
-        loop[which] = told[which]
+        loop[which] = surveyed[which]
     for i in range(n):
         if _or(given[i, i], 0.0) < 0:
             _part(given[i], i, i + 1, loop)
-    told[LOW] = loop[LOW]
-    told[FRACTION] = loop[FRACTION]
+    surveyed[LOW] = loop[LOW]
+    surveyed[FRACTION] = loop[FRACTION]
 
 
 @njit(**_LOOP)
@@ -117,7 +117,7 @@ def enter(given, no_edge, cells):
 
 
 @njit(**_LOOP)
-def largest(cells, far, told):
+def largest(cells, far, found):
     """The greatest absolute distance."""
     number = cells.dtype.type
     least = most = number(0)
@@ -127,7 +127,7 @@ def largest(cells, far, told):
             cell = cells[i, j] if cells[i, j] < limit else number(0)
             least = cell if cell < least else least
             most = cell if cell > most else most
-    told[0] = max(np.float64(most), -np.float64(least))
+    found[0] = max(np.float64(most), -np.float64(least))
 
 
 @njit(**_BARE)

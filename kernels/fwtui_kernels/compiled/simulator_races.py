@@ -75,8 +75,8 @@ class Race(NamedTuple):
         if self.by.block is not self.written_by.block:
             one, other = (f"block {_pair(turn.block.index)}" for turn in (self.by, self.written_by))
             return f"{self.at} of {one} {does} {self.written_at} of {other} writes in the same launch; blocks run in any order"
-        told = f"{self.at} {does} {self.written_at} of thread {_pair(self.written_by.thread)} writes"
-        return f"{told} in {self.memory} memory; no barrier between"
+        words = f"{self.at} {does} {self.written_at} of thread {_pair(self.written_by.thread)} writes"
+        return f"{words} in {self.memory} memory; no barrier between"
 
 
 class RaceLog:
@@ -122,8 +122,8 @@ class RaceLog:
         if self.divergence or (len(places) == 1 and not ended):
             return
         counts = [f"{count} wait at {_place(at)}" for at, count in places.most_common()] + [f"{ended} have ended"] * bool(ended)
-        told = f"of the {threads} threads of block {_pair(block.index)} {', '.join(counts[:-1])} and {counts[-1]}"
-        self.divergence = f"{told}, and all have to come to the same barrier"
+        counts_words = f"of the {threads} threads of block {_pair(block.index)} {', '.join(counts[:-1])} and {counts[-1]}"
+        self.divergence = f"{counts_words}, and all have to come to the same barrier"
 
 
 @dataclass(slots=True)

@@ -159,7 +159,7 @@ def _runs(shape: Shape, rows: Sequence[range]) -> list[tuple[int, int]]:
     """Vertices of some rows of tiles, neighbouring rows as one span."""
     tile = shape.tile
     spans = [[stretch] if stretch.step == 1 else [range(row, row + 1) for row in stretch] for stretch in rows]
-    return [(span.start * tile, span.stop * tile) for told in spans for span in told]
+    return [(span.start * tile, span.stop * tile) for spans_of_part in spans for span in spans_of_part]
 
 
 def _args(shape: Shape, p: int, rows: Sequence[range]) -> tuple[int, ...]:

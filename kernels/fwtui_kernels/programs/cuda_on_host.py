@@ -85,8 +85,8 @@ class HostCode:
             library.write(self._bytes)
             library.flush()
             command = [tool, "-e", library.name, *map(hex, places)]
-            told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
-        lines = (re.search(r":(\d+)", line) for line in told)
+            output = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+        lines = (re.search(r":(\d+)", line) for line in output)
         return {place: int(line[1]) for place, line in zip(places, lines, strict=False) if line}
 
     @property
@@ -160,13 +160,13 @@ def _compiled(
                 threads = Path(folder) / "threads.o"
                 threads.write_bytes(_threads(compiler))
                 command = [compiler, *_OPTIONS, "-shared", *options, str(file), str(threads), "-o", str(library), *looking]
-                code, told = _watched(command, folder)
+                code, messages = _watched(command, folder)
                 if not code:
                     return HostCode(library, names)
             except (OSError, subprocess.TimeoutExpired) as error:
                 said = f"{Path(compiler).name} does not compile it here: {error}"
                 continue
-            wrong = next((line for line in told.splitlines() if "error" in line), "it does not say why")
+            wrong = next((line for line in messages.splitlines() if "error" in line), "it does not say why")
             said = f"the stand-in for CUDA here does not compile it: {wrong.strip()}"
             if f"{Path(source).name}:" in wrong:
                 break
@@ -178,9 +178,9 @@ def _threads(compiler: str) -> bytes:
     """What runs the threads of all kernels, as an object file. Raises OSError."""
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         compiled = Path(folder) / "threads.o"
-        code, told = _watched([compiler, *_OPTIONS, "-c", str(_STAND_IN.with_suffix(".cpp")), "-o", str(compiled)], folder)
+        code, messages = _watched([compiler, *_OPTIONS, "-c", str(_STAND_IN.with_suffix(".cpp")), "-o", str(compiled)], folder)
         if code:
-            raise OSError(next((line for line in told.splitlines() if "error" in line), f"exit code {code}").strip())
+            raise OSError(next((line for line in messages.splitlines() if "error" in line), f"exit code {code}").strip())
         return compiled.read_bytes()
 
 
@@ -211,14 +211,14 @@ def _watched(command: Sequence[str], folder: str) -> tuple[int, str]:
     watch.stdin.write(f"{process.pid}\n".encode())
     watch.stdin.flush()
     try:
-        told = process.communicate("begin\n", SECONDS)[1]
+        messages = process.communicate("begin\n", SECONDS)[1]
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise
     finally:
         watch.communicate(b"done\n")
-    return process.returncode, told
+    return process.returncode, messages
 
 
 def _fenced(array: np.ndarray) -> np.ndarray:

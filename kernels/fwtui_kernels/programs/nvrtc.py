@@ -65,8 +65,8 @@ def compiled(
         # through the linker: asked for it, NVRTC's wrapper looks for a driver
         linked = replace(options, link_time_optimization=True, relocatable_device_code=True)
         code = toolkit.Program(text, "c++", linked).compile("ltoir", name_expressions=names)
-        told = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
-        return told.link("ptx").code.decode().partition(f".entry {mangled[function]}(")[2].partition("\n}")[0]
+        linker = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
+        return linker.link("ptx").code.decode().partition(f".entry {mangled[function]}(")[2].partition("\n}")[0]
 
     return SourceCode(binary, {name: used_in(log.getvalue(), symbol) for name, symbol in mangled.items()}, ptx)
 

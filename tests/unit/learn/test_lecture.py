@@ -118,7 +118,7 @@ class TestNotes:
         """
         title, cues = notes.parse(text.replace("\n", "\r\n"))
         assert title == "A lecture"
-        places = [place._replace(told="") for place, _ in cues]
+        places = [place._replace(source="") for place, _ in cues]
         assert places == [Mark(12.5), Mark(run=2), Mark(run=2, end=True), *[Mark(run=3, end=True)] * 3]
         assert [cue_of(marker) for _, marker in cues] == [
             Cue("Two lines are one: a text."),

@@ -59,7 +59,7 @@ class FakeTimes:
         self.last: list[int | None] = []
         self.parents: list[str] = []
 
-    def told(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
+    def reports(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
         self.last.append(last.number if last is not None else None)
         self.parents.append(parent)
         yield from self._told
@@ -208,7 +208,7 @@ def test_the_hot_line_of_the_users_file_is_told_after_its_time_and_its_rivals_ar
     session = SampledSession()
     asked = WatchRequest(path, "mine", FIRST_GPU, (9, 0), 64)
     times = Times(asked, lambda: session, samples="auto")  # type: ignore[arg-type,return-value]
-    told = [(said.about, said.sentence) for said in times.told(None, "naive", Event())]
+    told = [(said.about, said.sentence) for said in times.reports(None, "naive", Event())]
     assert [about for about, _ in told] == ["time", "line", "time", "time"]
     assert told[2][1] == "naive, the rung it was made from (2.00 ms), is 2.00x as fast"
     assert told[1][1] == "mine.py:9 waits at a barrier: 30 % of samples, d = via"

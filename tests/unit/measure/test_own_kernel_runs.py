@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.measure import own_kernel
-from fwtui.measure.own_kernel import KernelRequest, admit_here, plan_told, told
+from fwtui.measure.own_kernel import KernelRequest, admit_here, plan_told, reply_to
 from fwtui.measure.runner import Runner
 from fwtui.stream import codec, events
 from fwtui_kernels.own import fingerprint
@@ -89,6 +89,6 @@ def test_a_run_is_verified_as_asked_and_what_is_wrong_is_told(tmp_path: Path) ->
         admit_here("mine", str(path), asked.code)
     admit_here("mine", str(path), settle(changed(asked, code="")).code)
     path = written(tmp_path, "mine.py", ("    n = shape.n\n", "    n = shape.n // abs(shape.n - 6)\n"))
-    assert told(KernelRequest(str(path), "mine")).wrong == ""
-    answer = told(KernelRequest(str(path), "mine", Shape(6)))
+    assert reply_to(KernelRequest(str(path), "mine")).wrong == ""
+    answer = reply_to(KernelRequest(str(path), "mine", Shape(6)))
     assert answer.wrong == "mine.py:12: ZeroDivisionError: integer division or modulo by zero: n = shape.n // abs(shape.n - 6)"

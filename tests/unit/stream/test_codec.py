@@ -297,7 +297,7 @@ def test_a_long_line_of_numbers_is_not_built_again_and_packed_it_says_the_same(m
         assert isinstance(long, events.Notice) and len(long.text) == MAX_LENGTH
     told = events.Counters(t=2, run=1, op="x", values={f"counter {number}": 1.5 for number in range(60)})
     line = codec.as_line(told).packed()
-    assert isinstance(line.told, codec.Undecoded) and (line.kind, line.t, line.event) == (events.Counters, 2, told)
+    assert isinstance(line.payload, codec.Undecoded) and (line.kind, line.t, line.event) == (events.Counters, 2, told)
     notice = events.Notice(t=1, text="x")
     assert codec.as_line(notice).packed() == codec.Line(b"", notice)
     assert [len(codec.Line(b"x" * size, notice).packed().raw) for size in (codec.LONG - 1, codec.LONG)] == [0, codec.LONG]

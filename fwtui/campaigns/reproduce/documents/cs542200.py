@@ -150,8 +150,8 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
     words = f"A tile uses each loaded number once per row; several results per thread ({each}) share indices"
     with suppress(Missing):
         _, counts = evidence.counted(results, INTEGERS, *makes.values())
-        told = ", ".join(f"{count:.3g} at {tile}" for tile, count in zip(makes, counts, strict=True))
-        return f"{words}: {told} integer instructions a relaxation"
+        listed = ", ".join(f"{count:.3g} at {tile}" for tile, count in zip(makes, counts, strict=True))
+        return f"{words}: {listed} integer instructions a relaxation"
     return f"{words}; counters are needed to separate these gains"
 
 
