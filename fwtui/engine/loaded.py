@@ -87,17 +87,18 @@ def loaded(
 ) -> Iterator[LoadedKernel]:
     """Build the kernel, allocate its buffers, load the matrix if one is given; free the buffers afterwards. Raises NotTaken.
 
-    `plan` is the kernel's own unless another one is given; `stage("allocate")` is entered around the allocation.
+    `plan` is the kernel's own unless one is given, for a shape that it takes; `stage("allocate")` is entered around the
+    allocation.
     """
-    check_taken(kernel, shape, engine)
-    if kernel.ordered is not None and matrix is not None and plan is None:
-        shape = kernel.ordered(shape, matrix)
+    if plan is None:
+        check_taken(kernel, shape, engine)
+        if kernel.ordered is not None and matrix is not None:
+            shape = kernel.ordered(shape, matrix)
+        plan = list(kernel.plan(shape, False))
     try:
         program = engine.build(kernel, shape)
     except NoTrial as lacking:
         raise NotHere(str(lacking)) from None
-    if plan is None:
-        plan = list(kernel.plan(shape, False))
     with stage("allocate"):
         it = LoadedKernel(kernel, engine, program, plan, program.allocate())
     try:

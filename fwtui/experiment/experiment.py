@@ -98,6 +98,11 @@ class Experiment(Struct, frozen=True, kw_only=True):
             return DeviceId()
 
     @property
+    def without_path(self) -> Experiment:
+        """The same as events hold it: a path may identify its owner."""
+        return changed(self, file=Path(self.file).name)
+
+    @property
     def graph(self) -> tuple[object, ...]:
         """A key of everything that decides the input graph: equal keys, equal bytes (a file is known by its name)."""
         return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED, *(GENERATED if self.file else ())))
@@ -167,7 +172,7 @@ def _fields(experiment: Experiment) -> dict[str, Any]:
 
 def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:
     """A key that is equal for experiments that differ only in the ignored fields; a file is known by its name."""
-    plain = changed(experiment, file=Path(experiment.file).name) if experiment.file else experiment
+    plain = experiment.without_path if experiment.file else experiment
     values = [getattr(plain, name) for name in Experiment.__struct_fields__ if name not in ignoring]
     return tuple([tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values])
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from time import monotonic
 
-from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine
+from fwtui.engine.loaded import check_taken
 from fwtui.engine.memory import check_memory
 from fwtui.engine.searches import distances_from
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, changed
@@ -18,6 +18,7 @@ from fwtui.graphs.loading import read
 from fwtui.measure.job import Job
 from fwtui.measure.passes import TELL_EVERY
 from fwtui.stream import events
+from fwtui_kernels.plan import Shape
 
 GENERATED_THERE = 4096  # smaller graphs are generated on the CPU before a GPU's generator is compiled
 Key = tuple[object, ...]  # equal keys, equal graphs
@@ -30,8 +31,11 @@ class Inputs:
         self._last: tuple[Key, GraphInput] | None = None
         self._compiled: set[tuple[object, str]] = set()
 
-    def graph(self, job: Job) -> tuple[Key, GraphInput]:
-        """The experiment's graph and its key, reported as a Graph event. Raises Refused if it cannot be made or does not fit."""
+    def graph(self, job: Job) -> tuple[Key, GraphInput, Shape]:
+        """The experiment's graph, its key, and the kernel's shape for it, reported as a Graph event.
+
+        Raises Refused if it cannot be made, does not fit, or is not taken by the kernel.
+        """
         experiment, kernel, engine = job.experiment, job.kernel, job.engine
         if not experiment.file:
             check_memory(kernel, experiment.shape(experiment.n), engine, experiment.verify == "full")
@@ -49,10 +53,10 @@ class Inputs:
             self._last = key, graph
         graph = self._last[1]
         job.check()
+        shape = experiment.shape(graph.n, graph.nonnegative)
         if experiment.file:
-            check_memory(kernel, experiment.shape(graph.n), engine, experiment.verify == "full")
-            if refusal := kernel.refuses(experiment.shape(graph.n)):
-                raise Refused(refusal)
+            check_memory(kernel, shape, engine, experiment.verify == "full")
+        check_taken(kernel, shape, engine)
         proof = check_range(graph, experiment.dtype, distances_from)
         job.tell(
             events.Graph,
@@ -65,7 +69,7 @@ class Inputs:
             note="; ".join(filter(None, (graph.note, f"range {proof}" if proof else ""))),
         )
         # the graph does not depend on the computing type: checksums are comparable across types
-        return same, graph
+        return same, graph, shape
 
     def _generated(self, job: Job) -> GraphInput:
         fill = fill_for(job.engine, job.experiment.n)

@@ -9,10 +9,9 @@ from typing import Any
 
 from fwtui.engine.engine import Check, Engine
 from fwtui.experiment.experiment import Experiment
-from fwtui.graphs.graph import GraphInput
 from fwtui.stream import events
 from fwtui.stream.run import WAIT
-from fwtui_kernels.plan import Kernel, Shape
+from fwtui_kernels.plan import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,3 @@ class Job:
     def phases(self) -> Mapping[str, str]:
         """Titles of the phases by key: those of the kernel, and the wait for other ranks."""
         return {**self.kernel.phases, **({WAIT: "waiting"} if self.engine.ranks else {})}
-
-    def shape(self, graph: GraphInput) -> Shape:
-        return self.experiment.shape(graph.n, nonnegative=graph.nonnegative)

@@ -18,6 +18,7 @@ from fwtui.analysis.plan_frames import PlanFilm
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
+from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.own_kernels import MOST_STEPS, KernelReply, KernelRequest, install, path_of
 from fwtui.stream import events
 from fwtui_kernels.own import OwnKernelError, check, complaint, files_of, fingerprint, load
@@ -49,6 +50,13 @@ def admit_here(name: str, path: str, code: str) -> None:
     except OwnKernelError as wrong:
         raise Refused(clean(str(wrong))) from None
     _loaded[name] = found
+
+
+def kernel_here(experiment: Settled, path: str) -> Kernel:
+    """The experiment's kernel in a worker: from that file, if there is one. Raises Refused, also if something is open."""
+    admit_here(experiment.kernel, path, experiment.code)
+    experiment.check()
+    return kernel_named(experiment.kernel)
 
 
 def own_words(error: BaseException, name: str) -> str:

@@ -14,7 +14,8 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.experiment import changed
-from fwtui.measure.own_kernel import admit_here
+from fwtui.measure.job import Job
+from fwtui.measure.own_kernel import kernel_here
 from fwtui.measure.passes import representatives
 from fwtui.measure.runner import Runner
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
@@ -24,10 +25,10 @@ from fwtui_kernels.compiled.cuda_driver import checked
 def count(request: ProfileRequest, parent: Parent) -> None:
     """Run the kernel's plan up to the last profiled launch. Raises Refused if it does not fit."""
     experiment = request.experiment
-    admit_here(experiment.kernel, request.own, experiment.code)
-    experiment.check()
-    engine = engine_for(experiment.runs_on)
-    with Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine) as it:
+    kernel, engine = kernel_here(experiment, request.own), engine_for(experiment.runs_on)
+    job = Job(0, changed(experiment, verify="off"), kernel, engine, lambda: None, lambda event: None, time.monotonic)
+    with Runner().ready(job) as (_, _, passes):
+        it = passes.loaded
         it.restore()
         chosen = representatives(it.plan)
         for index, step in enumerate(it.plan[: max(chosen) + 1]):

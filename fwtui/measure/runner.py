@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,11 +16,11 @@ import numpy as np
 from fwtui.analysis.answers import RIGHT, stated
 from fwtui.common.errors import Refused
 from fwtui.common.units import LARGEST
-from fwtui.engine.engine import Cancelled, Check, Engine
-from fwtui.engine.loaded import LoadedKernel, check_taken, loaded
+from fwtui.engine.engine import Cancelled
+from fwtui.engine.loaded import loaded
 from fwtui.engine.memory import check_memory
 from fwtui.engine.verify import Verifier
-from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
+from fwtui.experiment.experiment import FULL_CHECK, Experiment
 from fwtui.experiment.own_kernels import path_of
 from fwtui.graphs.canonical import canonical, fletcher64, no_distance
 from fwtui.graphs.graph import GraphInput, blocks
@@ -51,34 +51,24 @@ class Distances:
     checksum: str
 
 
-class _Ready(NamedTuple):
-    key: Key
-    graph: GraphInput
-    passes: Passes
-
-
 class Runner:
-    """Runs experiments on the given engines. Keeps the last graph and what the verifier knows of it."""
+    """Does jobs, one after the other. Keeps the last graph and what the verifier knows of it."""
 
-    def __init__(self, emit: Callable[[events.Event], None], now: Callable[[], float]):
-        self._emit = emit
-        self._now = now
+    def __init__(self) -> None:
         self._inputs = Inputs()
         self._verifier = Verifier()
         self._kept: Distances | None = None  # of the last run, until the next one begins
 
-    def run(
-        self, run: int, experiment: Experiment, engine: Engine, check: Check, brief: bool = False, source: bool = False
-    ) -> None:
+    def run(self, job: Job, brief: bool = False, source: bool = False) -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
 
         `brief` leaves out the phase passes, and the warm-up unless something compiles; `source` also sends the source of
         a user's kernel.
         """
-        job = self._job(run, experiment, engine, check, self._emit)
+        experiment, engine = job.experiment, job.engine
         job.tell(
             events.RunStarted,
-            experiment=changed(experiment, file=Path(experiment.file).name),  # a path may identify its owner
+            experiment=experiment.without_path,
             title=job.kernel.title,
             backend=engine.device.backend,
             phases=tuple(events.PhaseName(key, title) for key, title in job.phases.items()),
@@ -94,13 +84,13 @@ class Runner:
         try:
             by_phase = self._measure(job, samples, brief)
         except Cancelled:
-            job.engine.synchronize()
+            engine.synchronize()
             outcome, message = "cancelled", "cancelled"
         except Refused as refusal:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
         if outcome == "done" and not brief and self._kept is not None and len(self._kept.cells) <= ALWAYS:
-            self._say(answers(self._kept))
+            job.emit(msgspec.structs.replace(answers(self._kept), t=job.now()))
         job.tell(
             events.RunDone,
             outcome=outcome,
@@ -113,47 +103,35 @@ class Runner:
             passes=statistics.spread_evenly(samples, events.SAMPLES_TOLD) if len(samples) > events.SAMPLES_TOLD else (),
         )
 
-    def answer(self, run: int, experiment: Experiment, engine: Engine, checksum: str, check: Check) -> None:
+    def answer(self, job: Job, checksum: str) -> None:
         """Summarise the distances of a finished run, recomputed with progress unless it was the last one.
 
         The checksum is that of the run's verdict: different distances are refused.
         """
-        begin, solved = self._now(), None
-        found = self._kept if self._kept is not None and self._kept.run == run else None
+        begin, solved = job.now(), None
+        found = self._kept if self._kept is not None and self._kept.run == job.run else None
         if found is None:
             try:
-                found = self._kept = self._again(self._job(run, experiment, engine, check, self._tell_progress))
+                found = self._kept = self._again(job)
             except (Refused, Cancelled) as why:
-                self._say(events.Answers(t=0.0, run=run, note=str(why) or "cancelled"))
+                job.tell(events.Answers, note=str(why) or "cancelled")
                 return
-            solved = self._now() - begin
+            solved = job.now() - begin
         if found.checksum == checksum:
-            self._say(msgspec.structs.replace(answers(found), solved=solved))
+            job.emit(msgspec.structs.replace(answers(found), t=job.now(), solved=solved))
         else:
-            note = f"the distances are no longer those of run {run}: run it again"
-            self._say(events.Answers(t=0.0, run=run, note=note))
-
-    @contextmanager
-    def loaded(self, experiment: Experiment, engine: Engine) -> Iterator[LoadedKernel]:
-        """The experiment's kernel, compiled, with its graph in its buffers, for a run without a number. Raises Refused."""
-        with self._ready(self._job(0, experiment, engine, lambda: None, self._emit)) as ready:
-            yield ready.passes.loaded
-
-    def _job(self, run: int, experiment: Experiment, engine: Engine, check: Check, emit: Callable[[events.Event], None]) -> Job:
-        return Job(run, experiment, kernel_named(experiment.kernel), engine, check, emit, self._now)
-
-    def _tell_progress(self, event: events.Event) -> None:
-        if isinstance(event, events.Progress):
-            self._emit(msgspec.structs.replace(event, stage="answers", step=None))
-
-    def _say(self, event: events.Answers) -> None:
-        self._emit(msgspec.structs.replace(event, t=self._now()))
+            job.tell(events.Answers, note=f"the distances are no longer those of run {job.run}: run it again")
 
     def _again(self, job: Job) -> Distances:
-        """The distances of a run, by its kernel. Raises Refused and Cancelled."""
+        """The distances of a run, by its kernel, with progress alone. Raises Refused and Cancelled."""
+
+        def tell_progress(event: events.Event) -> None:
+            if isinstance(event, events.Progress):
+                job.emit(msgspec.structs.replace(event, stage="answers", step=None))
+
         self._kept = None
         try:
-            with self._ready(job) as (_, graph, passes):
+            with self.ready(replace(job, emit=tell_progress)) as (_, graph, passes):
                 passes.warm_up(alone=True)
                 distances = canonical(passes.unload(), graph, job.experiment.dtype)
         except Cancelled:
@@ -163,7 +141,7 @@ class Runner:
 
     def _measure(self, job: Job, samples: statistics.Samples, brief: bool) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
-        with self._ready(job) as (key, graph, passes):
+        with self.ready(job) as (key, graph, passes):
             one = passes.warm_up() if job.kernel.compiles or not brief else job.experiment.budget
             if job.engine.timed:
                 passes.clean(samples, guess=one)
@@ -172,12 +150,10 @@ class Runner:
             return passes.by_phase() if job.engine.timed and not brief else None
 
     @contextmanager
-    def _ready(self, job: Job) -> Iterator[_Ready]:
+    def ready(self, job: Job) -> Iterator[tuple[Key, GraphInput, Passes]]:
         """The graph, with its key, in the buffers of a compiled program. Raises Refused."""
         kernel, engine = job.kernel, job.engine
-        key, graph = self._inputs.graph(job)
-        shape = job.shape(graph)
-        check_taken(kernel, shape, engine)
+        key, graph, shape = self._inputs.graph(job)
         if kernel.ordered is not None:
             with job.stage("order"):
                 shape = kernel.ordered(shape, graph.matrix)
@@ -205,7 +181,7 @@ class Runner:
             passes.load(graph.matrix)
             if compiles and not first:
                 passes.compile()
-            yield _Ready(key, graph, passes)
+            yield key, graph, passes
 
     def _verify(self, job: Job, key: Key, graph: GraphInput, raw: np.ndarray) -> None:
         experiment = job.experiment

@@ -33,9 +33,8 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, loaded
 from fwtui.engine.ranks import own_steps
-from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import code_name, listing
-from fwtui.measure.own_kernel import admit_here
+from fwtui.measure.own_kernel import kernel_here
 from fwtui.measure.passes import representatives
 from fwtui.measure.pc_sampling import PcSampler, PcSamples, SamplingError, only_sampler
 from fwtui.stream import codec, events
@@ -115,9 +114,7 @@ class KernelPlan(NamedTuple):
 def planned(request: SampleRequest, engine: Engine) -> KernelPlan:
     """Raises Refused."""
     experiment = request.experiment
-    admit_here(experiment.kernel, request.own, experiment.code)
-    experiment.check()
-    kernel = kernel_named(experiment.kernel)
+    kernel = kernel_here(experiment, request.own)
     shape = experiment.shape(request.vertices or experiment.n)
     plan = list(kernel.plan(shape, False))
     if shape.ranks > 1:

@@ -11,7 +11,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.loaded import loaded
+from fwtui.engine.loaded import check_taken, loaded
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
 from fwtui.graphs.canonical import no_path
@@ -28,10 +28,12 @@ def look(request: StepRequest, parent: Parent) -> None:
     kernel = kernel_named(experiment.kernel)
     matrix = _matrix(request.weights, experiment.dtype)
     graph = graph_of(matrix, integer=True)
-    shape = experiment.shape(graph.n, nonnegative=graph.nonnegative)
+    shape = experiment.shape(graph.n, graph.nonnegative)
+    engine = engine_for(DeviceId(kernel.backend))
+    check_taken(kernel, shape, engine)
     plan = list(kernel.plan(shape, True))
     always = all(rect.buffer == 0 for step in plan for rect in step.writes)
-    with loaded(kernel, shape, engine_for(DeviceId(kernel.backend)), matrix, plan) as it:
+    with loaded(kernel, shape, engine, matrix, plan) as it:
         for index, step in enumerate(plan):
             it.launch(step)
             if always or index == len(plan) - 1:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fwtui.common.errors import Refused
@@ -24,9 +23,9 @@ from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import changed
 from fwtui.measure.cuda_words import what_the_kernel_did, why_not_started
-from fwtui.measure.own_kernel import admit_here, own_words
+from fwtui.measure.job import Job
+from fwtui.measure.own_kernel import kernel_here, own_words
 from fwtui.stream import codec, events, requests
 
 if TYPE_CHECKING:
@@ -103,36 +102,29 @@ class Worker:
 
             measure(self._engine(request.device_id), self.tell, self.now)
             return
-        runner = self._measuring()
-        check = partial(self._check, request.run)
-        experiment = request.experiment
+        runner, experiment = self._measuring(), request.experiment
         try:
-            admit_here(experiment.kernel, request.own, experiment.code)
-            experiment.check()
+            kernel = kernel_here(experiment, request.own)
         except Refused as refusal:
             if isinstance(request, requests.RunRequest):
-                self.tell(self._begun(request))
+                parts = (events.PhaseName("all", "all rounds"),)
+                facts = {"title": experiment.kernel, "backend": "cuda", "gpu": experiment.runs_on.index, "phases": parts}
+                self.tell(events.RunStarted(t=self.now(), run=request.run, experiment=experiment.without_path, **facts))
             self.tell(requests.last_word(request, self.now(), "failed", str(refusal)))
             return
         engine = self._engine(experiment.runs_on)
+        job = Job(request.run, experiment, kernel, engine, partial(self._check, request.run), self.tell, self.now)
         if isinstance(request, requests.AnswerRequest):
-            runner.answer(request.run, experiment, engine, request.checksum, check)
+            runner.answer(job, request.checksum)
         else:
-            runner.run(request.run, experiment, engine, check, request.brief, request.tell_source)
+            runner.run(job, request.brief, request.tell_source)
 
     def _measuring(self) -> Runner:
         if self._runner is None:
             from fwtui.measure.runner import Runner  # imports numba, so only when needed
 
-            self._runner = Runner(self.tell, self.now)
+            self._runner = Runner()
         return self._runner
-
-    def _begun(self, request: requests.RunRequest) -> events.RunStarted:
-        """The beginning of a run whose kernel could not be loaded."""
-        asked = changed(request.experiment, file=Path(request.experiment.file).name)
-        parts = (events.PhaseName("all", "all rounds"),)
-        fields = {"t": self.now(), "run": request.run, "experiment": asked, "gpu": request.experiment.runs_on.index}
-        return events.RunStarted(**fields, title=asked.kernel, backend="cuda", phases=parts)
 
     def _listen(self) -> None:
         for line in self._lines:

@@ -15,8 +15,9 @@ sys.path.append(str(Path(__file__).parents[1]))  # where pytest looks too, but n
 from path_checks import by_scipy, check_paths, random_matrix, sparse
 
 from fwtui.engine.cuda_engine import CudaEngine
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.graphs.library_objects import lazy_of_object, of_object
+from fwtui.measure.job import Job
 from fwtui.measure.runner import Runner
 from fwtui.solver import choose
 from fwtui.solver.call import Call
@@ -64,10 +65,10 @@ def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: 
 def ran(engine: Any, *asked: Experiment, **more: Any) -> Model:
     """The runs of these experiments, numbered from 1, one after the other."""
     model = Model()
-    begin = time.monotonic()
-    runner = Runner(model.apply, lambda: time.monotonic() - begin)
+    runner = Runner()
     for number, experiment in enumerate(asked, 1):
-        runner.run(number, settle(experiment), engine, lambda: None, **more)
+        kernel = kernel_named(experiment.kernel)
+        runner.run(Job(number, settle(experiment), kernel, engine, lambda: None, model.apply, time.monotonic), **more)
     return model
 
 

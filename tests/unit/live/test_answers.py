@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from builders import never
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pretending import Pretend
@@ -21,7 +22,7 @@ from fwtui.analysis.report import result
 from fwtui.commands.run import answer
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.engine.engine import Cancelled, HostEngine
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.graphs.canonical import NO_PATH
 from fwtui.graphs.summary import summarise
 from fwtui.graphs.vertices import Vertices
@@ -29,6 +30,7 @@ from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.measure import passes
 from fwtui.measure import runner as worker_side
+from fwtui.measure.job import Job
 from fwtui.measure.runner import Runner
 from fwtui.stream import codec, events, requests
 from fwtui.stream.model import Model
@@ -110,7 +112,7 @@ class Bench:
         self.events: list[events.Event] = []
         self.model = Model()
         self.engine = HostEngine(Target("cpu"))
-        self.runner = Runner(self._take, lambda: 1.0)
+        self.runner = Runner()
         self.asked: dict[int, Experiment] = {}
 
     def _take(self, event: events.Event) -> None:
@@ -120,15 +122,19 @@ class Bench:
     def run(self, number: int, brief: bool = False, **asked: Any) -> events.Answers | None:
         usual = {"kernel": "serial", "n": 30, "repeats": 1, "dtype": "int32"}
         self.asked[number] = settle(Experiment(**{**usual, **asked}))
-        self.runner.run(number, self.asked[number], self.engine, lambda: None, brief)
+        self.runner.run(self.job(number), brief)
         return self.model.runs[number].summary
+
+    def job(self, number: int, check: Callable[[], None] = never) -> Job:
+        experiment = self.asked[number]
+        return Job(number, experiment, kernel_named(experiment.kernel), self.engine, check, self._take, lambda: 1.0)
 
     def ask(self, number: int) -> events.Answers:
         """What is told, which is one event alone."""
         before = len(self.events)
         verdict = self.model.runs[number].verdict
         assert verdict is not None
-        self.runner.answer(number, self.asked[number], self.engine, verdict.checksum, lambda: None)
+        self.runner.answer(self.job(number), verdict.checksum)
         (told,) = self.events[before:]
         assert isinstance(told, events.Answers)
         return told
@@ -188,7 +194,7 @@ def test_how_far_it_is_is_told_and_it_can_be_cancelled(bench: Bench, pretend: Pr
             assert bench.model.runs[1].progress is not None
             raise Cancelled
 
-    bench.runner.answer(1, bench.asked[1], bench.engine, verdict.checksum, check)
+    bench.runner.answer(bench.job(1, check), verdict.checksum)
     *progress, told = bench.events[before:]
     shares = [event.done for event in progress if isinstance(event, events.Progress)]
     assert len(shares) == len(progress) > 3 and shares == sorted(set(shares)) and 0.3 < shares[-1] < 1

@@ -138,7 +138,7 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
             self.device = device
 
     used: list[Engine] = []
-    runner: Any = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine))
+    runner: Any = SimpleNamespace(run=lambda job, *more: used.append(job.engine))
     worker = Worker(-1, 0.0, (), runner)
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     monkeypatch.setattr("fwtui.engine.engine_for._opened", On)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import model_of
+from builders import model_of, never
 from own_files import written
 from pretending import Pretend
 
@@ -14,6 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.measure import own_kernel
+from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import KernelRequest, admit_here, plan_told, reply_to
 from fwtui.measure.runner import Runner
 from fwtui.stream import codec, events
@@ -32,9 +33,9 @@ def ran(path: Path, **more: Any) -> list[events.Event]:
     """What a worker tells of a run on seven vertices, as it is recorded."""
     admit_here("mine", str(path), "")
     said: list[events.Event] = []
-    runner = Runner(said.append, lambda: 0.0)
     asked = settle(Experiment(kernel="mine", n=7, repeats=2, verify="full"))
-    runner.run(1, asked, HostEngine(Target("cpu")), lambda: None, **more)
+    job = Job(1, asked, kernel_named("mine"), HostEngine(Target("cpu")), never, said.append, lambda: 0.0)
+    Runner().run(job, **more)
     return [event for one in said if isinstance(event := codec.decode(codec.encode(one)[:-1]), events.Event)]
 
 

@@ -19,10 +19,11 @@ from fwtui.common.errors import Refused
 from fwtui.engine import memory
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment import own_kernels
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, fletcher64
 from fwtui.measure import inputs, passes, rank
+from fwtui.measure.job import Job
 from fwtui.measure.runner import Runner
 from fwtui.stream import events
 from fwtui.stream.events import SAMPLES_TOLD
@@ -36,13 +37,14 @@ class Bench:
 
     def __init__(self) -> None:
         self.events: list[events.Event] = []
-        origin = time.monotonic()
         self.engine = HostEngine(Target("cpu"))
-        self.runner = Runner(self.events.append, lambda: time.monotonic() - origin)
+        self.runner = Runner()
 
     def run(self, check: Callable[[], None] = never, number: int = 1, **asked: Any) -> Any:
         self.events.clear()
-        self.runner.run(number, settle(Experiment(**{"verify": "full", "repeats": 2, **asked})), self.engine, check)
+        experiment = settle(Experiment(**{"verify": "full", "repeats": 2, **asked}))
+        kernel = kernel_named(experiment.kernel)
+        self.runner.run(Job(number, experiment, kernel, self.engine, check, self.events.append, time.monotonic))
         model = model_of(self.events)
         return model.runs[number]
 
