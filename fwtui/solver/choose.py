@@ -1,8 +1,4 @@
-"""Chooses by what a graph is solved: on which engine, by searches or a kernel, and which kernel; and checks that there is room.
-
-Of all distances it estimates how long each way takes: searches, a dense kernel, or one for sparse graphs, which METIS puts in
-order.
-"""
+"""Chooses by what a graph is solved: the engine, then the kernel that takes it there, dense or for sparse graphs."""
 
 from __future__ import annotations
 
@@ -11,8 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
-from math import ceil, inf, isqrt, log2
-from typing import TYPE_CHECKING
+from math import inf
 
 import psutil
 
@@ -25,45 +20,32 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
-from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.measure.cuda_words import why_not_started
 from fwtui.solver import warm
 from fwtui.solver.launching import threads_lost
+from fwtui.solver.room import check_room, check_shares
 from fwtui_kernels import registry
 from fwtui_kernels.auto import in_order as best_first
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.parts.supernodal import elimination
 from fwtui_kernels.peers.packages import NUMPY
-from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
+from fwtui_kernels.plan import Kernel, Shape
 from fwtui_kernels.streaming import out_of_core
 
-if TYPE_CHECKING:
-    from fwtui.engine.ranks import RankedEngine
-
+CPU = engine_for(DeviceId("cpu"))
 WORTH = 2048  # vertices from which starting a GPU pays
+_started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
 # vertices up to which plain NumPy is faster than importing numba (0.4 s on two cores), and if numba is already imported
 _NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
-_ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
-_DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
-WIDE_DISTANCE = 8  # beside the matrix
-PREDECESSOR = 4
-_TILE = 128  # the largest multiple to which the matrix is padded
-CPU = engine_for(DeviceId("cpu"))
-_started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
 LEAST = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
 MOST_DEGREE = 32  # on average
 _COPIES = 6  # of the matrix on the host, at most, beside the result
-# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in METIS's order, its tree
-# and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
-SEARCHED, _ORDERED, _LOOKED_AT = 1e-8, 3e-5, 1e-9
+# measured on one core: seconds for a vertex in METIS's order, its tree and the tables of a plan; for a cell of a dense matrix in
+# which the edges are looked for
+_ORDERED, _LOOKED_AT = 3e-5, 1e-9
 _RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
 _GPU_STARTS, _COPIED = 1.0, 8e9  # seconds, and bytes a second of all distances to new memory of the host
-WORTH_A_PROCESS, _PROCESS_STARTS = 1.0, 0.5  # seconds of searching, and until SciPy is there
-_ALONE = 0.02  # seconds by which all distances must be sooner than some, to be worth their memory
-_DOUBT = 2  # times by which searches from all vertices must be sooner, as estimates err
-_SOON = 1e-3  # seconds that nobody waits for
 
 
 def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
@@ -86,6 +68,8 @@ def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
         return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
         if asked:
+            from fwtui.measure.cuda_words import why_not_started
+
             raise NoGpu(f"GPU {gpu} cannot be used ({why_not_started(str(error))[:200]}); run `fwtui doctor`") from None
         return CPU
 
@@ -103,69 +87,6 @@ def cuda_engine(gpu: DeviceId) -> Engine:
     engine = engine_for(gpu)
     _started_by.add(os.getpid())
     return engine
-
-
-def seconds_of_searches(graph: Adjacency, count: int) -> float:
-    """On one core, from that many vertices."""
-    return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * SEARCHED
-
-
-def processes(seconds: float) -> int:
-    """How many share searches that take one core so long; 1: this one alone."""
-    return max(1, min(len(usable_cores()), ceil(seconds / WORTH_A_PROCESS)))
-
-
-def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
-    """Why searches from that many vertices are the way; empty if a kernel finds all distances sooner, and there is room."""
-    if not _room_for_all(graph.n, predecessors):
-        return "all distances do not fit into memory"
-    alone, whole = seconds_of_searches(graph, count), count == graph.n
-    shares = processes(alone)
-    by_searches = alone / shares + _PROCESS_STARTS * (shares > 1)
-    by_kernel = _seconds_of_kernel(graph, by_searches)
-    if by_searches * (_DOUBT if whole else 1) > by_kernel + _ALONE:
-        return ""
-    if max(by_searches, by_kernel) < _SOON:
-        return "on so small a graph searches take less than a millisecond"
-    begins = "all vertices" if whole else units.counted(count, "vertex", "vertices")
-    other = "a kernel" if whole else "all distances"
-    return f"searches from {begins} take about {units.duration(by_searches)}, and {other} {units.duration(by_kernel)}"
-
-
-def may_be_searched(graph: GivenGraph) -> bool:
-    """Whether searches from all vertices may be sooner than a kernel on this machine."""
-    if graph.n < LEAST:
-        return False
-    from fwtui.machine.hardware import driver_present
-
-    # where there is no room, a kernel says what fits
-    return not driver_present() and _is_sparse(graph.adjacency.facts) and _room_for_all(graph.n, False)
-
-
-def _room_for_all(n: int, predecessors: bool) -> bool:
-    try:
-        check_room(n, "int32", predecessors)
-    except Refused:
-        return False
-    return True
-
-
-def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
-    """For all distances by the best kernel of this machine; METIS is asked only if that may change what is less than `most`."""
-    from fwtui.machine.hardware import driver_present
-
-    backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
-    besides = _GPU_STARTS + 4 * graph.n**2 / _COPIED if backend == "cuda" else 0.0
-    dense = _relaxed(graph.n**3, backend)
-    ordered = _ordered(graph, graph.facts, backend, "int32", min(dense, most), None)
-    if ordered is None or ordered.order is None:
-        return besides + dense
-    return besides + _relaxed(elimination(ordered).relaxations(ordered.tile), backend)
-
-
-def _relaxed(relaxations: int, backend: str, itemsize: int = 4) -> float:
-    """Seconds of a kernel."""
-    return relaxations * itemsize / 4 / (_RELAXED_ON_GPU if backend == "cuda" else _RELAXED * len(usable_cores()))
 
 
 def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
@@ -260,10 +181,13 @@ def sparser(
 def _ordered(
     graph: GivenGraph, facts: EdgeFacts, backend: str, dtype: str, seconds: float, engine: Engine | None
 ) -> Shape | None:
-    """The shape for the kernel for sparse graphs, in METIS's order if that is best; None if there is no room, or if
-    METIS would take more seconds than that.
+    """The shape for the kernel for sparse graphs, in METIS's order if that is best; None if the graph is not sparse, METIS is
+    not there or would take more seconds than that, or there is no room.
     """
-    if not _order_pays(graph, facts, seconds):
+    unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
+    if not is_sparse(facts) or facts.n * _ORDERED + facts.n**2 * _LOOKED_AT * unseen >= seconds:
+        return None
+    if threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
         return None
     kernel = registry()[SPARSE[backend]]
     shape = shape_of(kernel, facts.n, dtype, facts.nonnegative)
@@ -291,73 +215,24 @@ def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
     return replace(shape, order=graph.orders[key])
 
 
-def _is_sparse(facts: EdgeFacts) -> bool:
+def is_sparse(facts: EdgeFacts) -> bool:
     """Whether it is so large, and has so few edges, that something other than the dense plan may be sooner."""
     return facts.n >= LEAST and facts.edges <= MOST_DEGREE * facts.n
 
 
-def _order_pays(graph: GivenGraph, facts: EdgeFacts, seconds: float) -> bool:
-    """Whether the graph is sparse, and METIS is there and done in fewer seconds."""
-    if not _is_sparse(facts) or threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
-        return False
-    unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
-    return facts.n * _ORDERED + facts.n**2 * _LOOKED_AT * unseen < seconds
+def seconds_of_kernel(graph: Adjacency, most: float) -> float:
+    """For all distances by the best kernel of this machine; METIS is asked only if that may change what is less than `most`."""
+    from fwtui.machine.hardware import driver_present
+
+    backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
+    besides = _GPU_STARTS + 4 * graph.n**2 / _COPIED if backend == "cuda" else 0.0
+    dense = _relaxed(graph.n**3, backend)
+    ordered = _ordered(graph, graph.facts, backend, "int32", min(dense, most), None)
+    if ordered is None or ordered.order is None:
+        return besides + dense
+    return besides + _relaxed(elimination(ordered).relaxations(ordered.tile), backend)
 
 
-def bytes_a_cell(dtype: str, predecessors: bool, wide: bool = False) -> int:
-    """Host memory in bytes per pair of vertices while solving; `wide`: with a float64 result."""
-    matrix = ITEMSIZE[dtype] + (WIDE_DISTANCE if wide else _DISTANCE if ITEMSIZE[dtype] < _DISTANCE else 0)
-    return matrix + (PREDECESSOR if predecessors else 0)
-
-
-def beside(dtype: str, engine: Engine) -> int:
-    """Host memory in bytes per cell that ranks on this host need for their rows, those on their way included."""
-    here = [rank for rank in engine.ranks if rank.host == 0]
-    copies = 3 if engine.target.backend == "cpu" else 1
-    return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
-
-
-def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, result_bytes: int) -> None:
-    """Raises Refused if a rank's share does not fit its memory; for `result_bytes` see fitting."""
-    matrices, on_gpu = kernel.matrices + 1, kernel.backend == "cuda"
-    # on the host besides, its rows of the graph on their way
-    shares = [(shape.itemsize * (1 if on_gpu else matrices + 1) + result_bytes, engine.free_host_bytes(), "")]
-    if on_gpu:
-        shares.append((shape.itemsize * matrices, engine.free_bytes(), "GPU "))
-    for per_cell, free, where in shares:
-        usable = max(0, free - KEPT_FREE)
-        needed = per_cell * shape.rows * shape.padded
-        if needed > usable:
-            whole = shape.tile * shape.ranks
-            most = isqrt(usable * shape.ranks // per_cell) // whole * whole
-            raise Refused(
-                f"{shape.n:,} vertices in {shape.dtype} need {memory(needed)} of {where}memory for each of {shape.ranks} ranks, "
-                f"and {memory(free)} are free; choose a graph of up to {most:,} vertices, or more devices"
-            )
-
-
-def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None, beside: int = 0) -> None:
-    """Raises Refused with the memory needed, the free memory, and what fits.
-
-    `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances
-    will be float64; otherwise there is a second check when it shows.
-    """
-    if n <= _ALWAYS_FITS:  # the question would take longer than the answer
-        return
-    free = psutil.virtual_memory().available
-    usable = max(0, free - KEPT_FREE)
-    wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
-    per_cell = bytes_a_cell(dtype, predecessors, wide) + beside
-    padded = -(-n // _TILE) * _TILE if n > _TILE else n
-    needed = per_cell * padded**2
-    if needed <= usable:
-        return
-    what = f"distances{' and predecessors' if predecessors else ''}"
-    ways = [f"a graph of up to {isqrt(usable // per_cell) // _TILE * _TILE:,} vertices"]
-    if not beside:
-        ways.append(f"the rows of up to {usable // (per_cell * n):,} of them (sources)")
-    if predecessors and (bytes_a_cell(dtype, False, wide) + beside) * padded**2 <= usable:
-        ways.append("distances alone, from which single paths can be found")
-    raise Refused(
-        f"{what} of {n:,} vertices in {dtype} need {memory(needed)} and {memory(free)} are free; what fits is {' or '.join(ways)}"
-    )
+def _relaxed(relaxations: int, backend: str, itemsize: int = 4) -> float:
+    """Seconds of a kernel."""
+    return relaxations * itemsize / 4 / (_RELAXED_ON_GPU if backend == "cuda" else _RELAXED * len(usable_cores()))

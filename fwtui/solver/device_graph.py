@@ -200,7 +200,7 @@ class ResidentMatrix(Matrix):
         check_memory(kernel, shape, self.engine)
         return kernel, shape
 
-    def rows_here(self, shape: Shape) -> int:
+    def cells_here(self, shape: Shape) -> int:
         return 0
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
-import psutil
-
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import brief
-from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import DeviceArray, GivenGraph
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice
@@ -19,6 +15,7 @@ from fwtui.solver.call import Call
 from fwtui.solver.host_graph import HostGraph, OneCoreGraph
 from fwtui.solver.launching import compiled, threads_lost
 from fwtui.solver.result import Result, Stats
+from fwtui.solver.room import check_wide
 from fwtui.solver.solver_graph import OneGraph, SolverGraph
 from fwtui_kernels.parts.supernodal import elimination
 
@@ -106,7 +103,7 @@ def _attempt(graph: SolverGraph[Answer], choice: Choice, call: Call) -> Answer |
             return None
         wide = dtype != "float32" and largest >= EXACT_INTEGER
         if wide:
-            _check_wide(facts.n, graph.rows_here(shape), call.predecessors)
+            check_wide(facts.n, graph.cells_here(shape), call.predecessors)
         distances = closed.side.finished(closed.distances, choice.far, wide)
         clock.lap("copy out")
         traced = closed.trace(largest)
@@ -129,17 +126,3 @@ def _attempt(graph: SolverGraph[Answer], choice: Choice, call: Call) -> Answer |
         reason=graph.reason,
     )
     return graph.answer(distances, before, stats)
-
-
-def _check_wide(n: int, rows: int, predecessors: bool) -> None:
-    """Like choose.check_room, for distances that turned out not to fit float32; `predecessors`: if still to be computed.
-
-    `rows`: that many on this host.
-    """
-    free = psutil.virtual_memory().available
-    needed = n * rows * (choose.WIDE_DISTANCE + (choose.PREDECESSOR if predecessors else 0))
-    if needed > max(0, free - KEPT_FREE):
-        raise Refused(
-            f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
-            f"choose dtype float32, which rounds them, or a smaller graph"
-        )

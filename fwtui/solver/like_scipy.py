@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.library_objects import check_sparse, of_entries
+from fwtui.solver.rows import why_searches
 from fwtui.solver.solve import exactly
 
 
@@ -84,8 +85,6 @@ def shortest_path(
 
 def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
     """Whether these are vertices whose rows are found sooner among all distances; what is none SciPy refuses."""
-    from fwtui.solver.choose import why_searches
-
     rows = np.asarray(indices)
     valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and rows.min() >= 0 and rows.max() < graph.n
     return bool(valid) and not why_searches(graph, rows.size, predecessors)

@@ -27,6 +27,7 @@ from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, rea
 from fwtui.solver.launching import compiled
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
+from fwtui.solver.room import bytes_a_cell
 from fwtui.stream.requests import Reply
 from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, Buffers, Kernel, Program, Shape
 from fwtui_kernels.programs.rank_programs import RankRows
@@ -256,7 +257,7 @@ class ScatteredGraph(RankedGraph):
         return self.engine.work
 
     def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        result_bytes = choose.bytes_a_cell(dtype, call.predecessors) + ITEMSIZE[dtype] * call.predecessors
+        result_bytes = bytes_a_cell(dtype, call.predecessors) + ITEMSIZE[dtype] * call.predecessors
         return choose.fitting(call.named, self.facts, dtype, self.engine, result_bytes)
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
@@ -280,8 +281,8 @@ class ScatteredGraph(RankedGraph):
         orders = (LeadsOut(arcs.sources.tobytes(), arcs.targets.tobytes()) for arcs in self.whole().pieces())
         return any(any(self.engine.on_all_ranks(order)) for order in orders)
 
-    def rows_here(self, shape: Shape) -> int:
-        return shape.rows * sum(rank.host == 0 for rank in self.engine.ranks)
+    def cells_here(self, shape: Shape) -> int:
+        return self.n * shape.rows * sum(rank.host == 0 for rank in self.engine.ranks)
 
     def finished(self, distances: Any, far: float, wide: bool) -> np.ndarray:
         self.engine.on_all_ranks(Finish(far, wide))

@@ -15,11 +15,9 @@ from fwtui.graphs.bounds import unfit
 from fwtui.graphs.library_objects import graph_of, is_stack
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call
-from fwtui.solver.choose import may_be_searched, why_searches
 from fwtui.solver.driver import answer
 from fwtui.solver.result import Result, StackResult
-from fwtui.solver.rows import by_searches
-from fwtui.solver.stack import solve_stack
+from fwtui.solver.rows import by_searches, may_be_searched, why_searches
 
 # for type checkers, to which an array of unknown shape is one graph
 Matrix = np.ndarray[tuple[int, int], Any]
@@ -125,6 +123,8 @@ def solve(
     if several:
         if devices is not None:
             raise Refused("a stack of graphs is solved on one device; leave devices out")
+        from fwtui.solver.stack import solve_stack
+
         return solve_stack(graph, call)
     return solve_one(graph if resident else graph_of(graph), call, sources, targets)
 

@@ -16,10 +16,11 @@ from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call, Clock
-from fwtui.solver.choose import beside, check_room, fitting, sparser
+from fwtui.solver.choose import fitting, sparser
 from fwtui.solver.launching import on_host, put
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
+from fwtui.solver.room import beside, check_room
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
@@ -70,9 +71,9 @@ class SolverGraph(Protocol[Answer]):
         Without such an arc, all other vertices are unreachable.
         """
 
-    def rows_here(self, shape: Shape) -> int:
-        """How many rows of distances this host gets."""
-        return 0
+    @abstractmethod
+    def cells_here(self, shape: Shape) -> int:
+        """How many distances come to this host."""
 
     @abstractmethod
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
@@ -154,8 +155,8 @@ class OneGraph(SolverGraph[Result]):
         if not self.facts.nonnegative and (diagonal < 0).any():
             check_cycles(self.whole(), self.facts, diagonal)
 
-    def rows_here(self, shape: Shape) -> int:
-        return self.n
+    def cells_here(self, shape: Shape) -> int:
+        return self.n**2
 
     def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
         paths = Paths(self.whole(), on_host(distances, self.engine), exact)

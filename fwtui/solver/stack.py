@@ -25,11 +25,12 @@ from fwtui.graphs.library_objects import stack_of
 from fwtui.graphs.stack import Stack, naming
 from fwtui.solver import launching
 from fwtui.solver.call import Call, Clock
-from fwtui.solver.choose import bytes_a_cell, choose_engine
+from fwtui.solver.choose import choose_engine
 from fwtui.solver.driver import answer, run
 from fwtui.solver.launching import compiled, on_device
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import StackResult, Stats
+from fwtui.solver.room import bytes_a_cell
 from fwtui.solver.solver_graph import KernelDistances, SolverGraph, check_cycles
 from fwtui_kernels import plan_only
 from fwtui_kernels.compiled.survey import EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
@@ -194,6 +195,9 @@ class StackGraph(SolverGraph[Solved]):
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
         return False  # only types that are proved to suffice are tried
+
+    def cells_here(self, shape: Shape) -> int:
+        return self._stack.given.size
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
         from fwtui_kernels.compiled.cpu_stacks import leave

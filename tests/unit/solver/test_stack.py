@@ -81,6 +81,9 @@ def test_long_distances_are_float64_and_no_room_is_refused(pretend: Pretend) -> 
     result = solve(path)
     assert result.stats.dtype == "int32" and result.distances.dtype == np.float64
     assert result.distances[1, 0, 4] == 4 * (2**24 + 1) and result.distances[0, 0, 4] == np.inf
+    pretend.free_memory(stack.KEPT_FREE + 8 * path.size - 1)
+    with pytest.raises(Refused, match=r"from 2\^24 on need 64 bits, 400 B more"):
+        solve(path)
     pretend.limits(stack, KEPT_FREE=1 << 60)
     with pytest.raises(Refused, match=r"distances and predecessors of 2 graphs in int16 need 200 B .* fewer graphs at a time"):
         solve([np.ones((4, 4)), np.ones((2, 2))], predecessors=True)
