@@ -73,6 +73,7 @@ def without_names(text: str, owner: Owner | None = None) -> str:
 def _names(owner: Owner) -> tuple[tuple[re.Pattern[str], str], ...]:
     hosts = [name for host in owner.hosts for name in (host, host.partition(".")[0])]
     found = {owner.home: "~", **dict.fromkeys(hosts, "(host)"), owner.user: "(user)"}
+    found.pop("root", None)  # a name that every machine has tells of none, and messages name options with it
     return tuple(
         (re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), instead) for word, instead in found.items() if len(word) >= _SHORTEST
     )

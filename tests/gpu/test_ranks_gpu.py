@@ -39,6 +39,7 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
             pids: tuple[int, ...] = ()
             while not pids:  # until its passes are timed
                 live.drain()
+                assert live.busy, live.model.fault
                 if live.model.run is not None and live.model.run.id == run and live.model.run.samples:
                     pids = live.worker.pids  # type: ignore[union-attr]
                 time.sleep(0.02)

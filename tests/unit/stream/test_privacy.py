@@ -76,6 +76,10 @@ class TestNames:
     def test_whole_words_only(self, said: str, kept: str) -> None:
         assert without_names(said, ALICE) == kept
 
+    def test_root_names_nobody(self) -> None:
+        said = "add --allow-run-as-root; see /root/x"
+        assert without_names(said, Owner("/root", ("box",), "root")) == "add --allow-run-as-root; see ~/x"
+
     def test_every_sentence_and_nothing_else(self) -> None:
         said = "/home/alice on box"
         for event, name in (
