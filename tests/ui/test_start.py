@@ -113,15 +113,29 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
     app = begun(live)
     async with app.run_test(size=WIDE) as pilot:
         app.screen.query_one("#field-n", Input).value = "300"
+        await proceed(pilot)
+        app.screen.query_one("#field-density", Input).value = "."
+        await proceed(pilot, "alt+2")
+        app.screen.query_one("#field-within", Input).value = "9"
+        app.screen.query_one("#field-n", Input).value = "64.."
         await proceed(pilot, "alt+6", "t")
         await proceed(pilot, ")")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
     app = begun(FakeLive())
     async with opened(app) as pilot:
-        assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(SETTLED, n=300)
+        assert isinstance(app.screen, RunScreen) and app.screen.draft.kernel.id == SETTLED.kernel
+        fields = [app.screen.query_one(f"#field-{name}", Input).value for name in ("n", "density")]
+        assert fields == ["300", "."], "also what cannot be read"
+        await proceed(pilot, "alt+2")
+        assert [app.screen.query_one(f"#field-{name}", Input).value for name in ("within", "n")] == ["9", "64.."]
         await proceed(pilot, "alt+6", "t")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
-    assert last_visit.load().begins_with(changed(USUAL, n=64)).n == 64
+    other = changed(USUAL, n=64)
+    app = begun(FakeLive(), other)
+    async with opened(app) as pilot:
+        assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment().n == 64
+        await proceed(pilot, "alt+2")
+        assert app.screen.query_one("#field-n", Input).value == "64..512"
 
 
 async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(live: FakeLive) -> None:

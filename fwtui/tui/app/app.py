@@ -175,8 +175,7 @@ class FwtuiApp(Survivor):
         if self.source is not None:
             view = View(self.source.model, self.source, experiment=self.experiment, found=self._found, lesson=self._lesson)
             if self._last_visit is not None:
-                view.experiment, view.step = self._last_visit.begins_with(self.experiment), self._last_visit.course
-                view.own_files = self._last_visit.own_files
+                self._last_visit.begin(view, self.experiment)
                 view.look_back = partial(self._last_visit.earlier, self.source.model) if self.source.recorder is None else None
             self.views.enter(view)
         if self._replay is not None or self.source is None:
@@ -315,8 +314,7 @@ class FwtuiApp(Survivor):
         self.pace.adapt(going)
         if self.source is not None:
             self.source.drain()
-            if self._last_visit is not None:
-                self._last_visit = self._last_visit.after(self.views.views[0], self.experiment)
+            self._remember()
         else:
             self._opener.hear()
         for view in self.views.views:
@@ -333,6 +331,11 @@ class FwtuiApp(Survivor):
             for screen in self.screen_stack:
                 if isinstance(screen, Frame):
                     screen.update()
+
+    def _remember(self) -> None:
+        """Write down how the dashboard would be left now."""
+        if self._last_visit is not None:
+            self._last_visit = self._last_visit.after(self.views.views[0], self.experiment)
 
     @property
     def _going(self) -> bool:
@@ -370,6 +373,7 @@ class FwtuiApp(Survivor):
             self._end()
 
     def _end(self) -> None:
+        self._remember()
         if self.source is not None and self.source.busy:
             self.source.cancel()
         self.exit(return_code=0)

@@ -25,19 +25,24 @@ MOST_BYTES = 1 << 20
 
 
 class LastVisit(Struct, frozen=True, kw_only=True):
-    """`form` is the form's last experiment; it counts while the settings still give `usual`."""
+    """`form` is the form's last experiment, and `rows` what the form of each place says, also what cannot be read; they count
+    while the settings still give `usual`.
+    """
 
     version: int = VERSION
     usual: Experiment | None = None
     form: Experiment | None = None
+    rows: dict[str, dict[str, str]] = {}
     own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first
     course: str = ""  # name of the step that was open last
     session: str = ""  # path of the last one in which something ran
     baseline: int | None = None  # number of its run
 
-    def begins_with(self, usual: Experiment) -> Experiment:
-        """The form's first experiment if the settings give `usual`."""
-        return self.form if self.form is not None and self.usual == usual else usual
+    def begin(self, view: View, usual: Experiment) -> None:
+        """Let the live view begin as it was left, if the settings give `usual`."""
+        if self.usual == usual:
+            view.experiment, view.rows = self.form or usual, self.rows
+        view.step, view.own_files = self.course, self.own_files
 
     def earlier(self, model: Model) -> Earlier | None:
         """The session that this one could go on with."""
@@ -49,7 +54,8 @@ class LastVisit(Struct, frozen=True, kw_only=True):
     def after(self, view: View, usual: Experiment) -> LastVisit:
         """How the live view would be left now; it is written if that is something else."""
         assert view.source is not None
-        now = replace(self, usual=usual, form=view.experiment, course=view.step, own_files=view.own_files)
+        rows = {**view.rows, **{place: draft.texts() for place, draft in view.drafts.items()}}
+        now = replace(self, usual=usual, form=view.experiment, rows=rows, course=view.step, own_files=view.own_files)
         if view.source.model.runs and view.recorder is not None:
             now = replace(now, session=str(view.recorder.path.absolute()), baseline=view.baseline)
         if now != self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fwtui.campaigns.reproduce.campaign import Campaign
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
+    from fwtui.tui.widgets.form import Drafted
     from fwtui.tui.widgets.stairs import ClimbData
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
@@ -67,6 +68,8 @@ class View:
     close: Callable[[], None] | None = None  # back to what was shown before; None if this is all there is
     number: int = 0  # of the views of this program
     experiment: Experiment = field(default_factory=Experiment)  # what the form begins with, then what it says
+    rows: Mapping[str, dict[str, str]] = field(default_factory=dict)  # what the form of a place begins with, by its name
+    drafts: dict[str, Drafted] = field(default_factory=dict)  # the forms that there are, by the names of their places
     found: Hardware | None = None  # what GPUs are here; None until that has been found out
     selected: int | None = None  # the run that is shown; None follows the newest
     baseline: int | None = None
@@ -90,6 +93,10 @@ class View:
     asked_for: set[str] = field(default_factory=set)  # which of them are being read
     wanted: Experiment | None = None  # that another place wants run
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
+
+    def form_texts(self, place: str) -> Mapping[str, str]:
+        """What the form of a place begins with, also where the place is drawn anew; empty if nothing was said."""
+        return self.drafts[place].texts() if place in self.drafts else self.rows.get(place, {})
 
     @property
     def recorder(self) -> Recorder | None:

@@ -102,7 +102,8 @@ class RunScreen(SessionScreen):
         super().__init__(view)
         assert view.source is not None
         self.source = view.source
-        self.draft = Draft(view.experiment, self._simulated, self._settled)
+        texts = view.form_texts(self.PLACE)
+        self.draft = view.drafts[self.PLACE] = Draft(view.experiment, self._simulated, self._settled, texts)
         self._awaited: int | None = None  # the run whose answers are to open when they come
 
     def body(self) -> ComposeResult:

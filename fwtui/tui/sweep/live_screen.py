@@ -20,7 +20,7 @@ from fwtui.common.text import shown
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, defaults, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
-from fwtui.experiment.own_kernels import is_path, known_kernels, located, name_for, name_of_file
+from fwtui.experiment.own_kernels import is_path, known_kernels, located, name_for, name_of_file, path_of
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.actions import bound, hidden, unless
 from fwtui.tui.frame import bindings
@@ -36,6 +36,7 @@ from fwtui_kernels.plan import Kernel
 WITHIN, WEAK, QUESTION = "within", "weak", "question"
 USUAL = "n"  # the question how time grows with it
 NO_AXES = (QUESTION, WEAK, WITHIN)
+YES_NO = ("no", "yes")
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
 SMALL_SIZES = "16..128"  # of many graphs at once
@@ -65,14 +66,23 @@ HELP = {
 class SweepDraft(Drafted):
     """A sweep in the making."""
 
-    def __init__(self, experiment: Experiment, settled: Callable[[], Settle], offered: Container[str] = ()):
+    def __init__(
+        self,
+        experiment: Experiment,
+        settled: Callable[[], Settle],
+        offered: Container[str] = (),
+        texts: Mapping[str, str] = {},
+    ):
         """`settled()` is asked each time, since what GPUs are here may become known only later; `offered`: names of kernels of
-        the user's that are not loaded yet.
+        the user's that are not loaded yet; `texts`: those of a draft before.
         """
         self._settled = settled
         self._offered = offered
         self._texts: dict[str, str] = {}
         self.take(experiment)
+        choices = {QUESTION: (USUAL, *QUESTIONS), WEAK: YES_NO}
+        self._texts |= {name: text for name, text in texts.items() if name not in choices or text in choices[name]}
+        self._question = self._texts.pop(QUESTION, USUAL)
 
     def take(self, experiment: Experiment) -> None:
         """Sweep sizes and tiles around this experiment, on generated graphs; what the kernel chooses itself stays open.
@@ -136,8 +146,13 @@ class SweepDraft(Drafted):
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)
         asked = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *QUESTIONS))
-        weak = FormRow(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], ("no", "yes"), several)
+        weak = FormRow(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], YES_NO, several)
         return (asked, *rows, weak, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+
+    def texts(self) -> dict[str, str]:
+        """With the file of a user's kernel, which has no name before it is loaded."""
+        kernels = ",".join(path_of(word.strip()) or word for word in self._texts["kernel"].split(","))
+        return {**self._texts, "kernel": kernels, QUESTION: self._question}
 
     def set(self, key: str, text: str) -> None:
         if key == QUESTION:
@@ -233,7 +248,8 @@ class LiveSweepScreen(SweepScreen):
         self._offered: dict[str, Path] = {}
         with suppress(Refused):  # settings that cannot be read were told when the program began
             self._offered = {name_for(path): path for path in kernel_files()}
-        self.draft = SweepDraft(usual, lambda: self._settled, self._offered)
+        texts = view.form_texts(self.PLACE)
+        self.draft = view.drafts[self.PLACE] = SweepDraft(usual, lambda: self._settled, self._offered, texts)
 
     def body(self) -> ComposeResult:
         yield FormLine()

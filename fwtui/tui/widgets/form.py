@@ -22,6 +22,7 @@ from fwtui.experiment.experiment import Experiment, changed, for_kernel, kernel_
 from fwtui.experiment.fields import FIELDS, Field, vertices
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
+from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel, Option
 
 OPTION = "option-"  # begins the key of a kernel's own option
@@ -60,6 +61,7 @@ class Drafted(Protocol):
 
     def rows(self) -> tuple[FormRow, ...]: ...
     def set(self, key: str, text: str) -> None: ...
+    def texts(self) -> dict[str, str]: ...  # what was said, also what cannot be read, for another draft to begin with
     def misread(self) -> dict[str, str]: ...  # rows whose text cannot be read at all
     def check(self) -> object: ...  # raises Refused with the first thing that is wrong
 
@@ -105,11 +107,14 @@ def loaded_kernel(experiment: Experiment) -> Kernel:
 class Draft(Drafted):
     """An experiment in the making. What a user picked is remembered when another kernel does not offer it."""
 
-    def __init__(self, experiment: Experiment, simulated: Simulated, settled: Settled):
+    def __init__(self, experiment: Experiment, simulated: Simulated, settled: Settled, texts: Mapping[str, str] = {}):
+        """`texts` are those of a draft before; they do not count where their kernel is none, or not loaded."""
         self._simulated = simulated
         self._settled = settled
         self._wishes: dict[str, str] = {}
         self.take(experiment)
+        if texts.get("kernel") in (*known_kernels(), AUTO.id):
+            self._wishes = {**texts}
 
     @property
     def kernel(self) -> Kernel:
@@ -135,6 +140,9 @@ class Draft(Drafted):
             value = experiment.options.get(option.name, option.default)
             if value != option.default:
                 self._wishes[OPTION + option.name] = str(value)
+
+    def texts(self) -> dict[str, str]:
+        return {**self._wishes}
 
     def set(self, key: str, text: str) -> None:
         self._wishes[key] = text
