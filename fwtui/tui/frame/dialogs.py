@@ -38,11 +38,13 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog > #box { border: round $border; padding: 0 1; background: $surface; }
     Dialog #title { text-style: bold; color: $text-primary; }
     Dialog #hint { color: $text-muted; }
+    Dialog #wrong { color: $text-error; }
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     Dialog Toast { display: none; }
     """
     BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close")]
     closed_by: Collection[str] = ()  # the keys that opened it close it, too
+    wrong = ""  # why the answer before was refused
 
     def __init__(self, heading: str, *body: Widget, hint: str = "Esc closes this"):
         """With these widgets between heading and hint, unless a subclass has a body() of its own."""
@@ -55,10 +57,16 @@ class Dialog(Over, ModalScreen[str | None]):
         with Vertical(id="box"):
             yield Static(Content(self.heading), id="title", markup=False)
             yield from self.body()
+            if self.wrong:
+                yield Static(Content(self.wrong), id="wrong", markup=False)
             yield Static(Content(self.hint), id="hint", markup=False)
 
     def body(self) -> ComposeResult:
         yield from self._body
+
+    def again(self, answer: str) -> Dialog | None:
+        """The same dialog with what was typed, where that can be mended."""
+        return None
 
     def on_mount(self) -> None:
         # room for title and hint, however long the text is
@@ -174,13 +182,21 @@ class PickFile(ChoiceScreen):
 
     DEFAULT_CSS = "PickFile OptionList { max-height: 12; }"
 
-    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str):
+    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str, path: str = ""):
         super().__init__(heading, choices, "Enter takes it, Esc closes this")
         self._another = another if self._choices else another.removeprefix("or ")
+        self._path = path
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        yield Input(placeholder=self._another, max_length=1000, compact=True, id="path")
+        yield Input(self._path, placeholder=self._another, max_length=1000, select_on_focus=False, compact=True, id="path")
+
+    def on_mount(self) -> None:
+        if self._path:
+            self.query_one(Input).focus()
+
+    def again(self, answer: str) -> PickFile:
+        return PickFile(self.heading, self._choices, self._another, answer)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -192,8 +208,14 @@ class AskScreen(Dialog):
     """Asks for one line of text; None if it was closed."""
 
     def __init__(self, heading: str, value: str = "", placeholder: str = "", hint: str = TAKES, max_length: int = 200):
-        field = Input(value, placeholder=placeholder, max_length=max_length, compact=True, id="answer")
-        super().__init__(heading, field, hint=hint)
+        self._how = (placeholder, hint, max_length)
+        self._field = Input(value, placeholder=placeholder, max_length=max_length, compact=True, id="answer")
+        super().__init__(heading, self._field, hint=hint)
+
+    def again(self, answer: str) -> AskScreen:
+        asked = AskScreen(self.heading, answer, *self._how)
+        asked._field.select_on_focus = False  # or the next key would replace what was typed
+        return asked
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

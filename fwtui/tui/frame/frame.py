@@ -252,18 +252,26 @@ class Frame(PlaceScreen):
         since = "now" if self.view.recorder is None else "its beginning"
         hint = f"Enter keeps it under this name, from {since} on; Esc does not"
         asked = AskScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
-        self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)), "error")
+        self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)))
 
-    def ask(
-        self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, level: str = "warning", opener: str = ""
-    ) -> None:
-        """Open the dialog, which the key of the row `opener` closes again, and take its answer; say why if that is refused."""
+    def ask(self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, opener: str = "") -> None:
+        """Open the dialog, which the key of the row `opener` closes again, and take its answer. If that is refused, what was
+        typed can be mended in the dialog, which says why; a choice is answered on the log line.
+        """
         dialog.closed_by = self.rows.keys(opener)
 
         def answered(answer: str | None) -> None:
-            if answer is not None:
-                with self.saying(level):
-                    take(answer)
+            if answer is None:
+                return
+            try:
+                take(answer)
+            except Refused as refusal:
+                again = dialog.again(answer)
+                if again is None:
+                    self.say(str(refusal), "warning")
+                    return
+                again.wrong = str(refusal)
+                self.ask(again, take, opener)
 
         self.app.push_screen(dialog, answered)
 
@@ -292,7 +300,7 @@ class Frame(PlaceScreen):
 
         hint = f"{WHERE}. Enter goes there, Esc does not"
         asked = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
-        self.ask(asked, lambda place: place.strip() and self.action_move("go", place), "error")
+        self.ask(asked, lambda place: place.strip() and self.action_move("go", place))
 
     def action_answer(self) -> None:
         marker = self.view.marker

@@ -223,7 +223,7 @@ class LearnScreen(Frame):
         self._ask("Number of vertices", str(self.stepping.trace.n), "up to 24", choose)
 
     def _ask(self, title: str, value: str, hint: str, take: Callable[[str], None]) -> None:
-        self.ask(AskScreen(title, value, hint, max_length=40), lambda text: self._try(partial(take, text)))
+        self.ask(AskScreen(title, value, hint, max_length=40), lambda text: self._change(partial(take, text)))
 
     def action_another(self) -> None:
         self._try(partial(self.stepping.choose, seed=self.stepping.experiment.seed + 1))
@@ -238,9 +238,12 @@ class LearnScreen(Frame):
 
     def _try(self, change: Callable[[], None]) -> None:
         with self.saying():
-            change()
-            self._stop.set()
-            self.say("")
+            self._change(change)
+
+    def _change(self, change: Callable[[], None]) -> None:
+        change()
+        self._stop.set()
+        self.say("")
 
     def action_compare(self) -> None:
         s = self.stepping

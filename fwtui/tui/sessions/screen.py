@@ -333,13 +333,11 @@ class SessionsScreen(Frame):
             return
         before = getattr(entry, what)
 
-        def changed(given: str) -> str:
-            self._mark = change(entry.path, given)
-            return f"{entry.name} has another {what} now; u undoes that"
-
         def take(given: str) -> None:
             if given != before:
-                self._change(lambda: changed(given))
+                self._mark = change(entry.path, given)
+                self.say(f"{entry.name} has another {what} now; u undoes that")
+                self.read()
 
         self.ask(AskScreen(heading, before, hint="Enter keeps it, Esc does not"), take)
 
