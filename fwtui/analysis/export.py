@@ -130,7 +130,7 @@ def _columns(rows: Iterable[Row]) -> list[str]:
 
 
 def write_csv(rows: Iterable[Row], out: TextIO) -> None:
-    """RFC 4180 with a header line; unknown values are empty, and no text is a spreadsheet formula."""
+    """RFC 4180 with a header line; unknown values are empty, no text is a spreadsheet formula, and a list has lines."""
     columns = _columns(rows)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -170,6 +170,8 @@ def parquet_writer() -> Callable[[Iterable[Row], IO[bytes]], None]:
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, (list, tuple)):
+        value = "\n".join(map(str, value))
     if isinstance(value, str) and _FORMULA.match(value):
         return f"'{value}"
     return msgspec.json.encode(value).decode() if isinstance(value, (dict, bool)) else value
@@ -178,5 +180,6 @@ def _csv_cell(value: Any) -> Any:
 def _markdown_cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
-    text = str(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    whole = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    text = whole.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKS.sub(r"\\\1", text)

@@ -13,12 +13,12 @@ from fwtui.analysis.columns import COMPARED_HEAD, LEAST, compared
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.reason import COUNTERS_READ, changes
 from fwtui.analysis.warps import in_words, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
-from fwtui.commands.support.narrating import say_incomplete
+from fwtui.commands.support.narrating import code_of_session
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
 from fwtui.common import gc_pause, units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK, WRONG
+from fwtui.common.exit_codes import WRONG
 from fwtui.common.text import brief, clean, shown
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import resolve
@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @gc_pause.paused()  # results are many, and none is freed before the end
 def execute(given: argparse.Namespace) -> int:
-    chosen = [(*pair, compare(*pair)) for pair in _pairs([_entrants(text) for text in given.entrants])]
+    entrants = [_entrants(text) for text in given.entrants]
+    chosen = [(*pair, compare(*pair)) for pair in _pairs([runs for runs, _ in entrants])]
     if given.json:
         print("\n".join(as_json(data(*made)) for made in chosen), flush=True)
     else:
@@ -69,11 +70,12 @@ def execute(given: argparse.Namespace) -> int:
             "\n".join([*table(cells, (*LEAST, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items()), *below]),
             flush=True,
         )
-    return WRONG if given.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen) else OK
+    slower = given.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen)
+    return WRONG if slower else max(code for _, code in entrants)
 
 
-def _entrants(text: str) -> list[ComparedRun]:
-    """One run, or all of a session's."""
+def _entrants(text: str) -> tuple[list[ComparedRun], int]:
+    """One run, or all of a session's; and the exit code of that session."""
     name, colon, number = text.rpartition(":")
     whole = not colon or not (number.isascii() and number.isdecimal()) or os.path.exists(text)
     path = resolve(text if whole else name)
@@ -83,9 +85,7 @@ def _entrants(text: str) -> list[ComparedRun]:
     if not runs:
         known = ", ".join(map(str, model.runs)) or "none"
         raise Refused(f"{session} has no run{'' if whole else ' ' + brief(number)}; its runs are: {known}")
-    if not complete:
-        say_incomplete(path)
-    return [ComparedRun(model, run, session) for run in runs.values()]
+    return [ComparedRun(model, run, session) for run in runs.values()], code_of_session(path, complete)
 
 
 def load_comparable(path: Path) -> tuple[Model, bool]:

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, TextIO
 from fwtui.analysis import export, trace_events
 from fwtui.analysis.export import FORMATS, TABLES, Row
 from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
-from fwtui.commands.support.narrating import say, say_incomplete, show_drawn
+from fwtui.commands.support.narrating import code_of_session, say, show_drawn
 from fwtui.common import gc_pause, units
 from fwtui.common.atomic_file import new_file, new_whole_file
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import shown
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import load_model, resolve
@@ -97,9 +96,7 @@ def execute(given: argparse.Namespace) -> int:
     else:
         with _new(given.out) as file:
             WRITERS[form](rows, file)
-    if not complete:
-        say_incomplete(path)
-    return OK if complete else WRONG
+    return code_of_session(path, complete)
 
 
 def _trace(given: argparse.Namespace) -> int:
@@ -112,9 +109,7 @@ def _trace(given: argparse.Namespace) -> int:
         known = (line.event for line in session.lines() if isinstance(line.event, events.Event))
         count = trace_events.write(session.header, known, file)
     say(f"{Path(given.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
-    if not session.condition.complete:
-        say_incomplete(path)
-    return OK if session.condition.complete else WRONG
+    return code_of_session(path, session.condition.complete)
 
 
 def _format(given: argparse.Namespace) -> str:
@@ -159,9 +154,7 @@ def _replay(given: argparse.Namespace) -> int:
             say(f"{less:,} pictures are left out, or it would be larger than {kind.most / 1e6:g} MB")
     for words in whole.left_out:
         say(f"it shows only {words}")
-    if not loaded.complete:
-        say_incomplete(path)
-    return OK if loaded.complete else WRONG
+    return code_of_session(path, loaded.complete)
 
 
 def still_true(given: argparse.Namespace, out: Path) -> bool:

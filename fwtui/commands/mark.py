@@ -115,8 +115,8 @@ def _edit(given: argparse.Namespace, source: Path) -> int:
         return OK if written.complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{lost}"
 
     if given.out:
-        code, said = apply()
-        say(said)
+        code, done = apply()
+        say(done)
     watched.take()
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     on_signals(stop)

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
+from fwtui.commands.support.narrating import code_of_session
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
 
@@ -31,5 +31,5 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused(f"{out.name!r} ends in neither .svg nor .txt; choose one of them")
     # flags alone: a picture is the same whatever its maker prefers
     look = preferred(given, Settings(Path()))
-    render(resolve(given.session), given.at, size, out, screen, look)
-    return OK
+    path = resolve(given.session)
+    return code_of_session(path, render(path, given.at, size, out, screen, look))

@@ -7,7 +7,7 @@ import sys
 
 from fwtui.analysis.report import result
 from fwtui.commands.support.looking import add_look, preferred
-from fwtui.commands.support.narrating import say, say_incomplete
+from fwtui.commands.support.narrating import code_of_session, say
 from fwtui.commands.support.printing import add_forms, runs
 from fwtui.common import gc_pause
 from fwtui.common.as_json import as_json
@@ -58,9 +58,7 @@ def execute(given: argparse.Namespace) -> int:
         _print_table(model)
     for run in () if as_table else model.runs.values():
         _print_result(model, run)
-    if not complete:
-        say_incomplete(path)
-    return OK if complete else WRONG
+    return code_of_session(path, complete)
 
 
 def _print_stream(inlet: Inlet, as_table: bool) -> int:

@@ -11,12 +11,12 @@ from fwtui.campaigns.reproduce.campaign import RECORDED_HZ, Performer, held
 from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Claim, ClaimAnswer
 from fwtui.campaigns.reproduce.preset import Preset, Row, RunScale
 from fwtui.campaigns.reproduce.results import Results
-from fwtui.commands.support.narrating import say, say_incomplete
+from fwtui.commands.support.narrating import code_of_session, say
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK, SIGNALLED
+from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
@@ -44,10 +44,10 @@ def execute(given: argparse.Namespace) -> int:
     if given.sessions:
         if given.record is not None:
             raise Refused("--record and --from do not go together; leave one of them out")
-        first, *others = map(_recorded, given.sessions)
+        (first, *others), codes = zip(*map(_recorded, given.sessions), strict=True)
         for preset in chosen:
             _print(given, preset, held(first, preset.name, others))
-        return OK
+        return max(codes)
     folder = _folder(given, several=len(chosen) > 1)
     scale = RunScale(gpu=hardware.gpu_present(), quick=given.quick)
     with handlers_kept():
@@ -90,12 +90,11 @@ def _folder(given: argparse.Namespace, several: bool) -> Path | None:
     return folder
 
 
-def _recorded(name: str) -> Model:
+def _recorded(name: str) -> tuple[Model, int]:
+    """All of a session, and its exit code."""
     path = resolve(name)
     model, complete = load_model(path)
-    if not complete:
-        say_incomplete(path)
-    return model
+    return model, code_of_session(path, complete)
 
 
 def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:

@@ -154,8 +154,9 @@ def run_stream(
 
 def render(
     path: Path, at: float | None, size: tuple[int, int], out: Path, screen: str = "run", settings: Settings | None = None
-) -> None:
+) -> bool:
     """Write what the replay shows at `at` seconds (None: at its end) to `out`: plain text for .txt, else SVG.
+    Returns whether the session is complete.
 
     The same file, time, size, screen and settings give the same bytes on any machine. `out` is whole or not touched at
     all. Raises Refused for an invalid session or setting, a moment or a size out of bounds, a screen that a replay does not
@@ -171,9 +172,10 @@ def render(
         from fwtui.tui.export.screens import picture
         from fwtui.tui.frame.look import look_of
 
-        text = asyncio.run(picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=look_of(settings)))
+        text, complete = asyncio.run(picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=look_of(settings)))
     with whole_file(out) as file:
         file.write(text.encode())
+    return complete
 
 
 def filmed(

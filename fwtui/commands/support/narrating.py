@@ -10,6 +10,7 @@ from pathlib import Path
 from fwtui.analysis import sparsity
 from fwtui.analysis.estimate import foreseen
 from fwtui.common import units
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.streams import report
 from fwtui.stream import events
 from fwtui.stream.codec import Line
@@ -58,9 +59,12 @@ def say(text: str) -> None:
     report(text)
 
 
-def say_incomplete(path: Path) -> None:
-    """Say that a session is incomplete."""
+def code_of_session(path: Path, complete: bool) -> int:
+    """The exit code of a command that has read all of a session; says so if that is incomplete."""
+    if complete:
+        return OK
     say(f"{path.name} is incomplete; `fwtui check` says what is missing")
+    return WRONG
 
 
 def show_progress(text: str) -> None:

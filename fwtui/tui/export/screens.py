@@ -190,14 +190,16 @@ def _handle(wanted: ScreensWanted, parent: Parent) -> None:
     parent.send(asyncio.run(_screens(loaded, wanted, lambda share: None)))
 
 
-async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance) -> str:
-    """What that place of the session's replay shows at `at` seconds, or at its end."""
+async def picture(
+    path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance
+) -> tuple[str, bool]:
+    """What that place of the session's replay shows at `at` seconds, or at its end; and whether the session is complete."""
     loaded = reader.load(path, shown=True)
     start = loaded.duration if at is None else at
     app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:
         await settle(app, pilot)
-        return screen_text(app) if plain else screen_svg(app)
+        return screen_text(app) if plain else screen_svg(app), loaded.complete
 
 
 async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:

@@ -300,7 +300,7 @@ def test_an_editor_changes_the_talk_with_each_save(
         return main(["mark", *given, "--edit"]), capsys.readouterr().err
 
     code, said = edited(given=("h200-n1024-naive-blocked", "-o", "talk.fwt.jsonl"))
-    assert code == 0 and "7 cue cards in talk.fwt.jsonl" in said
+    assert code == 0 and said.endswith("fwtui: 7 cue cards in talk.fwt.jsonl\nfwtui: talk.md was not changed\n")
     code, said = edited("printf '# T\\n\\n## run 2\\nHello\\nnotes: slowly\\n' > $1")
     assert (code, said) == (0, "fwtui: 1 cue card in talk.fwt.jsonl\n")
     (marker,) = load_model(tmp_path / "talk.fwt.jsonl")[0].markers

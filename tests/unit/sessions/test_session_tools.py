@@ -237,14 +237,17 @@ class TestExport:
 
     def test_nothing_is_a_formula_or_markup(self) -> None:
         rows = [{"a": "=cmd|' /C calc'!A0", "b": "x | <script> `y` \\ [l](u) ~s~ &lt;", "c": -1.5, "d": None, "e": True}]
+        rows[0] |= {"notes": ("=1", "two"), "none": ()}
         out = io.StringIO()
         export.write_csv(rows, out)
         assert next(csv.DictReader(io.StringIO(out.getvalue()))) == {
-            **{"a": "'=cmd|' /C calc'!A0", "b": rows[0]["b"], "c": "-1.5", "d": "", "e": "true"}
+            **{"a": "'=cmd|' /C calc'!A0", "b": rows[0]["b"], "c": "-1.5", "d": "", "e": "true"},
+            **{"notes": "'=1\ntwo", "none": ""},
         }
         out = io.StringIO()
         export.write_markdown(rows, out)
         cells = out.getvalue().splitlines()[2]
+        assert cells.endswith("| =1 two |  |")
         assert r"x \| &lt;script&gt; \`y\` \\ \[l\](u) \~s\~ &amp;lt;" in cells and "<" not in cells
 
     def test_parquet_uses_what_is_installed_or_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
