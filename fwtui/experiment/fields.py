@@ -210,7 +210,7 @@ FIELDS: tuple[Field, ...] = (
         *("verify", "Verify", "auto, full (SciPy), sample (Dijkstra from some sources) or off", str, "HOW"),
         choices=lambda k, s: ("auto", "full", "sample", "off"),
     ),
-    Field("device", "Device", "auto, a GPU's number, or simulator", _checked(DeviceId.parse), "DEVICE"),
+    Field("device", "Device", "of GPU kernels: auto, a GPU's number, or simulator", _checked(DeviceId.parse), "DEVICE"),
     Field(
         *("devices", "Devices", "several, each with a share of the graph: GPUs like 0,1; cpu,cpu; all: every GPU"),
         *(_checked(places), "LIST"),

@@ -99,6 +99,10 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     admit_asked(given)
     asked = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
     kernels = list(dict.fromkeys(e.kernel for e in asked))
+    device = getattr(given, "field_device", None) or "auto"
+    if device != "auto" and all(kernel_named(kernel).backend == "cpu" for kernel in kernels):
+        runs = "run" if len(kernels) > 1 else "runs"
+        raise Refused(f"{' and '.join(kernels)} {runs} on the CPU, which has no device {device}; leave out --device")
     offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
     for name in _options(given):
         if name not in offered:
