@@ -82,13 +82,16 @@ async def test_what_is_here_is_told_found_by_words_put_in_order_and_opened(own: 
         assert "the one that was cut" in shown and "Example CPU 9000 · Example GPU" in shown and "your own" in shown
         await mark(pilot, "broken")
         assert "is not a fwtui session" in screen_text(app)
-        await settle(pilot, "slash", *"tiled 512")
+        shown = await settled(pilot, "slash", *"tiled 512")
         assert names(app) == ["20250102-cpu"]
+        assert shown.splitlines()[-1].startswith("enter List esc Leave field"), "/ is a letter here"
         assert isinstance(app.focused, Input)
         await settle(pilot, "enter")
         assert isinstance(app.focused, SessionsTable)
         shown = await settled(pilot, "slash", *"xyz")
         assert names(app) == [] and "None of 4 sessions has all of 'xyz'" in shown
+        shown = await settled(pilot, "enter")
+        assert isinstance(app.focused, Input) and shown.splitlines()[-1].startswith("esc Leave field")
         await settle(pilot, "escape")
         assert len(names(app)) == 4 and isinstance(app.screen, SessionsScreen)
         orders = {}

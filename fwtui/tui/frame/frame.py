@@ -82,7 +82,7 @@ class Frame(PlaceScreen):
     """
     PLACE: ClassVar[str] = ""
     STRIP: ClassVar = True
-    SUBMITS: ClassVar = "Take"  # what Enter does in a field, for the footer
+    submits: str = "Take"  # what Enter does in a field, for the footer; empty: nothing now
     WORDS: ClassVar[tuple[tuple[str, str], ...]] = ()
     MOVES: ClassVar[tuple[str, tuple[Action, ...]]] = ("", ())  # a title, and keys
 

@@ -134,16 +134,17 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
         active, focused, actions = self.screen.active_bindings, self.screen.focused, set[tuple[object, str]]()
         typing = focused is not None and focused.check_consume_key("a", "a")
         if typing and "enter" in active and active["enter"].binding.action == "submit":
-            submits = getattr(self.screen, "SUBMITS", "") or active["enter"].binding.description
+            submits = getattr(self.screen, "submits", active["enter"].binding.description)
             same = {row.action for row in table(type(self.screen)).values() if row.description == submits}
-            if not same or any(one.enabled and one.binding.action in same for one in active.values()):
+            if submits and (not same or any(one.enabled and one.binding.action in same for one in active.values())):
                 yield FooterKey("enter", "enter", submits)
             actions.update((self.screen, action) for action in same)
         for key, one in active.items():
             shown = one.binding.show or (typing and key in WHILE_TYPING)
-            if shown and one.enabled and (one.node, one.binding.action) not in actions:
+            named = self._key(key, one)
+            typed = typing and len(named.shown) == 1
+            if shown and one.enabled and not typed and (one.node, one.binding.action) not in actions:
                 actions.add((one.node, one.binding.action))
-                named = self._key(key, one)
                 yield named._replace(title="Leave field") if typing and key == "escape" else named
         if typing:
             yield FooterKey(NEXT_FIELD.key, NEXT_FIELD.key, NEXT_FIELD.description, NEXT_FIELD.tooltip)

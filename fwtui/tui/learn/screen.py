@@ -59,7 +59,7 @@ class LearnScreen(Frame):
     PANEL = "#words"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
-    SUBMITS = "Answer"
+    submits = "Answer"
     WORDS = (
         ("k", "the vertex that paths may go through from now on; a cell is relaxed once for every k"),
         ("step", "one launch of the kernel's plan; it goes through one k or through a tile of them"),

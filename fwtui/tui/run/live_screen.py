@@ -67,7 +67,7 @@ def _cannot_answer(screen: RunScreen) -> str | None:
 class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     AUTO_FOCUS = "#field-kernel"
-    SUBMITS = "Run"
+    submits = "Run"
     MOVES: ClassVar = (
         "Table of runs",
         (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run; on the one that is shown: try next")),

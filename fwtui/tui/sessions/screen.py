@@ -147,7 +147,6 @@ class SessionsScreen(Frame):
     AUTO_FOCUS = "SessionsTable"
     PLACE = "sessions"
     STRIP = False
-    SUBMITS = "List"
     BINDINGS: ClassVar = [
         look("slash", "filter", "Filter", "only sessions with these words", id="sessions.filter", key_display="/"),
         look("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state", id="sessions.sort"),
@@ -228,6 +227,7 @@ class SessionsScreen(Frame):
         if shown and self.has_class("-none") and self.focused is None:  # a hidden table takes no focus
             self.call_after_refresh(self.query_one(SessionsTable).focus)
         self.set_class(not shown, "-none")
+        self.submits = "List" if shown else ""
         if not shown:
             self.query_one("#none", Static).update(Content(self._advice()))
         self.query_one(SessionsTable).show(shown, self._order, self.app.size.width - 2, self._mark)
@@ -264,7 +264,7 @@ class SessionsScreen(Frame):
         if self._entries is None:
             return "looking for sessions …"
         if self._entries:
-            return f"None of {len(self._entries)} sessions has all of {clean(self._words)!r}.\n/ asks for other words."
+            return f"None of {len(self._entries)} sessions has all of {clean(self._words)!r}.\nEsc shows all of them."
         return "There are no sessions yet.\n1 goes to Run: what is run there is kept automatically and listed here."
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
@@ -284,7 +284,8 @@ class SessionsScreen(Frame):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.query_one(SessionsTable).focus()
+        if self.shown:
+            self.query_one(SessionsTable).focus()
 
     def action_filter(self) -> None:
         self.add_class("-filtering")

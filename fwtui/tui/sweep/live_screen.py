@@ -223,7 +223,7 @@ class LiveSweepScreen(SweepScreen):
     LiveSweepScreen.-narrow #left { display: none; }
     LiveSweepScreen.-narrow FormLine { display: block; }
     """
-    SUBMITS = "Sweep"
+    submits = "Sweep"
     BINDINGS: ClassVar = [
         bound(
             *("r,ctrl+r", "run", "Sweep", "run what the form says; finished runs are not repeated"),
