@@ -76,7 +76,7 @@ def facts(a: events.Answers, edges: int | None = None, graphs: int = 1) -> list[
         rows.append(("edges", f"{edges:,}"))
     rows += [
         ("reachable", f"{_share(a)} of {pairs(a):,} ordered pairs"),
-        ("strong components", f"{a.components:,}, the largest of {a.largest:,} vertices"),
+        ("strong components", f"{a.components:,}, the largest of {units.vertices(a.largest)}"),
     ]
     if a.diameter is not None and a.mean is not None:
         note = "" if a.reachable == pairs(a) else ", of the pairs that have a path"
@@ -84,7 +84,7 @@ def facts(a: events.Answers, edges: int | None = None, graphs: int = 1) -> list[
         rows.append(("mean distance", number(round(a.mean, 4))))
     if a.radius is not None:
         more = f" and {a.centres - len(a.centre):,} more" if a.centres > len(a.centre) else ""
-        centre = f"all {a.vertices:,} vertices" if a.centres == a.vertices else f"{', '.join(a.centre)}{more}"
+        centre = f"all {units.vertices(a.vertices)}" if a.centres == a.vertices else f"{', '.join(a.centre)}{more}"
         rows.append(("radius", f"{number(a.radius)}; the centre: {centre}"))
     elif a.vertices > 1:
         rows.append(("radius", "none: no vertex reaches all others"))

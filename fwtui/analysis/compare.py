@@ -344,7 +344,7 @@ def _too_few(run: Run, base: Run) -> str:
             kept = f"{len(one.passes)} of the {one.done.count} passes of run {one.id}"
             return f"this recording keeps {kept}, too few to tell a difference from chance; run it again"
     fewest = min(len(run.passes), len(base.passes))
-    few = f"{fewest} pass{'es' * (fewest != 1)} per run {'is' if fewest == 1 else 'are'} too few"
+    few = f"{units.counted(fewest, 'pass', 'passes')} per run {'is' if fewest == 1 else 'are'} too few"
     return f"{few}; repeat it at least {ENOUGH} times"
 
 

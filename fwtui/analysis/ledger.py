@@ -274,8 +274,7 @@ def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None
         return counted
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and known.multiprocessors and tiles < known.multiprocessors:
-        count = f"{tiles:.0f} tile" + ("" if round(tiles) == 1 else "s")
-        return Limiter("parallelism", f"{count} for {known.multiprocessors} SM{inside}")
+        return Limiter("parallelism", f"{units.counted(round(tiles), 'tile')} for {known.multiprocessors} SM{inside}")
     if sampled is not None:
         full = counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= FULL
         busy, source = (counted.clause, counted.source) if full and counted else ("", "")

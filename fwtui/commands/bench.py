@@ -15,6 +15,7 @@ from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, admitted
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
+from fwtui.common import units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
@@ -187,7 +188,8 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
 
 def _machine(live: Live) -> str:
     machine, gpu = hardware.machine(), live.model.gpu
-    where = f"{machine.cpu}, {machine.cores} cores" + (f"; {gpu.name}" if gpu is not None else "")
+    cores = f", {units.counted(machine.cores, 'core')}" if machine.cores else ""
+    where = f"{machine.cpu}{cores}" + (f"; {gpu.name}" if gpu is not None else "")
     return clean(f"{where}; {', '.join(f'{name} {version}' for name, version in _versions().items())}")
 
 

@@ -90,12 +90,13 @@ class DoctorCheck:
 def report() -> list[DoctorCheck]:
     """Everything that decides what this machine can run, show and keep."""
     found, here = hardware.gpus(), hardware.machine()
+    cores = f", {units.counted(here.cores, 'core')}" if here.cores else ""
     own, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
     return [
         DoctorCheck("python", FOUND, ".".join(map(str, sys.version_info[:3]))),
         _platform(),
         _packages(),
-        DoctorCheck("processor", FOUND, f"{here.cpu}, {here.cores} cores, {units.memory(here.memory_bytes)} of memory"),
+        DoctorCheck("processor", FOUND, f"{here.cpu}{cores}, {units.memory(here.memory_bytes)} of memory"),
         *(_gpus(found) if found.gpus else _no_gpu(found.reason)),
         DoctorCheck("GPM", *GPM[found.gpm]),
         counters(),

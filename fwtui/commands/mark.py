@@ -56,14 +56,14 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("--out is missing; say where the new session goes, such as -o talk.fwt.jsonl")
     if given.notes is None:
         title, markers = "", [(_place(place), Marker(t=0.0, text=_words(words))) for place, words in given.at]
-        what = "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are"
+        noun = ("marker more", "markers more")
     else:
         title, markers = notes.read(given.notes)
-        what = f"{counted(len(markers), 'cue card')} {'is' if len(markers) == 1 else 'are'}"
+        noun = ("cue card", "cue cards")
     _check_out(given.out)
     notes.check_source(source, markers)
     written = mark(source, markers, given.out, given.title or title, instead=given.notes is not None, replaces=given.force)
-    return report_written(written, given.out, what)
+    return report_written(written, given.out, f"{counted(len(markers), *noun)} {'is' if len(markers) == 1 else 'are'}")
 
 
 def _write(session: Path, out: str, force: bool = False) -> int:

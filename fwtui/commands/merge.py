@@ -7,6 +7,7 @@ import argparse
 from fwtui.commands.support.narrating import say
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
+from fwtui.common.units import counted
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import RewriteCounts, merge
 
@@ -26,5 +27,6 @@ def execute(given: argparse.Namespace) -> int:
 def report_written(written: RewriteCounts, out: str, what: str = "") -> int:
     """Say on stderr what was written, by default how many events; return the exit code."""
     lost = "" if written.complete else "; events lost in the source are missing here too"
-    say(f"{what or f'{written.kept:,} of {written.of:,} events are'} in {out}{lost}")
+    kept = f"{written.kept:,} of {counted(written.of, 'event')} are"
+    say(f"{what or kept} in {out}{lost}")
     return OK if written.complete else WRONG

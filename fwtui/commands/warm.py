@@ -52,7 +52,7 @@ def execute(given: argparse.Namespace) -> int:
 
 def compile_all(waiting: Sequence[CompileJob], device: str) -> int:
     """Compile the parts and say what is ready; the exit code."""
-    say(f"compiling {len(waiting)} parts for {device}; what is compiled already is only loaded")
+    say(f"compiling {units.counted(len(waiting), 'part')} for {device}; what is compiled already is only loaded")
     failed = 0
     begun = time.monotonic()
     for name, seconds, reason in compiled(waiting, worker_environment("real")):

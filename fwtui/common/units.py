@@ -77,6 +77,11 @@ def counted(number: int, noun: str, more: str = "") -> str:
     return f"{number:,} {noun if number == 1 else more or f'{noun}s'}"
 
 
+def vertices(n: int) -> str:
+    """The size of a graph: 1 vertex, 1,024 vertices."""
+    return counted(n, "vertex", "vertices")
+
+
 def gain(ratio: float) -> str:
     """A speed-up or another ratio: 5.10x, 0.25x, 1/204, 11,023x."""
     if 0 < ratio < 0.0995:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwtui.common import units
 from fwtui.graphs import bounds
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, fletcher64, no_distance, no_path, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials
@@ -205,7 +206,7 @@ class Verifier:
             return VerifierFinding("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", cells)
         names = [*dict.fromkeys(name for name, _ in others if name != case.whose[0])]
         forms = sum(name == case.whose[0] for name, _ in others)
-        names += [f"{forms} other form{'s' * (forms > 1)} of itself"] * (forms > 0)
+        names += [f"{units.counted(forms, 'other form')} of itself"] * (forms > 0)
         return VerifierFinding("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, cells)
 
 
@@ -218,9 +219,8 @@ def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources:
         return VerifierFinding("out of range", _out_of_range(graph), got.size)
     came, wanted = (number_words(cells[row, column].item()) for cells in (got, expected))
     there = f"({sources[row]}, {column}): {came}, expected {wanted}"
-    return VerifierFinding(
-        "wrong", f"wrong at {there}; " + ("1 cell differs" if count == 1 else f"{count:,} cells differ"), got.size
-    )
+    differing = "1 cell differs" if count == 1 else f"{count:,} cells differ"
+    return VerifierFinding("wrong", f"wrong at {there}; {differing}", got.size)
 
 
 def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tuple[int, tuple[int, int]]:

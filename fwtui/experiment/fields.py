@@ -162,8 +162,8 @@ FIELDS: tuple[Field, ...] = (
     Field("kernel", "Kernel", _WHICH, _kernel, "ID", "k", lambda k, s: (*known_kernels(), AUTO.id)),
     Field(
         "n",
-        "Vertices",
-        f"size of the graph, 1 to {Kernel.max_n}, or on several devices {MOST_N}",
+        "n",
+        f"vertices of the graph, 1 to {Kernel.max_n}, or on several devices {MOST_N}",
         vertices(MOST_N),
         "N",
         "n",

@@ -137,7 +137,9 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     per_block = -(-theory.threads // WARP)
     allowed = {key: blocks * per_block for key, blocks in estimate.limits.items()} if estimate is not None else {}
     keys = [key for key in dict.fromkeys((*ASKED, *theory.limiters)) if key in allowed]
-    parts = tuple(AnswerBar(key, TITLES.get(key, key), allowed[key], f"allow {allowed[key]} warps") for key in keys)
+    parts = tuple(
+        AnswerBar(key, TITLES.get(key, key), allowed[key], f"allow {units.counted(allowed[key], 'warp')}") for key in keys
+    )
     share = theory.warps / theory.max_warps
     words = f"{' and '.join(theory.limiters)}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
     return QuestionAnswer(words, None, theory.limiters, parts)

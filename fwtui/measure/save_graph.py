@@ -8,7 +8,7 @@ from pathlib import Path
 from fwtui.common.atomic_file import check_place
 from fwtui.common.serve import serve
 from fwtui.common.streams import report
-from fwtui.common.units import duration, memory
+from fwtui.common.units import counted, duration, memory, vertices
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
 from fwtui.experiment.generate import check_room, generate
 from fwtui.graphs.formats import written_as
@@ -53,7 +53,7 @@ def save(experiment: Experiment, out: str) -> None:
 def words(graph: GraphInput) -> str:
     """Its size and weights."""
     weights = f", weights {graph.low:g}..{graph.high:g}" if graph.low is not None and graph.high is not None else ""
-    return f"{graph.n:,} vertices, {graph.edges:,} edges{weights}"
+    return f"{vertices(graph.n)}, {counted(graph.edges, 'edge')}{weights}"
 
 
 if __name__ == "__main__":

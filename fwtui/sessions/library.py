@@ -255,10 +255,10 @@ def _problem(condition: Condition) -> str:
     if condition.cut:
         return "cut off at the limit"
     if condition.damaged:
-        return f"{condition.damaged} damaged line{'' if condition.damaged == 1 else 's'} left out"
+        return f"{units.counted(condition.damaged, 'damaged line')} left out"
     if not condition.closed:
         return "incomplete"
-    return f"{condition.dropped} events dropped" if condition.dropped else ""
+    return f"{units.counted(condition.dropped, 'event')} dropped" if condition.dropped else ""
 
 
 def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:

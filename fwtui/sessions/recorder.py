@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from fwtui.common import units
 from fwtui.common.atomic_file import NEW, new_file, sync, sync_folder
 from fwtui.common.errors import Corrupt, Refused, refusing, why
 from fwtui.common.signals import held
@@ -158,7 +159,7 @@ class SessionWriter:
             return
         self.error = error
         deleted = isinstance(error, FileNotFoundError)
-        kept = "" if deleted else f", {self.events} events kept in {clean(self.path.name)}"
+        kept = "" if deleted else f", {units.counted(self.events, 'event')} kept in {clean(self.path.name)}"
         self.failure = f"recording stopped: {why(error)}{kept}"
         if self._descriptor is not None:
             with suppress(OSError):

@@ -60,7 +60,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     start.wait(graph.n)
     clock.lap("set-up")
     # single paths are found from the distances; only all predecessors need room
-    with progress.stage(f"{graph.n:,} vertices"):
+    with progress.stage(units.vertices(graph.n)):
         call = Call(
             dtype=request.dtype or None,
             predecessors=request.paths and bool(request.out) and pairs is None,
@@ -81,7 +81,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     ranks = f" over {len(stats.devices)} ranks" if stats.devices else ""
     reason = f"; {stats.reason}" if stats.reason else ""
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}{reason}"
-    report(f"{graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}")
+    report(f"{graph.name}: {units.vertices(graph.n)}, {units.counted(stats.edges, 'edge')}; {way}")
     report(f"{output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}")
 
 

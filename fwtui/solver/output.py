@@ -226,7 +226,7 @@ def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) 
     weights = weights_along(adjacency, path)
     reached = np.concatenate([[0.0], np.cumsum(weights)])
     total = float(result.distances[source, target])
-    count = f"{len(weights)} edge{'' if len(weights) == 1 else 's'}"
+    count = units.counted(len(weights), "edge")
     lines = [f"from {names[0]} to {names[-1]}: {answers.number(total)} over {count}"]
     rows = [("from", "to", "weight", "distance")]
     rows += [

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fwtui.common import units
+
 ROOT = Path(__file__).parents[2]
 READ = (
     "fwtui/**/*.py",
@@ -129,6 +131,13 @@ def _line(text: str, at: int) -> int:
 def test_words_are_plain() -> None:
     files = [path for pattern in READ for path in sorted(ROOT.glob(pattern))]
     assert [f"{path.relative_to(ROOT)}:{hit}" for path in files for hit in found(path.read_text(encoding="utf-8"))] == []
+
+
+def test_counts_have_their_nouns_from_one_helper() -> None:
+    by_hand = re.compile(r"""'e?s' \* \(\w[\w.()]* (?:!= 1|> 1)\)|\bif [\w.()]+ == 1 else ["']e?s\b|["']1 \w+["'] if """)
+    texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("fwtui/**/*.py"))}
+    assert [f"{path}: {hit.group()}" for path, text in texts.items() for hit in by_hand.finditer(text)] == []
+    assert [units.vertices(1), units.counted(0, "edge"), units.counted(1204, "row")] == ["1 vertex", "0 edges", "1,204 rows"]
 
 
 @pytest.mark.parametrize(

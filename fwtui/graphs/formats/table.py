@@ -16,6 +16,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
+from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.number_lines import CHUNK, GraphFile, names_of, write_arcs, write_lonely
@@ -113,9 +114,8 @@ def named_columns(titles: Sequence[str]) -> Columns | None:
 def _unnamed(first: tuple[int, list[str]], name: str) -> Columns:
     line, row = first
     if len(row) not in (2, 3):
-        what = "column" if len(row) == 1 else "columns"
         raise Refused(
-            f"{name}, line {line} has {len(row)} {what} without titles; keep source, target and weight, "
+            f"{name}, line {line} has {counted(len(row), 'column')} without titles; keep source, target and weight, "
             "or name the columns so in the first line"
         )
     return Columns(0, 1, 2 if len(row) == 3 else None, len(row))

@@ -17,6 +17,7 @@ from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import ComparedRun, compare
 from fwtui.analysis.race import can_race
 from fwtui.analysis.verdict import verdict
+from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
@@ -297,7 +298,7 @@ class CompareScreen(Frame):
             self.say(f"{limit}; leave and come back to start again", "warning")
         else:
             self._others[name] = model
-            self.say(f"{len(model.runs)} run{'s' * (len(model.runs) != 1)} of {name}")
+            self.say(f"{units.counted(len(model.runs), 'run')} of {name}")
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from textual.message import Message
 
+from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.learn.questions import cue_of
 from fwtui.sessions.folders import stem
@@ -94,13 +95,13 @@ class Recording:
     def problems(self) -> tuple[str, ...]:
         """What is missing from the session, in words."""
         loaded = self.loaded
-        found = [f"damaged: {loaded.damaged} line{'s' * (loaded.damaged != 1)}"] if loaded.damaged else []
+        found = [f"damaged: {units.counted(loaded.damaged, 'line')}"] if loaded.damaged else []
         if loaded.cut or (self.listener is not None and self.listener.refusal):
             found.append("cut off at the limit")
         elif not loaded.closed and not loaded.damaged and not self.live:
             found.append("incomplete")
         if loaded.dropped:
-            found.append(f"{loaded.dropped} events dropped")
+            found.append(f"{units.counted(loaded.dropped, 'event')} dropped")
         return tuple(found)
 
 

@@ -38,7 +38,7 @@ def top_of(view: View, place: str) -> Top:
         recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes)}"
     if source is not None and view.paused:
         missed = source.model.index - view.model.index
-        paused = f"{units.clock(max(0.0, source.now - view.model.t))} · {missed:,} events"
+        paused = f"{units.clock(max(0.0, source.now - view.model.t))} · {units.counted(missed, 'event')}"
     return Top(view.places, place, wording.device(view.model), recording, paused, view.noise)
 
 

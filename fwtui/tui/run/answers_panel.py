@@ -206,7 +206,7 @@ class AnswersPanel(VerticalScroll):
             return
         run, answers_event = self.subject
         name = run.graph.name if run.graph is not None else ""
-        yield Static(line((f"Answers · run {run.id} · {name or f'{answers_event.vertices:,} vertices'}", STRONG)), markup=False)
+        yield Static(line((f"Answers · run {run.id} · {name or units.vertices(answers_event.vertices)}", STRONG)), markup=False)
         if not answers_event.vertices:
             yield Hung(((Content(""), answers_event.note or "there are no distances"),))
             return

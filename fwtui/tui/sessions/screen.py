@@ -111,7 +111,7 @@ class Details(Drawn["LibraryEntry | None"]):
         found = [line((subject.title or subject.name, STRONG))]
         found += hanging("recorded", INDENT, [*filter(None, (created, subject.machine, subject.gpu))], width, most=2)
         if subject.runs:
-            runs = [f"{subject.runs} run{'s' * (subject.runs != 1)}", *(clean(kernel) for kernel in subject.kernels)]
+            runs = [units.counted(subject.runs, "run"), *(clean(kernel) for kernel in subject.kernels)]
             found += hanging("runs", INDENT, [*runs, f"n {some([str(n) for n in subject.sizes])}"], width, most=2)
             best = units.rate(subject.best_rate) if subject.best_rate else "no verified run"
             parts = [best, f"{units.clock(subject.condition.duration)} long", units.memory(subject.size)]

@@ -15,6 +15,7 @@ from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, SweepAxis, names, r
 from fwtui.campaigns.sweep.grid import Grid, Settle
 from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS, Sweep
+from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.device import DeviceId
@@ -302,8 +303,7 @@ class LiveSweepScreen(SweepScreen):
         sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
         sweep.start()
         sweep.tick()
-        runs = len(sweep.grid.order)
-        return f"sweeping {runs} run{'s' * (runs != 1)}, {sweep.done} of them done before"
+        return f"sweeping {units.counted(len(sweep.grid.order), 'run')}, {sweep.done} of them done before"
 
     def choose_own(self) -> None:
         """Ask for a user's kernel file, and put it among those that are swept."""

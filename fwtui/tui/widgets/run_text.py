@@ -370,7 +370,7 @@ def checked(s: RunSubject, width: int) -> list[Content]:
         lines += hanging("check", LABEL, [run.verdict.how], width)
     if run.graph is not None:
         g = run.graph
-        words = [f"{g.vertices:,} vertices", f"{g.edges:,} edges"]
+        words = [units.vertices(g.vertices), units.counted(g.edges, "edge")]
         if g.low is not None and g.high is not None:
             words.append(f"weights {g.low:g}..{g.high:g}")
         if g.negative_share:

@@ -100,7 +100,7 @@ def part_checked(run: Run) -> str:
     if run.experiment.graphs > 1:
         return f"{found.cells // run.n**2:,} of {run.experiment.graphs:,} graphs"
     count, what = (found.cells, "cell") if found.cells < run.n else (found.cells // run.n, "row")
-    return f"{count} {what}{'s' * (count != 1)}"
+    return units.counted(count, what)
 
 
 def verdict(run: Run, part: bool = True) -> tuple[str, str]:

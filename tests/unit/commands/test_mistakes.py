@@ -27,7 +27,10 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["run", "--json", "-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"], "int16 takes no negative weights"),
     (["run", "--json", "--dtype", "\x1b[31mred"], "[31mred is not offered"),
     (["run", "--device", "9", "-k", "tiled-cpu"], "tiled-cpu runs on the CPU, which has no device 9; leave out --device"),
-    (["run", "--device", "simulator", "-k", "serial,tiled-cpu"], "serial and tiled-cpu run on the CPU, which has no device simul"),
+    (
+        ["run", "--device", "simulator", "-k", "serial,tiled-cpu"],
+        "serial and tiled-cpu run on the CPU, which has no device simul",
+    ),
     (["run", "--json", "-n", "\n99999999\n"], "is outside 1 to 262144"),
     (["solve", "a.gr", "b.gr"], "unrecognized arguments: b.gr; see `fwtui solve --help`\n"),
     (["replay", "nothing-of-this-name"], "there is no session 'nothing-of-this-name'; "),
