@@ -46,10 +46,15 @@ def mpiexec() -> str:
     """The path of mpiexec. Raises Refused if it or mpi4py is missing."""
     beside = Path(sys.executable).parent / "mpiexec"  # that of the wheels of an MPI
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
-    missing = "mpi4py is not installed" if find_spec("mpi4py") is None else "there is no mpiexec here"
-    if found is None or find_spec("mpi4py") is None:
-        raise Refused(f"several devices need MPI, and {missing}; run: {install_command('fwtui[cluster]')}")
+    if find_spec("mpi4py") is None:
+        raise _incomplete("MPI, and mpi4py is not installed")
+    if found is None:
+        raise _incomplete("MPI, and there is no mpiexec here")
     return found
+
+
+def _incomplete(missing: str) -> Refused:
+    return Refused(f"several devices need {missing}; run: {install_command('fwtui[cluster]')}")
 
 
 def job_of(devices: str, timeout: float, origin: float, environment: Mapping[str, str]) -> EventChild:
@@ -65,10 +70,14 @@ def job_of(devices: str, timeout: float, origin: float, environment: Mapping[str
 
 def check_job(devices: str) -> None:
     """Raises Refused if there can be no ranks on these devices."""
-    if GIVEN not in os.environ:
-        if any(place.host for place in places(devices)):
-            raise Refused(f"devices {brief(devices)} are on several machines; start `fwtui rank` on them with mpiexec or srun")
-        mpiexec()
+    if GIVEN in os.environ:
+        return
+    ranks = places(devices)
+    if any(rank.host for rank in ranks):
+        raise Refused(f"devices {brief(devices)} are on several machines; start `fwtui rank` on them with mpiexec or srun")
+    mpiexec()
+    if any(rank.gpu is not None for rank in ranks) and find_spec("nccl") is None:
+        raise _incomplete("NCCL, and nccl4py is not installed")
 
 
 class GivenJob(EventChild):

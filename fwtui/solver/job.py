@@ -154,11 +154,11 @@ def _here(devices: str) -> tuple[RankDevice, ...]:
     asked = all_gpus() if devices == ALL else places(devices)
     if not asked:
         raise Refused("devices names none; give something like 0,1 or cpu,cpu, or all for all GPUs")
-    check_job(written(asked))
     if asked[0].gpu is not None:
         found = hardware.gpus()
         check_there(asked, len(found.gpus), found.reason)
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(found) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
+    check_job(written(asked))
     return asked

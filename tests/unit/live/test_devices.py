@@ -79,7 +79,10 @@ def test_all_and_auto_are_resolved_and_several_machines_or_no_mpi_refused(
     rank_job.check_job("cpu,cpu")
     with pytest.raises(Refused, match="several machines; start `fwtui rank`"):
         rank_job.check_job("0,1:0")
-    monkeypatch.setitem(sys.modules, "mpi4py", None)  # it is not installed
+    monkeypatch.setitem(sys.modules, "nccl", None)  # it is not installed
+    with pytest.raises(Refused, match=r"nccl4py is not installed; run: .*fwtui\[cluster\]"):
+        rank_job.check_job("0,1")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(Refused, match=r"mpi4py is not installed; run: .*fwtui\[cluster\]"):
         rank_job.check_job("cpu,cpu")
     with pytest.raises(Refused, match="devices 0,1 and device 1 exclude each other"):
