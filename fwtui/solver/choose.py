@@ -5,25 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
-from importlib.util import find_spec
 from math import inf
 
-import psutil
-
 from fwtui.common import units
-from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
-from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
+from fwtui.graphs.adjacency import GivenGraph
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver import warm
+from fwtui.solver.costs import SPARSE, WORTH, check_room, check_shares, in_order, ordered_shape, seconds_of, shape_of
 from fwtui.solver.launching import threads_lost
-from fwtui.solver.room import check_room, check_shares
 from fwtui_kernels import registry
 from fwtui_kernels.auto import in_order as best_first
 from fwtui_kernels.compiled import cubin_cache
@@ -33,19 +28,9 @@ from fwtui_kernels.plan import Kernel, Shape
 from fwtui_kernels.streaming import out_of_core
 
 CPU = engine_for(DeviceId("cpu"))
-WORTH = 2048  # vertices from which starting a GPU pays
 _started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
 # vertices up to which plain NumPy is faster than importing numba (0.4 s on two cores), and if numba is already imported
 _NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
-SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
-LEAST = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
-MOST_DEGREE = 32  # on average
-_COPIES = 6  # of the matrix on the host, at most, beside the result
-# measured on one core: seconds for a vertex in METIS's order, its tree and the tables of a plan; for a cell of a dense matrix in
-# which the edges are looked for
-_ORDERED, _LOOKED_AT = 3e-5, 1e-9
-_RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
-_GPU_STARTS, _COPIED = 1.0, 8e9  # seconds, and bytes a second of all distances to new memory of the host
 
 
 def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
@@ -116,12 +101,6 @@ def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
     yield from best_first(backend, dtype)
 
 
-def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False, ranks: int = 1) -> Shape:
-    """The tile and options with which the kernel solves a graph."""
-    tile = kernel.tile_for(n, simulated) or 1
-    return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
-
-
 def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, result_bytes: int = 0) -> tuple[Kernel, Shape]:
     """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused.
 
@@ -167,7 +146,7 @@ def sparser(
     elif asked is not None or backend not in SPARSE or engine.ranks:
         return kernel, shape, ""
     else:
-        ordered = _ordered(graph, facts, backend, shape.dtype, _relaxed(shape.n**3, backend, shape.itemsize), engine)
+        ordered = ordered_shape(graph, facts, backend, shape.dtype, seconds_of(shape.n**3, backend, shape.itemsize), engine)
         if ordered is None:
             return kernel, shape, ""
     if ordered.order is None:
@@ -176,63 +155,3 @@ def sparser(
     nodes = units.counted(len(ordered.order.supernodes), "supernode")
     reason = f"{nodes} leave {units.gain(times)} fewer relaxations than a dense graph"
     return kernel if kernel.ordered is not None else registry()[SPARSE[backend]], ordered, reason
-
-
-def _ordered(
-    graph: GivenGraph, facts: EdgeFacts, backend: str, dtype: str, seconds: float, engine: Engine | None
-) -> Shape | None:
-    """The shape for the kernel for sparse graphs, in METIS's order if that is best; None if the graph is not sparse, METIS is
-    not there or would take more seconds than that, or there is no room.
-    """
-    unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
-    if not is_sparse(facts) or facts.n * _ORDERED + facts.n**2 * _LOOKED_AT * unseen >= seconds:
-        return None
-    if threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
-        return None
-    kernel = registry()[SPARSE[backend]]
-    shape = shape_of(kernel, facts.n, dtype, facts.nonnegative)
-    if not _fits(kernel, shape, engine):
-        return None
-    ordered = in_order(kernel, shape, graph.adjacency)
-    return ordered if _fits(kernel, ordered, engine) else None  # it is padded more
-
-
-def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:
-    """Whether there is room for the matrix and its copies, on the engine's GPU or on the host."""
-    if kernel.backend == "cuda":
-        free = engine.free_bytes() if engine is not None else None
-        return free is None or kernel.fitted(shape, free - KEPT_FREE) is not None
-    return _COPIES * shape.n**2 * shape.itemsize < psutil.virtual_memory().available - KEPT_FREE
-
-
-def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
-    """The shape with the order in which the kernel has least to do, which is kept with the graph; unchanged if dense is best."""
-    assert kernel.ordered is not None
-    key = kernel.id, shape.tile
-    if key not in graph.orders:
-        arcs = graph.all_arcs()
-        graph.orders[key] = kernel.ordered(shape, (arcs.sources, arcs.targets)).order
-    return replace(shape, order=graph.orders[key])
-
-
-def is_sparse(facts: EdgeFacts) -> bool:
-    """Whether it is so large, and has so few edges, that something other than the dense plan may be sooner."""
-    return facts.n >= LEAST and facts.edges <= MOST_DEGREE * facts.n
-
-
-def seconds_of_kernel(graph: Adjacency, most: float) -> float:
-    """For all distances by the best kernel of this machine; METIS is asked only if that may change what is less than `most`."""
-    from fwtui.machine.hardware import driver_present
-
-    backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
-    besides = _GPU_STARTS + 4 * graph.n**2 / _COPIED if backend == "cuda" else 0.0
-    dense = _relaxed(graph.n**3, backend)
-    ordered = _ordered(graph, graph.facts, backend, "int32", min(dense, most), None)
-    if ordered is None or ordered.order is None:
-        return besides + dense
-    return besides + _relaxed(elimination(ordered).relaxations(ordered.tile), backend)
-
-
-def _relaxed(relaxations: int, backend: str, itemsize: int = 4) -> float:
-    """Seconds of a kernel."""
-    return relaxations * itemsize / 4 / (_RELAXED_ON_GPU if backend == "cuda" else _RELAXED * len(usable_cores()))

@@ -5,17 +5,20 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
+import psutil
+
 from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import brief
+from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import DeviceArray, GivenGraph
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice
-from fwtui.solver import choose, warm
+from fwtui.solver import choose, costs, warm
 from fwtui.solver.call import Call
 from fwtui.solver.host_graph import HostGraph, OneCoreGraph
 from fwtui.solver.launching import compiled, threads_lost
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.room import check_wide
 from fwtui.solver.solver_graph import OneGraph, SolverGraph
 from fwtui_kernels.parts.supernodal import elimination
 
@@ -103,7 +106,7 @@ def _attempt(graph: SolverGraph[Answer], choice: Choice, call: Call) -> Answer |
             return None
         wide = dtype != "float32" and largest >= EXACT_INTEGER
         if wide:
-            check_wide(facts.n, graph.cells_here(shape), call.predecessors)
+            _check_wide(facts.n, graph.cells_here(shape), call.predecessors)
         distances = closed.side.finished(closed.distances, choice.far, wide)
         clock.lap("copy out")
         traced = closed.trace(largest)
@@ -126,3 +129,14 @@ def _attempt(graph: SolverGraph[Answer], choice: Choice, call: Call) -> Answer |
         reason=graph.reason,
     )
     return graph.answer(distances, before, stats)
+
+
+def _check_wide(n: int, cells: int, predecessors: bool) -> None:
+    """Like costs.check_room, for that many distances here that do not fit float32; `predecessors`: if still to be computed."""
+    free = psutil.virtual_memory().available
+    needed = cells * (costs.WIDE_DISTANCE + (costs.PREDECESSOR if predecessors else 0))
+    if needed > max(0, free - KEPT_FREE):
+        raise Refused(
+            f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
+            f"choose dtype float32, which rounds them, or a smaller graph"
+        )

@@ -12,8 +12,8 @@ from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
 from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.solver.call import Call, Clock
+from fwtui.solver.costs import check_room
 from fwtui.solver.launching import on_host
-from fwtui.solver.room import check_room
 from fwtui.solver.solver_graph import OneGraph
 from fwtui_kernels.compiled.survey import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
 from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.library_objects import check_sparse, of_entries
-from fwtui.solver.rows import why_searches
+from fwtui.solver.costs import why_searches
 from fwtui.solver.solve import exactly
 
 

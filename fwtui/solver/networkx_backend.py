@@ -21,7 +21,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
 from fwtui.graphs.library_objects import edges_of_networkx
-from fwtui.solver.room import check_room
+from fwtui.solver.costs import check_room
 from fwtui.solver.solve import in_float64
 
 WORTH = 100  # nodes from which it pays to convert a graph

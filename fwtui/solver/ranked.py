@@ -23,11 +23,11 @@ from fwtui.measure.rank import assigned, cores_for, engine_at, of_place
 from fwtui.measure.worker import diagnosis
 from fwtui.solver import choose, driver
 from fwtui.solver.call import Call, Clock
+from fwtui.solver.costs import bytes_a_cell
 from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
 from fwtui.solver.launching import compiled
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.room import bytes_a_cell
 from fwtui.stream.requests import Reply
 from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, Buffers, Kernel, Program, Shape
 from fwtui_kernels.programs.rank_programs import RankRows

@@ -1,77 +1,26 @@
-"""Rows and columns of distances by searches from some or all vertices, without room for the others; and when these are sooner."""
+"""Rows and columns of distances by searches from some or all vertices, without room for the others."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, log2
 
 import numpy as np
+import psutil
 
 from fwtui.common import units
-from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, GivenGraph, least_of_parallel
+from fwtui.common.memory import KEPT_FREE
+from fwtui.graphs.adjacency import Adjacency, least_of_parallel
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.cycles import cycle_or_heights
-from fwtui.solver import choose
 from fwtui.solver.call import Call
+from fwtui.solver.costs import processes, seconds_of_searches
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.room import check_room, check_some
 from fwtui.solver.solver_graph import cycle_error
 
 PROOF = "sums in 64 bits"
 _CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
-SEARCHED = 1e-8  # seconds for a vertex in a heap and for an arc of SciPy's Dijkstra, measured on one core
-WORTH_A_PROCESS, _PROCESS_STARTS = 1.0, 0.5  # seconds of searching, and until SciPy is there
-_ALONE = 0.02  # seconds by which all distances must be sooner than some, to be worth their memory
-_DOUBT = 2  # times by which searches from all vertices must be sooner, as estimates err
-_SOON = 1e-3  # seconds that nobody waits for
-
-
-def may_be_searched(graph: GivenGraph) -> bool:
-    """Whether searches from all vertices may be sooner than a kernel on this machine."""
-    if graph.n < choose.LEAST:
-        return False
-    from fwtui.machine.hardware import driver_present
-
-    # where there is no room, a kernel says what fits
-    return not driver_present() and choose.is_sparse(graph.adjacency.facts) and _room_for_all(graph.n, False)
-
-
-def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
-    """Why searches from that many vertices are the way; empty if a kernel finds all distances sooner, and there is room."""
-    if not _room_for_all(graph.n, predecessors):
-        return "all distances do not fit into memory"
-    alone, whole = seconds_of_searches(graph, count), count == graph.n
-    shares = processes(alone)
-    by_searches = alone / shares + _PROCESS_STARTS * (shares > 1)
-    by_kernel = choose.seconds_of_kernel(graph, by_searches)
-    if by_searches * (_DOUBT if whole else 1) > by_kernel + _ALONE:
-        return ""
-    if max(by_searches, by_kernel) < _SOON:
-        return "on so small a graph searches take less than a millisecond"
-    begins = "all vertices" if whole else units.counted(count, "vertex", "vertices")
-    other = "a kernel" if whole else "all distances"
-    return f"searches from {begins} take about {units.duration(by_searches)}, and {other} {units.duration(by_kernel)}"
-
-
-def _room_for_all(n: int, predecessors: bool) -> bool:
-    try:
-        check_room(n, "int32", predecessors)
-    except Refused:
-        return False
-    return True
-
-
-def seconds_of_searches(graph: Adjacency, count: int) -> float:
-    """On one core, from that many vertices."""
-    return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * SEARCHED
-
-
-def processes(seconds: float) -> int:
-    """How many share searches that take one core so long; 1: this one alone."""
-    return max(1, min(len(usable_cores()), ceil(seconds / WORTH_A_PROCESS)))
 
 
 def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray | None, reason: str, call: Call) -> Result:
@@ -89,7 +38,7 @@ def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray |
     beside = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
     # float32 holds them, unless a weight would become 0 in it
     size, dtype = (_WIDE, np.float64) if facts.vanishing else (_CELL, np.float32)
-    check_some(shape, size + 4 * predecessors, beside)
+    _check_room(shape, size + 4 * predecessors, beside)
     sources, targets, weights = arcs = least_of_parallel(graph.all_arcs())
     cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(replace(graph, dense=None, arcs=arcs))
     if cycle:
@@ -113,7 +62,7 @@ def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray |
             and distances.dtype == np.float32
             and np.abs(found).max(where=np.isfinite(found), initial=0) >= EXACT_INTEGER
         ):
-            check_some(shape, _WIDE)
+            _check_room(shape, _WIDE)
             distances = distances.astype(np.float64)
         distances[part] = found
     clock.lap("searches")
@@ -122,3 +71,13 @@ def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray |
     answered = distances.T if backward else distances
     paths = Paths(graph, answered, stats.exact) if rows is None and columns is None else None
     return Result(answered, before, stats, graph.vertices, paths, rows, columns)
+
+
+def _check_room(shape: tuple[int, int], per_cell: int, other: int = 0) -> None:
+    """Raises Refused if that many rows and columns of distances do not fit into memory, beside `other` bytes."""
+    needed, usable = shape[0] * shape[1] * per_cell, max(0, psutil.virtual_memory().available - KEPT_FREE - other)
+    if needed > usable:
+        raise Refused(
+            f"{shape[0]:,} x {shape[1]:,} distances need {units.memory(needed)} and {units.memory(usable)} are free; "
+            f"choose up to {usable // per_cell // shape[1]:,} vertices"
+        )

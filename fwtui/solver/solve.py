@@ -15,9 +15,10 @@ from fwtui.graphs.bounds import unfit
 from fwtui.graphs.library_objects import graph_of, is_stack
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call
+from fwtui.solver.costs import why_searches
 from fwtui.solver.driver import answer
 from fwtui.solver.result import Result, StackResult
-from fwtui.solver.rows import by_searches, may_be_searched, why_searches
+from fwtui.solver.rows import by_searches
 
 # for type checkers, to which an array of unknown shape is one graph
 Matrix = np.ndarray[tuple[int, int], Any]
@@ -148,11 +149,8 @@ def solve_one(
         ends = (("source", sources), ("target", targets))
         rows, columns = (None if some is None else _numbers(what, some, graph.vertices) for what, some in ends)
         counts = [len(some) for some in (rows, columns) if some is not None]
-        if call.is_free and (counts or may_be_searched(graph)):
-            reason = why_searches(graph.adjacency, min(counts, default=graph.n), call.predecessors)
-            call.clock.lap("prepare")
-            if reason:
-                return by_searches(graph.adjacency, rows, columns, reason, call)
+        if call.is_free and (reason := why_searches(graph, min(counts, default=None), call.predecessors)):
+            return by_searches(graph.adjacency, rows, columns, reason, call)
     found = answer(graph, call)
     if not counts:
         return found

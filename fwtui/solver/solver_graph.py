@@ -17,10 +17,10 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import fitting, sparser
+from fwtui.solver.costs import beside, check_room
 from fwtui.solver.launching import on_host, put
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.room import beside, check_room
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message

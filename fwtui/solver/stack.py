@@ -26,11 +26,11 @@ from fwtui.graphs.stack import Stack, naming
 from fwtui.solver import launching
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import choose_engine
+from fwtui.solver.costs import bytes_a_cell
 from fwtui.solver.driver import answer, run
 from fwtui.solver.launching import compiled, on_device
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import StackResult, Stats
-from fwtui.solver.room import bytes_a_cell
 from fwtui.solver.solver_graph import KernelDistances, SolverGraph, check_cycles
 from fwtui_kernels import plan_only
 from fwtui_kernels.compiled.survey import EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS

@@ -11,7 +11,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.csgraph.tests import test_shortest_path as theirs
 
 from fwtui import shortest_path
-from fwtui.solver import like_scipy, rows
+from fwtui.solver import costs, like_scipy
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_who_answers(
 def test_some_rows_are_those_of_scipy(indices: Any, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     graph = np.random.default_rng(4).integers(1, 99, (300, 300))
     expected = csgraph.shortest_path(graph, indices=indices, return_predecessors=True)
-    pretend.limits(rows, SEARCHED=1.0)
+    pretend.limits(costs, SEARCHED=1.0)
     monkeypatch.setattr(like_scipy.scipys, "shortest_path", None)
     distances, before = shortest_path(graph, indices=indices, return_predecessors=True)
     np.testing.assert_array_equal(distances, expected[0])

@@ -12,7 +12,7 @@ from test_solve import KINDS, least, random_arcs
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.solver import choose, paths, solver_graph
-from fwtui.solver.room import check_room
+from fwtui.solver.costs import check_room
 from fwtui.solver.solve import solve
 
 

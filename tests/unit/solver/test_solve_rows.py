@@ -17,8 +17,8 @@ from fwtui.common.errors import Failed, Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.library_objects import graph_of
-from fwtui.solver import choose, rows, searches
-from fwtui.solver.choose import LEAST, shape_of
+from fwtui.solver import choose, costs, searches
+from fwtui.solver.costs import LEAST, shape_of
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Target
 
@@ -44,7 +44,7 @@ def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], pr
     graph, wanted = matrix(150, **asked), [7, 149, 0, 7]
     whole = solve(graph)
     for seconds, searched in ((0.0, True), (1.0, False)):  # of an arc in a search
-        pretend.limits(rows, SEARCHED=seconds)
+        pretend.limits(costs, SEARCHED=seconds)
         found = solve(graph, sources=wanted, predecessors=True)
         assert (found.stats.kernel == "dijkstra") == searched and found.stats.reason
         assert found.rows is not None and found.rows.tolist() == wanted and found.distances.dtype == whole.distances.dtype
@@ -64,7 +64,7 @@ def test_columns_too(asked: dict[str, Any], sources: list[int] | None, targets: 
     graph += 0.01 * np.arange(150)[:, None] - 0.01 * np.arange(150)[None, :]  # a way and its return differ
     whole = solve(graph).distances[sources or slice(None)][:, targets]
     for seconds in (0.0, 1.0):
-        pretend.limits(rows, SEARCHED=seconds)
+        pretend.limits(costs, SEARCHED=seconds)
         found = solve(graph, sources=sources, targets=targets)
         np.testing.assert_allclose(found.distances, whole, rtol=1e-5, atol=1e-3)
         assert found.columns is not None and found.columns.tolist() == targets
@@ -89,8 +89,7 @@ def test_far_distances_named_kernels_and_graphs_whose_matrix_would_fit_no_memory
 def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
     asked: dict[str, Any], predecessors: bool, pretend: Pretend
 ) -> None:
-    pretend.limits(rows, SEARCHED=1e-9, WORTH_A_PROCESS=1e-4, _PROCESS_STARTS=0.0)
-    pretend.limits(choose, LEAST=400)
+    pretend.limits(costs, SEARCHED=1e-9, WORTH_A_PROCESS=1e-4, _PROCESS_STARTS=0.0, LEAST=400)
     graph = matrix(400, density=0.05, **asked)
     found = solve(graph, predecessors=predecessors)
     assert found.stats.kernel == "dijkstra" and found.rows is None and "from all vertices" in found.stats.reason
@@ -201,7 +200,7 @@ def test_without_small_separators_and_where_a_kernel_is_named_the_plan_is_dense(
 def test_on_a_gpu_it_is_ordered_where_that_takes_less_time_and_fits(
     order: float, free: int, kernel: str, pretend: Pretend
 ) -> None:
-    pretend.limits(choose, _ORDERED=order)
+    pretend.limits(costs, _ORDERED=order)
     graph, dense = graph_of(arcs(LEAST, kind="grid")).adjacency, registry()["look-ahead"]
     shape = shape_of(dense, LEAST, "int32")
     gpu: Any = SimpleNamespace(target=Target("cuda"), ranks=(), free_bytes=lambda: free)

@@ -1,0 +1,214 @@
+"""What it takes to find distances: whether there is memory for them, and whether searches are sooner than a kernel."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from math import ceil, isqrt, log2
+from typing import TYPE_CHECKING
+
+import psutil
+
+from fwtui.common import units
+from fwtui.common.cores import usable_cores
+from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
+from fwtui.common.units import memory
+from fwtui.engine.engine import Engine
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
+from fwtui.graphs.bounds import EXACT_INTEGER
+from fwtui.graphs.graph import EdgeFacts
+from fwtui.solver.launching import threads_lost
+from fwtui_kernels import registry
+from fwtui_kernels.parts.supernodal import elimination
+from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
+
+if TYPE_CHECKING:
+    from fwtui.engine.ranks import RankedEngine
+
+WORTH = 2048  # vertices from which starting a GPU pays
+SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
+LEAST = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
+MOST_DEGREE = 32  # on average
+_ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
+_DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
+WIDE_DISTANCE = 8  # beside the matrix
+PREDECESSOR = 4
+_TILE = 128  # the largest multiple to which the matrix is padded
+_COPIES = 6  # of the matrix on the host, at most, beside the result
+# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in METIS's order, its tree
+# and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
+SEARCHED, _ORDERED, _LOOKED_AT = 1e-8, 3e-5, 1e-9
+_RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
+_GPU_STARTS, _COPIED = 1.0, 8e9  # seconds, and bytes a second of all distances to new memory of the host
+WORTH_A_PROCESS, _PROCESS_STARTS = 1.0, 0.5  # seconds of searching, and until SciPy is there
+_ALONE = 0.02  # seconds by which all distances must be sooner than some, to be worth their memory
+_DOUBT = 2  # times by which searches from all vertices must be sooner, as estimates err
+_SOON = 1e-3  # seconds that nobody waits for
+
+
+def why_searches(graph: GivenGraph, count: int | None, predecessors: bool) -> str:
+    """Why searches from that many vertices, or from all, are the way; empty if a kernel finds all distances sooner."""
+    if count is None and not _may_be_searched(graph):
+        return ""
+    try:
+        check_room(graph.n, "int32", predecessors)
+    except Refused:
+        return "" if count is None else "all distances do not fit into memory"  # of all, a kernel says what fits
+    count = count or graph.n
+    whole, alone = count == graph.n, seconds_of_searches(graph.adjacency, count)
+    shares = processes(alone)
+    by_searches = alone / shares + _PROCESS_STARTS * (shares > 1)
+    by_kernel = _seconds_of_kernel(graph.adjacency, by_searches)
+    if by_searches * (_DOUBT if whole else 1) > by_kernel + _ALONE:
+        return ""
+    if max(by_searches, by_kernel) < _SOON:
+        return "on so small a graph searches take less than a millisecond"
+    begins = "all vertices" if whole else units.counted(count, "vertex", "vertices")
+    other = "a kernel" if whole else "all distances"
+    return f"searches from {begins} take about {units.duration(by_searches)}, and {other} {units.duration(by_kernel)}"
+
+
+def _may_be_searched(graph: GivenGraph) -> bool:
+    """Whether searches from all vertices may be sooner than a kernel on this machine."""
+    if graph.n < LEAST:
+        return False
+    from fwtui.machine.hardware import driver_present
+
+    return not driver_present() and _is_sparse(graph.adjacency.facts)
+
+
+def seconds_of_searches(graph: Adjacency, count: int) -> float:
+    """On one core, from that many vertices."""
+    return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * SEARCHED
+
+
+def processes(seconds: float) -> int:
+    """How many share searches that take one core so long; 1: this one alone."""
+    return max(1, min(len(usable_cores()), ceil(seconds / WORTH_A_PROCESS)))
+
+
+def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
+    """For all distances by the best kernel of this machine; METIS is asked only if that may change what is less than `most`."""
+    from fwtui.machine.hardware import driver_present
+
+    backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
+    besides = _GPU_STARTS + 4 * graph.n**2 / _COPIED if backend == "cuda" else 0.0
+    dense = seconds_of(graph.n**3, backend)
+    ordered = ordered_shape(graph, graph.facts, backend, "int32", min(dense, most), None)
+    if ordered is None or ordered.order is None:
+        return besides + dense
+    return besides + seconds_of(elimination(ordered).relaxations(ordered.tile), backend)
+
+
+def seconds_of(relaxations: int, backend: str, itemsize: int = 4) -> float:
+    """Seconds of a kernel."""
+    return relaxations * itemsize / 4 / (_RELAXED_ON_GPU if backend == "cuda" else _RELAXED * len(usable_cores()))
+
+
+def ordered_shape(
+    graph: GivenGraph, facts: EdgeFacts, backend: str, dtype: str, seconds: float, engine: Engine | None
+) -> Shape | None:
+    """The shape for the kernel for sparse graphs, in METIS's order if that is best; None if the graph is not sparse, METIS is
+    not there or would take more seconds than that, or there is no room.
+    """
+    unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
+    if not _is_sparse(facts) or facts.n * _ORDERED + facts.n**2 * _LOOKED_AT * unseen >= seconds:
+        return None
+    if threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
+        return None
+    kernel = registry()[SPARSE[backend]]
+    shape = shape_of(kernel, facts.n, dtype, facts.nonnegative)
+    if not _fits(kernel, shape, engine):
+        return None
+    ordered = in_order(kernel, shape, graph.adjacency)
+    return ordered if _fits(kernel, ordered, engine) else None  # it is padded more
+
+
+def _is_sparse(facts: EdgeFacts) -> bool:
+    """Whether it is so large, and has so few edges, that something other than the dense plan may be sooner."""
+    return facts.n >= LEAST and facts.edges <= MOST_DEGREE * facts.n
+
+
+def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:
+    """Whether there is room for the matrix and its copies, on the engine's GPU or on the host."""
+    if kernel.backend == "cuda":
+        free = engine.free_bytes() if engine is not None else None
+        return free is None or kernel.fitted(shape, free - KEPT_FREE) is not None
+    return _COPIES * shape.n**2 * shape.itemsize < psutil.virtual_memory().available - KEPT_FREE
+
+
+def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
+    """The shape with the order in which the kernel has least to do, which is kept with the graph; unchanged if dense is best."""
+    assert kernel.ordered is not None
+    key = kernel.id, shape.tile
+    if key not in graph.orders:
+        arcs = graph.all_arcs()
+        graph.orders[key] = kernel.ordered(shape, (arcs.sources, arcs.targets)).order
+    return replace(shape, order=graph.orders[key])
+
+
+def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False, ranks: int = 1) -> Shape:
+    """The tile and options with which the kernel solves a graph."""
+    tile = kernel.tile_for(n, simulated) or 1
+    return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
+
+
+def check_room(n: int, dtype: str, predecessors: bool, low: float | None = None, beside: int = 0) -> None:
+    """Raises Refused with the memory needed, the free memory, and what fits.
+
+    `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances
+    will be float64; otherwise there is a second check when it shows.
+    """
+    if n <= _ALWAYS_FITS:  # the question would take longer than the answer
+        return
+    free = psutil.virtual_memory().available
+    usable = max(0, free - KEPT_FREE)
+    wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
+    per_cell = bytes_a_cell(dtype, predecessors, wide) + beside
+    padded = -(-n // _TILE) * _TILE if n > _TILE else n
+    needed = per_cell * padded**2
+    if needed <= usable:
+        return
+    what = f"distances{' and predecessors' if predecessors else ''}"
+    ways = [f"a graph of up to {isqrt(usable // per_cell) // _TILE * _TILE:,} vertices"]
+    if not beside:
+        ways.append(f"the rows of up to {usable // (per_cell * n):,} of them (sources)")
+    if predecessors and (bytes_a_cell(dtype, False, wide) + beside) * padded**2 <= usable:
+        ways.append("distances alone, from which single paths can be found")
+    raise Refused(
+        f"{what} of {n:,} vertices in {dtype} need {memory(needed)} and {memory(free)} are free; what fits is {' or '.join(ways)}"
+    )
+
+
+def bytes_a_cell(dtype: str, predecessors: bool, wide: bool = False) -> int:
+    """Host memory in bytes per pair of vertices while solving; `wide`: with a float64 result."""
+    matrix = ITEMSIZE[dtype] + (WIDE_DISTANCE if wide else _DISTANCE if ITEMSIZE[dtype] < _DISTANCE else 0)
+    return matrix + (PREDECESSOR if predecessors else 0)
+
+
+def beside(dtype: str, engine: Engine) -> int:
+    """Host memory in bytes per cell that ranks on this host need for their rows, those on their way included."""
+    here = [rank for rank in engine.ranks if rank.host == 0]
+    copies = 3 if engine.target.backend == "cpu" else 1
+    return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
+
+
+def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, result_bytes: int) -> None:
+    """Raises Refused if a rank's share does not fit its memory; for `result_bytes` see fitting."""
+    matrices, on_gpu = kernel.matrices + 1, kernel.backend == "cuda"
+    # on the host besides, its rows of the graph on their way
+    shares = [(shape.itemsize * (1 if on_gpu else matrices + 1) + result_bytes, engine.free_host_bytes(), "")]
+    if on_gpu:
+        shares.append((shape.itemsize * matrices, engine.free_bytes(), "GPU "))
+    for per_cell, free, where in shares:
+        usable = max(0, free - KEPT_FREE)
+        needed = per_cell * shape.rows * shape.padded
+        if needed > usable:
+            whole = shape.tile * shape.ranks
+            most = isqrt(usable * shape.ranks // per_cell) // whole * whole
+            raise Refused(
+                f"{shape.n:,} vertices in {shape.dtype} need {memory(needed)} of {where}memory for each of {shape.ranks} ranks, "
+                f"and {memory(free)} are free; choose a graph of up to {most:,} vertices, or more devices"
+            )
