@@ -73,9 +73,9 @@ class _Overview(_Parser):
     def format_help(self) -> str:
         cells = shutil.get_terminal_size().columns - 2
         groups = overview(cells, "--all" in sys.argv)
-        said = [f"usage: {self.prog} [COMMAND] [OPTIONS]", "", *textwrap.wrap(self.description or "", cells), *groups]
-        said += ["", "`fwtui help COMMAND` says what a command takes.", "", *textwrap.wrap(EXIT_CODES, cells), ""]
-        return "\n".join(said)
+        lines = [f"usage: {self.prog} [COMMAND] [OPTIONS]", "", *textwrap.wrap(self.description or "", cells), *groups]
+        lines += ["", "`fwtui help COMMAND` says what a command takes.", "", *textwrap.wrap(EXIT_CODES, cells), ""]
+        return "\n".join(lines)
 
 
 def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:

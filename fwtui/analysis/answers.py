@@ -112,8 +112,8 @@ def histogram(a: events.Answers) -> list[tuple[str, int]]:
 
 def span(a: events.Answers) -> tuple[float, float] | None:
     """The least and the greatest mean of the map; None if no block has a path."""
-    known = [mean for row in a.heat for mean in row if mean is not None]
-    return (min(known), max(known)) if known else None
+    means = [mean for row in a.heat for mean in row if mean is not None]
+    return (min(means), max(means)) if means else None
 
 
 def shares(a: events.Answers) -> list[list[float | None]]:

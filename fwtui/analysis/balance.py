@@ -51,10 +51,10 @@ class Balance(NamedTuple):
         if self.link is None or not self.link[1]:
             return ()
         gpu, carried, share = self.link
-        said = f"NVLink up to {units.bandwidth(carried)}"
+        words = f"NVLink up to {units.bandwidth(carried)}"
         if not share:
-            return (f"{said} (GPU {gpu})",)
-        return f"{said}, {units.percent(share)} of its peak (GPU {gpu})", f"NVLink up to {100 * share:.0f} % full"
+            return (f"{words} (GPU {gpu})",)
+        return f"{words}, {units.percent(share)} of its peak (GPU {gpu})", f"NVLink up to {100 * share:.0f} % full"
 
 
 def balance(model: Model, gpus: Iterable[DeviceId], start: float, end: float) -> Balance | None:
@@ -77,6 +77,6 @@ def _fullest(model: Model, carried: Mapping[DeviceId, float]) -> tuple[DeviceId,
     if not carried:
         return None
     gpu = max(carried, key=carried.__getitem__)
-    known = model.devices.get(gpu)
-    peak = known.nvlink_peak_bytes_per_second if known is not None else None
+    counters = model.devices.get(gpu)
+    peak = counters.nvlink_peak_bytes_per_second if counters is not None else None
     return gpu, carried[gpu], carried[gpu] / peak if peak else None

@@ -40,10 +40,10 @@ def best_rates(runs: Iterable[Run], rungs: Sequence[Rung]) -> dict[str, float]:
     return found
 
 
-def fitted(rungs: Sequence[Rung], most: int, kept: int = 0) -> tuple[Rung, ...]:
+def fitted(rungs: Sequence[Rung], most: int, marked: int = 0) -> tuple[Rung, ...]:
     """At most that many of the steps (at least two): the first, the last, the one at `kept`, and the highest of the others."""
     runs = {rung.run.experiment.kernel: rung.run for rung in rungs}
-    always = {rungs[place].run.experiment.kernel for place in (0, -1, kept)} if rungs else set[str]()
+    always = {rungs[place].run.experiment.kernel for place in (0, -1, marked)} if rungs else set[str]()
     while len(runs) > max(most, len(always)):
         gains = {rung.run.experiment.kernel: rung.gain for rung in _rising(tuple(runs.values()))}
         del runs[min(gains.keys() - always, key=gains.__getitem__)]

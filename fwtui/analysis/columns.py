@@ -71,15 +71,15 @@ def _bare(rate: float) -> str:
     return units.scaled(rate, "").rstrip()
 
 
-def _asked(row: TableRow) -> str:
-    asked = row.run.experiment
-    graphs = f", {asked.graphs:,} graphs" if asked.graphs > 1 else ""
-    return f"{asked.kernel}{' (auto)' if asked.auto else ''}{f' on {asked.devices}' if asked.devices else ''}{graphs}"
+def _requested_kernel(row: TableRow) -> str:
+    e = row.run.experiment
+    graphs = f", {e.graphs:,} graphs" if e.graphs > 1 else ""
+    return f"{e.kernel}{' (auto)' if e.auto else ''}{f' on {e.devices}' if e.devices else ''}{graphs}"
 
 
 def _kernel(row: TableRow) -> str:
-    asked = row.run.experiment
-    return f"{asked.kernel} x{asked.graphs:,}" if asked.graphs > 1 else asked.kernel
+    experiment = row.run.experiment
+    return f"{experiment.kernel} x{experiment.graphs:,}" if experiment.graphs > 1 else experiment.kernel
 
 
 def _weights(row: TableRow) -> str:
@@ -236,7 +236,7 @@ ALL = (
     Column("whole type", "type", lambda r: r.run.experiment.dtype, {**_CHOSEN, CHAMPIONS: 0}),
     Column("weights", "weights", _weights, {CHAMPIONS: 0}),
     Column("code", "kernel", lambda r: f"`{r.run.experiment.kernel}`", {CHAMPIONS: 0}),
-    Column("asked", "kernel", _asked, {PRINTED: 0, BENCHED: 0, TUNED: 0}, cells=20),
+    Column("asked", "kernel", _requested_kernel, {PRINTED: 0, BENCHED: 0, TUNED: 0}, cells=20),
     Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
     Column("on", "on", lambda r: "GPU" if r.run.backend == "cuda" else "CPU", {BENCHED: 0}),
     Column("choices", "choices", lambda r: config_of(r.run.experiment).words, _CHOSEN, cells=38),

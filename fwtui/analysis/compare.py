@@ -277,9 +277,9 @@ def differences(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, ...]:
 
 def pairs(ours: Sequence[ComparedRun], theirs: Sequence[ComparedRun]) -> list[tuple[ComparedRun, ComparedRun]]:
     """(run, baseline) for every experiment with a finished run in both; the latest of several."""
-    known = {identity(e.run.experiment): e for e in theirs if e.run.state == "done"}
+    by_identity = {identity(e.run.experiment): e for e in theirs if e.run.state == "done"}
     latest = {identity(e.run.experiment): e for e in ours if e.run.state == "done"}
-    return [(entrant, known[wanted]) for wanted, entrant in latest.items() if wanted in known]
+    return [(entrant, by_identity[wanted]) for wanted, entrant in latest.items() if wanted in by_identity]
 
 
 def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:
@@ -341,8 +341,8 @@ def _too_few(run: Run, base: Run) -> str:
     """Why there are not enough passes of both."""
     for one in (run, base):
         if one.done is not None and len(one.passes) < min(one.done.count, events.SAMPLES_TOLD):
-            kept = f"{len(one.passes)} of the {one.done.count} passes of run {one.id}"
-            return f"this recording keeps {kept}, too few to tell a difference from chance; run it again"
+            count = f"{len(one.passes)} of the {one.done.count} passes of run {one.id}"
+            return f"this recording keeps {count}, too few to tell a difference from chance; run it again"
     fewest = min(len(run.passes), len(base.passes))
     few = f"{units.counted(fewest, 'pass', 'passes')} per run {'is' if fewest == 1 else 'are'} too few"
     return f"{few}; repeat it at least {ENOUGH} times"

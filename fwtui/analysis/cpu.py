@@ -53,8 +53,8 @@ class CpuFacts(NamedTuple):
 
     def instructions_a_cycle(self, loop: CpuLoop | None, each: float | None) -> float | None:
         """Of a busy core in that loop, at that many relaxations a cycle."""
-        known = loop is not None and loop.relaxations and each
-        return sum(loop.mix.values()) / loop.relaxations * each if loop is not None and known and each else None
+        countable = loop is not None and loop.relaxations and each
+        return sum(loop.mix.values()) / loop.relaxations * each if loop is not None and countable and each else None
 
 
 def cpu_facts(model: Model, run: Run) -> CpuFacts | None:
@@ -79,8 +79,8 @@ def _facts(model: Model, run: Run) -> CpuFacts:
     caches = machine.caches if machine is not None else ()
     fitting = (cache.level for cache in caches if matrix <= ROOM * cache.bytes)
     level = next(fitting, MEMORY) if caches and matrix else None
-    known = model.measured.get(run.device)
-    limit = next((one for one in known.levels if one.level == level), None) if known is not None else None
+    limits = model.measured.get(run.device)
+    limit = next((one for one in limits.levels if one.level == level), None) if limits is not None else None
     worked = usage.each if usage is not None and usage.each else (run.seconds or 0.0) * (busy or 0.0)
     each, scalar = per_cycle(run.relaxations, worked, clock), kernel is not None and kernel.scalar
     return CpuFacts(cores, busy, clock, each, matrix, level, caches, limit, scalar)

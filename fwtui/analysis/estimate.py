@@ -93,7 +93,7 @@ def progress_now(model: Model, run: Run) -> Progress | None:
     return Progress(t=model.t, run=run.id, stage=run.stage, done=min(waited / one, NEARLY) if one else 0.0, left=left or None)
 
 
-def known(model: Model, wanted: Experiment) -> bool:
+def ran_before(model: Model, wanted: Experiment) -> bool:
     """Whether that kernel ran at that size or a smaller one."""
     return any(run.n <= wanted.n for run in _alike(_timed(model), wanted))
 

@@ -84,8 +84,8 @@ def _counters(model: Model, run: Run) -> Iterator[Row]:
 def _answers(model: Model, run: Run) -> Iterator[Row]:
     whole = result(model, run)["answers"]
     if whole is not None:
-        kept = {name: value for name, value in whole.items() if name not in ("edges", "counts")}
-        yield _flat({"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **kept})
+        fields = {name: value for name, value in whole.items() if name not in ("edges", "counts")}
+        yield _flat({"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **fields})
 
 
 def _histogram(model: Model, run: Run) -> Iterator[Row]:

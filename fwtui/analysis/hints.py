@@ -100,9 +100,9 @@ def hints(model: Model, run: Run) -> tuple[Hint, ...]:
     facts = RunFacts(model, run)
     rules = (*(RANKED if run.ranks else ()), *(CUDA if run.backend == "cuda" else CPU))
     found = (
-        Hint(key, said, see, _source(key, facts))
+        Hint(key, sentence, see, _source(key, facts))
         for key, see, rule in rules
-        if (not see or _ahead(see, run)) and (said := rule(facts))
+        if (not see or _ahead(see, run)) and (sentence := rule(facts))
     )
     return tuple(found)
 
@@ -301,8 +301,8 @@ def _sampled(reason: str, least: float) -> Rule:
         share = shares(f.samples.reasons).get(reason, 0.0) if f.samples is not None else 0.0
         if share < least:
             return ""
-        known = stall(reason)
-        return f"a warp {known.verb} in {100 * share:.0f} % of samples: {known.advice}"
+        advice = stall(reason)
+        return f"a warp {advice.verb} in {100 * share:.0f} % of samples: {advice.advice}"
 
     return rule
 

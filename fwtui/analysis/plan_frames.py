@@ -126,11 +126,11 @@ class PlanFilm:
     def slowly(self, most_rounds: int = SLOW_ROUNDS, most_steps: int = SLOW_STEPS) -> list[PlanFrame]:
         """The steps of some evenly chosen rounds, in order, for slow motion."""
         every = -(-self.rounds // most_rounds)
-        kept: dict[int, list[int]] = {}
+        by_round: dict[int, list[int]] = {}
         for place, frame in enumerate(self._frames):
             if (frame.round - 1) % max(every, 1) == 0:
-                kept.setdefault(frame.round, []).append(place)
-        chosen = sorted(place for places in kept.values() for place in places[:: -(-len(places) // most_steps)])
+                by_round.setdefault(frame.round, []).append(place)
+        chosen = sorted(place for places in by_round.values() for place in places[:: -(-len(places) // most_steps)])
         return [self._frames[place] for place in chosen]
 
     def __len__(self) -> int:
@@ -244,12 +244,12 @@ def scene(film: PlanFilm, run: Run, now: float) -> Scene:
     last round, and one that ended early no round.
     """
     if run.state == "running":
-        known = _progress(run, now)
-        share, seconds, about = known or (0.0, 0.0, "")
+        estimate = _progress(run, now)
+        share, seconds, about = estimate or (0.0, 0.0, "")
         if seconds >= LEAST_PASS and film.rounds > 1:
             step = STILL / seconds if film.rounds / seconds > FOLLOWED else 0.0
             return _followed(film, run, share // step * step if step else share, seconds, about)
-        if known is None or run.progress is None:
+        if estimate is None or run.progress is None:
             return Scene(film.side, (doing(run.stage),), deal=film.deal)
         share = min(run.progress.done, 1.0)
         return Scene(

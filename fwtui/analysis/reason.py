@@ -52,12 +52,13 @@ class Reason(NamedTuple):
         parts = [self.change] if self.change else []
         if self.limiter is not None and not (self.exchange and self.limiter.what == OWNER):
             inside = self.phase and self.limiter.what not in (UNKNOWN, OWNER)  # a phase's title may be a plural
-            asked = bool(self.missing and ask)
-            known = self.limiter.sourced if sourced else self.limiter
-            limiter = known._replace(because="") if asked and known.because == UNMEASURED else known
+            offers = bool(self.missing and ask)
+            limiter = self.limiter.sourced if sourced else self.limiter
+            if offers and limiter.because == UNMEASURED:
+                limiter = limiter._replace(because="")
             within = f"in {self.phase} " if inside else ""
-            said = within + limiter.sentence("it" if inside or not self.phase else self.phase, self.beside)
-            parts.append(said + f"; {ask}" * asked)
+            sentence = within + limiter.sentence("it" if inside or not self.phase else self.phase, self.beside)
+            parts.append(sentence + f"; {ask}" * offers)
         parts += [part for part in (self.exchange, self.cpu) if part]
         return " ".join(f"{words[0].upper()}{words[1:]}." for words in parts)
 
@@ -82,8 +83,8 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     beside = "mainly loads and addresses" if far else ""
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
-    known = in_words(facts, loop_of(run, slowest.key if slowest is not None else "")) if facts is not None else ""
-    return Reason(against, limiter, phase, missing, beside, waits(model, run), known)
+    cpu_words = in_words(facts, loop_of(run, slowest.key if slowest is not None else "")) if facts is not None else ""
+    return Reason(against, limiter, phase, missing, beside, waits(model, run), cpu_words)
 
 
 def changes(found: Comparison) -> tuple[str, ...]:
@@ -91,14 +92,14 @@ def changes(found: Comparison) -> tuple[str, ...]:
     if found.verdict not in (FASTER, SLOWER):
         return ()
     entrant, baseline, faster = found.entrant, found.baseline, found.verdict == FASTER
-    known = [(gain, words) for gain, words in _quantities(entrant, baseline) if isfinite(gain) and gain > 0]
-    quantities = [(gain if faster else 1 / gain, words) for gain, words in known]
+    finite = [(gain, words) for gain, words in _quantities(entrant, baseline) if isfinite(gain) and gain > 0]
+    quantities = [(gain if faster else 1 / gain, words) for gain, words in finite]
     largest = [words for gain, words in sorted(quantities, reverse=True) if gain >= CHANGED][:MOST_CHANGES]
     if entrant.run.backend != baseline.run.backend:
         largest.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
     elif entrant.run.experiment.kernel == baseline.run.experiment.kernel:
-        said = [one for one in found.differs if not one.startswith(("dtype ", "devices "))]  # quantities say those better
-        largest = [*said[:1], *largest]
+        differences = [one for one in found.differs if not one.startswith(("dtype ", "devices "))]  # quantities say those better
+        largest = [*differences[:1], *largest]
     return tuple(largest)
 
 
@@ -129,12 +130,12 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
     sizes = [ITEMSIZE.get(one.experiment.dtype, 4) for one in (base, run)]
     if sizes[0] != sizes[1]:
         yield sizes[0] / sizes[1], f"numbers of {sizes[1]} bytes instead of {sizes[0]}"
-    asked = [
+    operands = [
         one.device_bytes / size / one.relaxations if one.relaxations else 0.0
         for one, size in zip((base, run), sizes, strict=True)
     ]
-    if all(asked) and run.backend == base.backend and run.relaxations == base.relaxations:
-        gain = asked[0] / asked[1]
+    if all(operands) and run.backend == base.backend and run.relaxations == base.relaxations:
+        gain = operands[0] / operands[1]
         amounts = [units.scaled(one.device_bytes, "B") for one in (base, run)] if sizes[0] == sizes[1] else []
         often = f"reads each number {_count(gain)} times {'less' if gain > 1 else 'more'}"
         yield gain, f"{often}{': ' * bool(amounts)}{' -> '.join(amounts)}"

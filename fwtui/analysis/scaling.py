@@ -145,8 +145,8 @@ def fit(runs: Iterable[Measured]) -> Rates | None:
         more = median((run.seconds - predict(rates, run.shape).seconds) / _rounds(run.shape) for run in alone)
         rates = rates._replace(round=max(0.0, more))
     held = [_held(rates, run) for run in several] if link is not None else []
-    known = [share for share in held if share is not None]
-    return rates._replace(held=min(1.0, max(0.0, median(known)))) if known else rates
+    shares = [share for share in held if share is not None]
+    return rates._replace(held=min(1.0, max(0.0, median(shares)))) if shares else rates
 
 
 def _held(rates: Rates, run: Measured) -> float | None:

@@ -162,9 +162,9 @@ class _Tracer:
         end = max(begun, end)
         self._ends[process, track] = end
         ts = _micro(begun)
-        known = {key: value for key, value in args.items() if value not in (None, "")}
+        filled = {key: value for key, value in args.items() if value not in (None, "")}
         where = {"pid": process, "tid": track}
-        return {"ph": "X", "cat": "fwtui", "name": name, "ts": ts, "dur": max(0.0, _micro(end) - ts), **where, "args": known}
+        return {"ph": "X", "cat": "fwtui", "name": name, "ts": ts, "dur": max(0.0, _micro(end) - ts), **where, "args": filled}
 
     def _name(self, process: int, track: int | None, name: str) -> Iterator[TraceEvent]:
         """Name a track, or the process itself, once."""

@@ -98,8 +98,8 @@ class Assessment(NamedTuple):
     @property
     def _of_now(self) -> str:
         """The label of what limits it, which is why it takes its time where nothing else says that."""
-        known = self.reason.limiter is not None and self.reason.limiter.what != UNKNOWN
-        return "why" if known and not self.why else "now"
+        limited = self.reason.limiter is not None and self.reason.limiter.what != UNKNOWN
+        return "why" if limited and not self.why else "now"
 
     @property
     def then(self) -> str:
@@ -140,9 +140,9 @@ def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung
             title = kernel_named(kernel).title
         except Refused:  # a recording's kernel, which is no longer known
             continue
-        known = [r for r in model.runs.values() if r.experiment.kernel == kernel and _same_work(r, run)]
-        if known:
-            best = min(known, key=lambda r: r.seconds or 0.0)
+        runs = [r for r in model.runs.values() if r.experiment.kernel == kernel and _same_work(r, run)]
+        if runs:
+            best = min(runs, key=lambda r: r.seconds or 0.0)
             if (best.seconds or 0.0) * LEAST_GAIN <= run.seconds:
                 return NextRung(kernel, title, why, best.seconds, f"run {best.id}")
             continue

@@ -9,7 +9,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from fwtui.analysis.estimate import known
+from fwtui.analysis.estimate import ran_before
 from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
@@ -168,7 +168,7 @@ class Bench:
     def _scouted(self, entrant: BenchEntrant) -> str:
         """Run one small pass of a kernel that has not run yet, to predict its time; return why it could not."""
         n = SCOUT[kernel_named(entrant.name).backend]
-        if entrant.experiment.n <= n or known(self._live.model, entrant.experiment):
+        if entrant.experiment.n <= n or ran_before(self._live.model, entrant.experiment):
             return ""
         self._say(f"how fast is {entrant.name}? n {n} {entrant.experiment.dtype}")
         return self._queue.run(self._live.settled(changed(entrant.experiment, n=n, repeats=1)))[1]

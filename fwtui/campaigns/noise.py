@@ -22,7 +22,7 @@ MOST = 50  # of the latest runs are looked at
 class Repeatable(RunSession, Protocol):
     """A live session that knows what was asked for."""
 
-    asked: dict[int, Settled]
+    experiments: dict[int, Settled]
 
 
 def other_work(model: Model) -> float | None:

@@ -40,8 +40,8 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
     First every kernel with its defaults; then single changes to the best configuration of the fastest ones. It depends only
     on the measurements, so an interrupted search continues.
     """
-    asked = {k.id: changed(experiment, kernel=k.id, code="", tile=0, options={}, launch="") for k in kernels}
-    usual = {name: config_of(found) for name, wanted in asked.items() if (found := _settled(wanted)) is not None}
+    variants = {k.id: changed(experiment, kernel=k.id, code="", tile=0, options={}, launch="") for k in kernels}
+    usual = {name: config_of(found) for name, wanted in variants.items() if (found := _settled(wanted)) is not None}
     for config in usual.values():
         if config not in times:
             return config
@@ -92,7 +92,7 @@ class Tuner:
         self._kernels = kernels
         self._experiment = experiment  # the graph, except for its size and number type
         self._say = say  # called with every trial, and whether it is the best so far
-        self.kept = True  # what was measured is there for auto
+        self.saved = True  # what was measured is there for auto
         self.trials: dict[tuple[Problem, Config], TunedTrial] = {}
         forgotten = {kernel.id for kernel in kernels} if fresh else set()
         for trial in tuned.load(device):
@@ -123,8 +123,8 @@ class Tuner:
         experiment = changed(self._experiment, n=problem.n, dtype=problem.dtype, negative=negative)
         skipped: dict[Config, None] = {}
         while True:
-            known = {trial.config: trial.seconds for trial in self._of(problem)}
-            config = next_config(self._kernels, experiment, {**known, **skipped})
+            measured = {trial.config: trial.seconds for trial in self._of(problem)}
+            config = next_config(self._kernels, experiment, {**measured, **skipped})
             if config is None:
                 return not skipped
             if not queue.left:
@@ -139,7 +139,7 @@ class Tuner:
             if code_of(own) != config.code:
                 raise Refused(f"the file of {own} has changed meanwhile; the same command tunes it as it is now")
             self.trials[problem, config] = trial
-            self.kept = tuned.save(self.trials.values(), self._device)
+            self.saved = tuned.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
             self._say(trial, faster)
 

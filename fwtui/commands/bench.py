@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    base, names, others, sizes, dtypes = _asked(given)
+    base, names, others, sizes, dtypes = _grid(given)
     here = auto_device(base)
     heats = [(n, dtype, [*(names or _best(here.backend, dtype)), *others]) for n in sizes for dtype in dtypes]
     of_kernels = {kernel_named(name).backend for _, _, all_names in heats for name in all_names if name != AUTO.id}
@@ -87,7 +87,7 @@ def execute(given: argparse.Namespace) -> int:
     return recorded or (OK if any(heat.entrants for heat in bench.heats) else WRONG)
 
 
-def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:
+def _grid(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:
     """The graph and how often, kernels (none: the best), peers, sizes, number types. Raises Refused."""
     for word, least, most in (("rounds", 1, 100), ("repeats", 0, 1000), ("seconds", 1, 86400)):
         if not least <= getattr(given, word) <= most:
@@ -149,14 +149,14 @@ def _row(heat: Heat, entrant: BenchEntrant, live: Live) -> TableRow:
 
 def remarks_on(bench: Bench) -> list[str]:
     """How it was measured, what the packages compute with, and who was left out."""
-    said = ["total: median of the passes of all turns; ±: half of the range of the turns' medians. All distances are verified."]
+    notes = ["total: median of the passes of all turns; ±: half of the range of the turns' medians. All distances are verified."]
     if any(entrant.name in ("scipy", "networkx") for heat in bench.heats for entrant in heat.entrants):
-        said.append("SciPy and NetworkX compute in float64, whatever the type; NetworkX makes its array inside the clock.")
+        notes.append("SciPy and NetworkX compute in float64, whatever the type; NetworkX makes its array inside the clock.")
     for heat in bench.heats:
         if heat.cut_short:
-            said.append(f"n {heat.n} {heat.dtype}: its time was over before all turns were done; give --seconds more")
-        said += [f"left out: {name}, n {heat.n} {heat.dtype}: {why}" for name, why in heat.left_out]
-    return said
+            notes.append(f"n {heat.n} {heat.dtype}: its time was over before all turns were done; give --seconds more")
+        notes += [f"left out: {name}, n {heat.n} {heat.dtype}: {why}" for name, why in heat.left_out]
+    return notes
 
 
 def data(bench: Bench, live: Live) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def _entrants(text: str) -> tuple[list[ComparedRun], int]:
     session = clean(stem(path))
     runs = model.runs if whole else {r: run for r, run in model.runs.items() if str(r) == number}
     if not runs:
-        known = ", ".join(map(str, model.runs)) or "none"
-        raise Refused(f"{session} has no run{'' if whole else ' ' + brief(number)}; its runs are: {known}")
+        numbers = ", ".join(map(str, model.runs)) or "none"
+        raise Refused(f"{session} has no run{'' if whole else ' ' + brief(number)}; its runs are: {numbers}")
     return [ComparedRun(model, run, session) for run in runs.values()], code_of_session(path, complete)
 
 

@@ -30,8 +30,8 @@ def execute(given: argparse.Namespace) -> int:
         values: dict[str, dict[str, str]] = {}
         for name, v in found.everything():
             variable, words = about.get(name, ("", ""))
-            said = {"value": v.text, "origin": v.origin, "where": v.where}
-            values[name] = {**said, "variable": variable, "about": words}
+            fields = {"value": v.text, "origin": v.origin, "where": v.where}
+            values[name] = {**fields, "variable": variable, "about": words}
         print(json.dumps({"file": str(found.path), "there": found.path.exists(), "settings": values}, indent=2))
         return OK
     print(f"file: {clean(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")

@@ -34,8 +34,8 @@ def execute(given: argparse.Namespace) -> int:
     if given.file is None and update(schema.path(), schema.text(), check=given.check):
         changed.append(schema.FILE)
     for name in changed:
-        said = "is not what `fwtui docs` makes; run it" if given.check else "made again"
-        say(f"{name} {said}")
+        verdict = "is not what `fwtui docs` makes; run it" if given.check else "made again"
+        say(f"{name} {verdict}")
     return WRONG if changed and given.check else OK
 
 

@@ -64,10 +64,10 @@ def measure() -> int:
             say(f"measuring the {device.backend.upper()}'s limits")
             live.measure_limits(device)
             finish(live)
-            known = live.model.measured.get(device)
-            if known is not None and known.complete:
-                print("\n".join(map(clean, limit_lines(known))), flush=True)
-            if known is None or not known.complete or known.note:
+            limits_here = live.model.measured.get(device)
+            if limits_here is not None and limits_here.complete:
+                print("\n".join(map(clean, limit_lines(limits_here))), flush=True)
+            if limits_here is None or not limits_here.complete or limits_here.note:
                 fault = live.model.fault
                 say(fault.message if fault is not None else "it was not measured")
                 worst = WORKER_DIED
@@ -203,37 +203,37 @@ def _devices() -> list[DeviceId]:
 def _limits() -> list[DoctorCheck]:
     checks = []
     for device in _devices():
-        known = limits.load(device)
+        stored = limits.load(device)
         name = f"limit {BACKENDS[device.backend]}"
-        if known is None:
+        if stored is None:
             checks.append(DoctorCheck(name, NOTE, "not measured; shares of it are n/a", limits.HOW_TO_MEASURE))
         else:
-            best = ", ".join(f"{f.form} {units.rate(f.relaxations_per_second)}{_noisy(f.noisy)}" for f in known.forms)
-            noisy = limits.noise(known)
+            best = ", ".join(f"{f.form} {units.rate(f.relaxations_per_second)}{_noisy(f.noisy)}" for f in stored.forms)
+            noisy = limits.noise(stored)
             checks.append(DoctorCheck(name, NOTE if noisy else FOUND, best, limits.HOW_TO_MEASURE if noisy else ""))
     return checks
 
 
-def limit_lines(known: events.Limits) -> list[str]:
+def limit_lines(limit_values: events.Limits) -> list[str]:
     """A device's limits as a table: every form of the inner loop, and what a copy moves."""
-    titles = {form.key: form for form in probe_forms.FORMS if form.backend == known.backend}
+    titles = {form.key: form for form in probe_forms.FORMS if form.backend == limit_values.backend}
     rows: list[tuple[str, ...]] = [("form", "one relaxation", "at most", "clock")]
-    for limit in known.forms:
+    for limit in limit_values.forms:
         form = titles.get(limit.form)
         clock = f"{limit.clock_mhz:.0f} MHz" if limit.clock_mhz else units.ABSENT
         words = (form.title, form.instructions) if form is not None else (limit.form, "-")
         rows.append((*words, units.rate(limit.relaxations_per_second) + _noisy(limit.noisy), clock))
-    copied = units.bandwidth(known.copy_bytes_per_second) + _noisy(known.copy_noisy)
+    copied = units.bandwidth(limit_values.copy_bytes_per_second) + _noisy(limit_values.copy_noisy)
     rows.append(("copy", "bytes read and written", copied, ""))
-    for one in known.levels:
+    for one in limit_values.levels:
         bandwidth = f"{units.bandwidth(one.bytes_per_second)}{_noisy(one.noisy)}"
-        if known.backend == "cuda":
+        if limit_values.backend == "cuda":
             rows.append(("shared memory" if one.level == 1 else level_name(one.level), "bytes read", bandwidth, ""))
         else:
             bandwidth += f", one core {units.bandwidth(one.one_core)}"
             rows.append((level_name(one.level), "bytes changed in place", bandwidth, ""))
-    notes = filter(None, [known.note, limits.noise(known)])
-    return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows), *notes]
+    notes = filter(None, [limit_values.note, limits.noise(limit_values)])
+    return [f"{BACKENDS.get(limit_values.backend, limit_values.backend)}: {limit_values.device}", *table(rows), *notes]
 
 
 def _noisy(noisy: bool) -> str:

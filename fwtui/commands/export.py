@@ -106,8 +106,8 @@ def _trace(given: argparse.Namespace) -> int:
     path = resolve(given.session)
     with open_session(path) as session, _new(given.out) as file:
         # apart from kinds of a newer version
-        known = (line.event for line in session.lines() if isinstance(line.event, events.Event))
-        count = trace_events.write(session.header, known, file)
+        all_events = (line.event for line in session.lines() if isinstance(line.event, events.Event))
+        count = trace_events.write(session.header, all_events, file)
     say(f"{Path(given.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
     return code_of_session(path, session.condition.complete)
 
@@ -144,13 +144,15 @@ def _replay(given: argparse.Namespace) -> int:
     path, loaded, whole = _filmed(given, _cut(given, rate))
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
-        content, kept = written(whole, suffix)
+        content, export = written(whole, suffix)
         with new_whole_file(out) as file:
             file.write(content)
-        result = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
+        result = (
+            f"{units.counted(len(export.frames), 'picture')} of {units.duration(export.duration)}, {units.memory(len(content))}"
+        )
         say(f"{Path(out).name} is {kind.title}: {result}")
-        if len(kept.frames) < len(whole.frames):
-            less = len(whole.frames) - len(kept.frames)
+        if len(export.frames) < len(whole.frames):
+            less = len(whole.frames) - len(export.frames)
             say(f"{less:,} pictures are left out, or it would be larger than {kind.most / 1e6:g} MB")
     for words in whole.left_out:
         say(f"it shows only {words}")

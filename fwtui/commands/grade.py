@@ -83,8 +83,8 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused(f"--draw {given.draw} is less than 0; give the number that an earlier grading told")
     written = read(Path(given.against))
     rubric = written.drawn(given.draw if given.draw is not None else secrets.randbelow(2**31))
-    asked = str(DeviceId.parse(given.device))
-    device = settle_here(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=asked)).runs_on
+    device_text = str(DeviceId.parse(given.device))
+    device = settle_here(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=device_text)).runs_on
     submissions = _submissions(given.files, given.container is not None)
     agree([submission.path for submission in submissions if submission.judgement is None], given.trust)
     container = None

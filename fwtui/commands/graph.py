@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    asked = experiments(given, gpu=False)
-    if len(asked) > 1:
-        raise Refused(f"that describes {len(asked)} graphs, and one is saved at a time; leave out the commas")
-    experiment = settle(Experiment(**{name: getattr(asked[0], name) for name in (*GENERATED, "file", "dtype")}))
+    wanted = experiments(given, gpu=False)
+    if len(wanted) > 1:
+        raise Refused(f"that describes {len(wanted)} graphs, and one is saved at a time; leave out the commas")
+    experiment = settle(Experiment(**{name: getattr(wanted[0], name) for name in (*GENERATED, "file", "dtype")}))
     os.environ.update({**worker_environment("real"), **os.environ})  # which numba reads when it is imported
     with handlers_kept():
         on_signals(leave)  # compiled code raises nothing

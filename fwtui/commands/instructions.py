@@ -50,10 +50,10 @@ def execute(given: argparse.Namespace) -> int:
             raise Refused(f"{kernel.id} has no number type {shown(given.dtype)}; choose {', '.join(kernel.dtypes)}")
         if given.tile and given.tile not in kernel.tiles:
             raise Refused(f"{kernel.id} has no tile {given.tile}; choose one of {', '.join(map(str, kernel.tiles)) or 'none'}")
-        asked = CompileRequest(
+        request = CompileRequest(
             kernel=kernel.id, capability=capability, path=path_of(kernel.id), tile=given.tile, dtype=given.dtype, listing=True
         )
-        found = compile_kernel(asked)
+        found = compile_kernel(request)
         lacking = found.wrong or found.lacking or found.unlisted if found is not None else "the compiler did not answer"
         if found is None or lacking:
             say(f"{kernel.id}: {lacking}")

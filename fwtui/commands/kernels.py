@@ -53,7 +53,7 @@ def _about(kernel: Kernel) -> list[str]:
 
 def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:
     """A kernel's cells in columns of these names."""
-    known = {
+    texts = {
         "id": kernel.id,
         "where": {"cpu": "CPU", "cuda": "CUDA"}.get(kernel.backend, "CPU or CUDA"),
         "phases": ", ".join(kernel.phases.values()),
@@ -64,7 +64,7 @@ def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:
         "idea": kernel.summary,
         "source": "; ".join(kernel.papers) or "-",
     }
-    return tuple(known[name] for name in names)
+    return tuple(texts[name] for name in names)
 
 
 def _data(kernel: Kernel) -> Mapping[str, object]:

@@ -100,7 +100,7 @@ def _edit(given: argparse.Namespace, source: Path) -> int:
     elif not given.force and (missing := _missing(source, text)):
         cards = counted(missing, "cue card")
         raise Refused(f"{clean(text.name)} lacks {cards} of the session, which would be lost; move it away, or add --force")
-    watched, ended, code, said = Watched(text), Event(), OK, ""
+    watched, ended, code, message = Watched(text), Event(), OK, ""
 
     def apply() -> tuple[int, str]:
         """Apply the text; the exit code, and a sentence."""
@@ -125,19 +125,19 @@ def _edit(given: argparse.Namespace, source: Path) -> int:
             saves = f"edit {clean(text.name)}: each save changes {clean(out.name)}"
             say(f"{saves}; Ctrl-C ends this, and with EDITOR set it opens an editor")
             while watched.wait(ended):
-                code, said = apply()
-                say(said)
+                code, message = apply()
+                say(message)
             return code
         with _opened(editor, text, ended) as process:
             while watched.wait(ended):
-                code, said = apply()
+                code, message = apply()
         if watched.changed:
-            code, said = apply()
+            code, message = apply()
         if not text.exists():
             raise Refused(f"{clean(text.name)} is gone, and {clean(out.name)} stays; `fwtui mark --to` writes the text again")
         if process.returncode:
-            raise Refused(f"{clean(editor)} ended with {process.returncode}; {said or f'{clean(text.name)} was not changed'}")
-        say(said or f"{clean(text.name)} was not changed")
+            raise Refused(f"{clean(editor)} ended with {process.returncode}; {message or f'{clean(text.name)} was not changed'}")
+        say(message or f"{clean(text.name)} was not changed")
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)
         return SIGNALLED + stopped.signum

@@ -27,6 +27,6 @@ def execute(given: argparse.Namespace) -> int:
 def report_written(written: RewriteCounts, out: str, what: str = "") -> int:
     """Say on stderr what was written, by default how many events; return the exit code."""
     lost = "" if written.complete else "; events lost in the source are missing here too"
-    kept = f"{written.kept:,} of {counted(written.of, 'event')} are"
+    kept = f"{written.events:,} of {counted(written.of, 'event')} are"
     say(f"{what or kept} in {out}{lost}")
     return OK if written.complete else WRONG

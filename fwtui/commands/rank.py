@@ -79,12 +79,14 @@ def _places(world: Any, given: argparse.Namespace) -> tuple[RankDevice, ...]:
     """Where each rank computes. Raises Refused, on all ranks alike."""
     from fwtui.measure.rank import assigned
 
-    asked = given.field_devices or ""
-    if asked not in ("", ALL, CPU):
-        raise Refused(f"devices {shown(asked)} are not for `fwtui rank`, whose ranks are there already; give cpu, all or nothing")
+    devices = given.field_devices or ""
+    if devices not in ("", ALL, CPU):
+        raise Refused(
+            f"devices {shown(devices)} are not for `fwtui rank`, whose ranks are there already; give cpu, all or nothing"
+        )
     kernel = kernel_named(given.field_kernel) if given.field_kernel else AUTO
-    on_cpu = asked == CPU or (not asked and kernel.backend == "cpu")
-    return assigned(world, on_cpu, not asked and kernel is AUTO, "--devices cpu")
+    on_cpu = devices == CPU or (not devices and kernel.backend == "cpu")
+    return assigned(world, on_cpu, not devices and kernel is AUTO, "--devices cpu")
 
 
 def _lead(world: Any, ranks: tuple[RankDevice, ...], timeout: float) -> int:
@@ -111,8 +113,8 @@ def _serve(world: Any, ranks: tuple[RankDevice, ...], timeout: float, events_out
     from fwtui.engine.links import values_of_all
     from fwtui.measure.rank import Rank, share_cores
 
-    asked = os.fdopen(requests_in, "rb") if requests_in >= 0 else io.BytesIO()
-    origin = values_of_all(world, asked.readline())[0]
+    requests = os.fdopen(requests_in, "rb") if requests_in >= 0 else io.BytesIO()
+    origin = values_of_all(world, requests.readline())[0]
     if origin:  # else nothing can run
         share_cores(world, [place.host for place in ranks])
-        Rank(world, ranks, timeout, lambda fault: report(fault.message), world.Abort).serve(events_out, float(origin), asked)
+        Rank(world, ranks, timeout, lambda fault: report(fault.message), world.Abort).serve(events_out, float(origin), requests)

@@ -61,14 +61,14 @@ def execute(given: argparse.Namespace) -> int:
     reason = "closed"
     try:
         # a mistake in the last of ten runs is reported before the first begins
-        asked = _every(live, given, gpu) if given.all else [live.settled(experiment) for experiment in wanted]
+        settled = _every(live, given, gpu) if given.all else [live.settled(experiment) for experiment in wanted]
         if given.baseline is not None:
             given.baseline = kernel_named(given.baseline).id
-            asked = _first(given.baseline, asked)
+            settled = _first(given.baseline, settled)
         # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
         with contextlib.redirect_stderr(io.StringIO()) if piped else contextlib.nullcontext():
-            code = _run_all(live, asked, given, outlet)
+            code = _run_all(live, settled, given, outlet)
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
         reason, code = "signal", SIGNALLED + stopped.signum
@@ -96,27 +96,27 @@ def _outlet(live: Live, given: argparse.Namespace) -> Outlet:
 
 
 def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Settled]:
-    asked, left_out = of_every_kernel(given, gpu, live.settled)
+    settled, left_out = of_every_kernel(given, gpu, live.settled)
     for kernel, reason in left_out:
         say(f"left out: {kernel}: {reason}")
-    if not asked:
+    if not settled:
         raise Refused("no kernel takes that here; ask for another n or dtype")
-    return asked
+    return settled
 
 
-def _first(baseline: str, asked: list[Settled]) -> list[Settled]:
-    if all(e.kernel != baseline for e in asked):
-        kernels = ", ".join(dict.fromkeys(e.kernel for e in asked))
+def _first(baseline: str, settled: list[Settled]) -> list[Settled]:
+    if all(e.kernel != baseline for e in settled):
+        kernels = ", ".join(dict.fromkeys(e.kernel for e in settled))
         raise Refused(f"the baseline {shown(baseline)} is not among the kernels that run ({kernels}); add it to --kernel")
-    return sorted(asked, key=lambda e: e.kernel != baseline)
+    return sorted(settled, key=lambda e: e.kernel != baseline)
 
 
-def _run_all(live: Live, asked: list[Settled], given: argparse.Namespace, outlet: Outlet | None) -> int:
+def _run_all(live: Live, settled: list[Settled], given: argparse.Namespace, outlet: Outlet | None) -> int:
     as_table = given.table or (sys.stdout.isatty() and not given.json)
     narrated(live)
     worst = OK
     hinted: list[tuple[str, str]] = []
-    for experiment in asked:
+    for experiment in settled:
         before = live.model.current
         code = _run_one(live, experiment, outlet)
         worst = worst or code

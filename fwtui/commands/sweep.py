@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
-    base, axes = asked(given, gpu)
+    base, axes = base_and_axes(given, gpu)
     _check_scaling(given, axes)
     with handlers_kept():
         live = live_session(given)
@@ -98,7 +98,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], given: argpa
     return WRONG if any(run.wrong for run in runs) or all(run.state != "done" for run in runs) else recorded
 
 
-def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
+def base_and_axes(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
     """The fixed experiment, and the values to sweep that were given. Raises Refused."""
     if given.field_kernel == ALL:
         for kernel, reason in admitted_folder(given.trust)[1]:
@@ -137,8 +137,8 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepA
 def _check_scaling(given: argparse.Namespace, axes: Sequence[SweepAxis]) -> None:
     """Raises Refused for options that need several numbers of devices, and for amounts that are none."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in axes)
-    for name, asked in (("--weak", given.weak), ("--predict", given.predict is not None)):
-        if asked and not several:
+    for name, chosen in (("--weak", given.weak), ("--predict", given.predict is not None)):
+        if chosen and not several:
             raise Refused(f"{name} needs runs on several numbers of devices; add --devices 1,2")
     if given.predict is not None:
         read_predict(given.predict)

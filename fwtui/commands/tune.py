@@ -55,17 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     if not 1 <= given.seconds <= 86400:
         raise Refused(f"{given.seconds:g} seconds are outside 1 to 86400; choose a value in between")
-    asked = BY_NAME["device"].read(given.device)["device"]
+    device_text = BY_NAME["device"].read(given.device)["device"]
     share = BY_NAME["negative"].read(given.negative)["negative"]
-    if asked == "simulator":
+    if device_text == "simulator":
         raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
-    graph = Experiment(device=asked, negative=share, verify="auto")
+    graph = Experiment(device=device_text, negative=share, verify="auto")
     device = auto_device(graph)
     sizes = choices_of(given.n, "n") if given.n is not None else SIZES[device.backend]
     dtypes = choices_of(given.dtype, "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
     kernels = _kernels(admitted(given.kernel, given), device.backend, dtypes)
-    live = live_session(given, asked)
+    live = live_session(given, device_text)
     live.sinks.append(say_recording_failure)
     try:
         tuner = Tuner(live, device, kernels, graph, _json if given.json else _shown, given.fresh)
@@ -83,18 +83,18 @@ def execute(given: argparse.Namespace) -> int:
         if names and not given.json:
             rows = [head(columns), *(line(columns, TableRow(Model(), trial.run, ended="its best")) for trial in best)]
             print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
-    if not tuner.kept:
+    if not tuner.saved:
         say("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
     if not whole:
-        how = "the same command goes on from here" if tuner.kept else "with more --seconds it gets further"
+        how = "the same command goes on from here" if tuner.saved else "with more --seconds it gets further"
         say(f"the time is over and there is more to try; {how}")
     return recorded or (OK if found else WRONG)
 
 
-def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Kernel]:
-    if asked is None:
+def _kernels(names: str | None, backend: str, dtypes: Sequence[str]) -> list[Kernel]:
+    if names is None:
         return list({kernel.id: kernel for dtype in dtypes for kernel in in_order(backend, dtype)[:BEST_RUNGS]}.values())
-    kernels = [kernel_named(word.strip()) for word in asked.split(",")]
+    kernels = [kernel_named(word.strip()) for word in names.split(",")]
     for kernel in kernels:
         if kernel.id == AUTO.id:
             raise Refused("auto itself is tuned by this; name other kernels, or none for the best known ones")

@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     # a file that is gone, or no kernel any more, can still be gone back to
-    kept = Path(given.file).expanduser()
-    path = kept.resolve() if given.versions or given.back is not None else located(given.file)
+    given_path = Path(given.file).expanduser()
+    path = given_path.resolve() if given.versions or given.back is not None else located(given.file)
     versions = Versions(path)
     if given.versions:
         print("\n".join(listed(versions.all())))
@@ -74,7 +74,7 @@ def execute(given: argparse.Namespace) -> int:
         return OK
     capability = capability_of(given.architecture) if given.architecture else None
     n, tile = (_count(given, name) for name in ("n", "tile"))
-    asked = asked_for(path, name_for(path), given.device, capability, n, tile)
+    request = asked_for(path, name_for(path), given.device, capability, n, tile)
     if DeviceId.parse(given.device).backend == "cuda":
         settle_here(Experiment(kernel="naive", n=16, device=given.device))  # any kernel for a GPU: whether that GPU is here
     prompted = Prompted(prompts_of(load_course())) if given.course else None
@@ -84,12 +84,12 @@ def execute(given: argparse.Namespace) -> int:
     code = OK
     if prompted is not None and not given.once:
         print("\n".join(_prompt(prompted)), flush=True)
-    times = Times(asked, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(given))
-    with closing(WatchLoop(asked, times, versions=versions)) as sitting:
+    times = Times(request, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(given))
+    with closing(WatchLoop(request, times, versions=versions)) as sitting:
         try:
             with closing(sitting.run(ended, given.once)) as updates:
                 for words in updates:
-                    _show(words, asked, versions)
+                    _show(words, request, versions)
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
                         prompted.hear(words)
@@ -113,10 +113,10 @@ def _count(given: argparse.Namespace, name: str) -> int:
     return int(field.read(text)[name]) if text is not None else 0
 
 
-def _show(update: WatchUpdate, asked: WatchRequest, versions: Versions) -> None:
+def _show(update: WatchUpdate, request: WatchRequest, versions: Versions) -> None:
     match update:
         case Began(number):
-            lines = [f"{clean(asked.path.name)}, save {number}"]
+            lines = [f"{clean(request.path.name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
             say(sentence)
             return
@@ -135,17 +135,17 @@ def _prompt(prompted: Prompted, before: int = 1) -> list[str]:
     return ["", *done, *folded([f"{prompted.head}: {prompted.text}"]), ""]
 
 
-def line(said: Report) -> str:
+def line(report: Report) -> str:
     """What is printed of it; the verdict stands out."""
-    if said.about == VERDICT:
-        return f"{VERDICTS[said.right]}: {said.sentence}"
-    return f"{MARKS[said.right]} {said.sentence}"
+    if report.about == VERDICT:
+        return f"{VERDICTS[report.right]}: {report.sentence}"
+    return f"{MARKS[report.right]} {report.sentence}"
 
 
-def ending(version: Version, known: list[Version]) -> list[str]:
+def ending(version: Version, versions: list[Version]) -> list[str]:
     """Under which number it is kept, and on a terminal the curve of the times."""
     lines = [f"version {version.number}"]
-    times = curve(known)[-CURVE:]
+    times = curve(versions)[-CURVE:]
     timed = [seconds for _, seconds in times if seconds is not None]
     if version.seconds is not None and len(timed) > 1 and sys.stdout.isatty():
         bars = BARS if (sys.stdout.encoding or "").lower().startswith("utf") else ASCII_BARS
@@ -155,9 +155,9 @@ def ending(version: Version, known: list[Version]) -> list[str]:
     return lines
 
 
-def listed(known: list[Version]) -> list[str]:
+def listed(versions: list[Version]) -> list[str]:
     """A table of versions, the newest last."""
-    if not known:
+    if not versions:
         return ["no version was kept; each save that `fwtui watch` judges is one"]
     head = ("version", "saved", "right", "time", "n", "verdict")
     rows = [
@@ -169,7 +169,7 @@ def listed(known: list[Version]) -> list[str]:
             str(version.n) if version.seconds is not None else "-",
             clean(version.verdict),
         )
-        for version in known
+        for version in versions
     ]
     return table([head, *rows])
 

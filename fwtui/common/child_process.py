@@ -133,16 +133,16 @@ class ChildProcess:
 
     def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> Ended:
         """Wait for it to end, with the request on its stdin; kill it on timeout or when another thread sets `stop`."""
-        said = request_line(request) if request is not None else None
+        input_line = request_line(request) if request is not None else None
         end = time.monotonic() + seconds
         try:
             while True:
                 try:
                     left = max(0.0, end - time.monotonic())
-                    stdout, stderr = self._process.communicate(said, min(left, LISTENS_EVERY) if stop is not None else left)
+                    stdout, stderr = self._process.communicate(input_line, min(left, LISTENS_EVERY) if stop is not None else left)
                     return Ended(self._process.returncode, stdout, stderr)
                 except subprocess.TimeoutExpired:
-                    said = None
+                    input_line = None
                     if time.monotonic() >= end or (stop is not None and stop.is_set()):
                         self.kill()
                         return Ended(None, *self._process.communicate())

@@ -69,7 +69,7 @@ def container_of(image: str, memory: float, gpu: bool) -> Container:
     except (OSError, subprocess.TimeoutExpired) as error:
         lines = [str(error)]
     if lines[:1] != [f"fwtui {__version__}"]:
-        said = clean(lines[-1]) if lines else "it says nothing"
+        message = clean(lines[-1]) if lines else "it says nothing"
         name = os.path.basename(tool)
-        raise Refused(f"{name} does not run fwtui {__version__} in {shown(image)}: {said}; choose an image with that in it")
+        raise Refused(f"{name} does not run fwtui {__version__} in {shown(image)}: {message}; choose an image with that in it")
     return container

@@ -26,22 +26,22 @@ def fitted(
     longest = {i: max(len(row[i]) for row in rows) for i in range(len(titles))}
     right = [] if words else _numbers(rows)
     folds = sorted({i % len(titles) for i in wrapped} - {*right}, key=longest.__getitem__)
-    kept = {i: min(cells, max(LEAST_WORDS, len(titles[i]))) if i in folds else cells for i, cells in longest.items()}
+    widths = {i: min(cells, max(LEAST_WORDS, len(titles[i]))) if i in folds else cells for i, cells in longest.items()}
     for title in least:
-        if _room(kept, width) >= 0:
+        if _room(widths, width) >= 0:
             break
-        gone += [title or "±" for i in [*kept] if titles[i] == title and i not in folds and kept.pop(i) >= 0]
+        gone += [title or "±" for i in [*widths] if titles[i] == title and i not in folds and widths.pop(i) >= 0]
     for place, i in enumerate(folds):
-        room = _room(kept, width)
-        more = min(longest[i] - kept[i], room // (len(folds) - place) if room > 0 else room)
-        kept[i] = int(max(kept[i] + more, min(kept[i], LEAST_CELLS)))
+        room = _room(widths, width)
+        more = min(longest[i] - widths[i], room // (len(folds) - place) if room > 0 else room)
+        widths[i] = int(max(widths[i] + more, min(widths[i], LEAST_CELLS)))
     lines: list[list[str]] = []
     for row in rows:
-        cells = [textwrap.wrap(row[i], kept[i]) if len(row[i]) > kept[i] else [row[i]] for i in kept]
+        cells = [textwrap.wrap(row[i], widths[i]) if len(row[i]) > widths[i] else [row[i]] for i in widths]
         lines += map(list, zip_longest(*cells, fillvalue=""))
     note = f"not shown for lack of room: {', '.join(gone)}; a wider terminal or --json shows them"
     below = textwrap.wrap(note, int(width)) if gone else []
-    return [*_aligned(lines, [place for place, i in enumerate(kept) if i in right]), *below]
+    return [*_aligned(lines, [place for place, i in enumerate(widths) if i in right]), *below]
 
 
 def _room(columns: Mapping[int, int], width: float) -> float:

@@ -27,16 +27,16 @@ def instead(text: str, words: Iterable[str]) -> str:
     """What to write instead of a text that is none of the words: the one that was probably meant, else any of them."""
     from difflib import SequenceMatcher  # only a mistake waits for it
 
-    known, wrong = list(dict.fromkeys(words)), text[:QUOTED].strip().lower()
+    candidates, wrong = list(dict.fromkeys(words)), text[:QUOTED].strip().lower()
 
     def likeness(word: str) -> float:
         beginnings = {len(word), len(wrong) if len(wrong) >= LEAST_BEGINNING else len(word)}
         return max(SequenceMatcher(None, wrong, word[:end].lower()).ratio() for end in beginnings)
 
-    best = max(known, key=lambda word: (likeness(word), -abs(len(word) - len(wrong))), default="")
-    if len(known) > FEW and likeness(best) >= ALIKE:
+    best = max(candidates, key=lambda word: (likeness(word), -abs(len(word) - len(wrong))), default="")
+    if len(candidates) > FEW and likeness(best) >= ALIKE:
         return f"did you mean {clean(best)}?"
-    return f"choose one of {', '.join(map(clean, known))}"
+    return f"choose one of {', '.join(map(clean, candidates))}"
 
 
 def brief(text: str) -> str:

@@ -51,7 +51,7 @@ class _Verification:
     """A kernel's distances of one graph, and how they are checked."""
 
     graph: GraphInput
-    known: _GraphFacts
+    facts: _GraphFacts
     distances: np.ndarray
     how: str
     full_limit: int
@@ -63,7 +63,7 @@ class Verifier:
     """Checks distances, and remembers references and checksums of the last graphs. Equal keys must mean equal graphs."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, _GraphFacts] = OrderedDict()
+        self._facts: OrderedDict[Hashable, _GraphFacts] = OrderedDict()
 
     def check(
         self,
@@ -84,22 +84,22 @@ class Verifier:
         kernel's compiled code. `tell` is called with the share of many graphs that is done; what it raises ends the check.
         """
         start = time.perf_counter()
-        known = self._recall(graph, key)
+        facts = self._recall(graph, key)
         checksum = fletcher64(distances)
-        case = _Verification(graph, known, distances, how, full_limit, (kernel_id, form), checksum)
+        case = _Verification(graph, facts, distances, how, full_limit, (kernel_id, form), checksum)
         found = self._several(case, tell) if graph.graphs > 1 else self._one(case)
         if found.verdict in ("verified", "unverified") and how != "off":
-            known.checksums[case.whose] = checksum
+            facts.checksums[case.whose] = checksum
         reachable = None if found.verdict == "negative cycle" else reachable_pairs(distances)
         return found._replace(checksum=checksum, reachable=reachable, seconds=time.perf_counter() - start)
 
     def _one(self, case: _Verification) -> VerifierFinding:
-        graph, known, distances, how = case.graph, case.known, case.distances, case.how
-        if found := self._negative_diagonal(graph, known, distances):
+        graph, facts, distances, how = case.graph, case.facts, case.distances, case.how
+        if found := self._negative_diagonal(graph, facts, distances):
             return found
         if how == "off":
             return VerifierFinding("unverified", "verification is off")
-        if cycle := self._cycle(graph, known):
+        if cycle := self._cycle(graph, facts):
             reason = f"the graph has a negative cycle through {cycle[0]}, and no distance on the diagonal is negative"
             return VerifierFinding("wrong", reason)
         return self._full(case) if how == "full" or (how == "auto" and graph.n <= case.full_limit) else self._sample(case)
@@ -136,29 +136,29 @@ class Verifier:
     def _recall(self, graph: GraphInput, key: Hashable) -> _GraphFacts:
         # a file may change under its name; these facts then usually change too
         full_key = (key, graph.n, graph.edges, graph.low, graph.high)
-        known = self._known.setdefault(full_key, _GraphFacts())
-        self._known.move_to_end(full_key)
-        while len(self._known) > _GRAPHS:
-            self._known.popitem(last=False)
-        for other in list(self._known.values())[:-_REFERENCES]:
+        facts = self._facts.setdefault(full_key, _GraphFacts())
+        self._facts.move_to_end(full_key)
+        while len(self._facts) > _GRAPHS:
+            self._facts.popitem(last=False)
+        for other in list(self._facts.values())[:-_REFERENCES]:
             other.references, other.potentials = {}, None
-        return known
+        return facts
 
-    def _cycle(self, graph: GraphInput, known: _GraphFacts) -> tuple[int, ...]:
+    def _cycle(self, graph: GraphInput, facts: _GraphFacts) -> tuple[int, ...]:
         """A negative cycle of the input, or (); for (), potentials for Dijkstra are set if weights are negative."""
         if not graph.may_have_negative_cycles:
-            known.potentials = graph.potentials
+            facts.potentials = graph.potentials
             return ()
-        if known.cycle is None or (not known.cycle and known.potentials is None):
-            known.cycle, known.potentials = cycle_or_potentials(graph.matrix)
-        return known.cycle
+        if facts.cycle is None or (not facts.cycle and facts.potentials is None):
+            facts.cycle, facts.potentials = cycle_or_potentials(graph.matrix)
+        return facts.cycle
 
-    def _negative_diagonal(self, graph: GraphInput, known: _GraphFacts, distances: np.ndarray) -> VerifierFinding | None:
+    def _negative_diagonal(self, graph: GraphInput, facts: _GraphFacts, distances: np.ndarray) -> VerifierFinding | None:
         negative = np.flatnonzero(distances.diagonal() < 0)
         if not negative.size:
             return None
         vertex = int(negative[0])
-        cycle = self._cycle(graph, known)
+        cycle = self._cycle(graph, facts)
         if cycle:
             how = f"vertex {vertex} has a negative distance to itself; Bellman-Ford finds a cycle of {len(cycle)} in the input"
             return VerifierFinding("negative cycle", how, cycle=cycle)
@@ -167,11 +167,11 @@ class Verifier:
         return VerifierFinding("wrong", f"{_wrong_diagonal(distances, vertex)}; the graph has no negative cycle")
 
     def _full(self, case: _Verification) -> VerifierFinding:
-        graph, known, distances = case.graph, case.known, case.distances
+        graph, facts, distances = case.graph, case.facts, case.distances
         by_dijkstra = case.whose[0] == "scipy"  # SciPy is not checked against itself
-        if by_dijkstra not in known.references:
-            known.references[by_dijkstra] = reference(graph, known.potentials, by_dijkstra)
-        expected = known.references[by_dijkstra]
+        if by_dijkstra not in facts.references:
+            facts.references[by_dijkstra] = reference(graph, facts.potentials, by_dijkstra)
+        expected = facts.references[by_dijkstra]
         cells = distances.size
         if found := _compared(graph, distances, expected, np.arange(graph.n)):
             return found
@@ -183,9 +183,9 @@ class Verifier:
     def _sample(self, case: _Verification) -> VerifierFinding:
         from fwtui.engine.searches import distances_from
 
-        graph, known, distances = case.graph, case.known, case.distances
+        graph, facts, distances = case.graph, case.facts, case.distances
         sources = np.sort(np.random.default_rng(_SEED).permutation(graph.n)[:SOURCES])
-        expected = to_canonical(distances_from(graph.matrix, sources, known.potentials, graph.no_edge), graph.integer)
+        expected = to_canonical(distances_from(graph.matrix, sources, facts.potentials, graph.no_edge), graph.integer)
         rows = distances[sources]
         if obvious := _obviously_wrong(graph, distances):
             return VerifierFinding("wrong", obvious, distances.size)
@@ -200,7 +200,7 @@ class Verifier:
         """What a sample says, together with the checksums of other kernels and of other forms of this one."""
         if not case.graph.exact_sums:  # rounding depends on the order of additions, so checksums are not comparable
             return VerifierFinding("verified", how, cells)
-        others = {other: theirs for other, theirs in case.known.checksums.items() if other != case.whose}
+        others = {other: theirs for other, theirs in case.facts.checksums.items() if other != case.whose}
         differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != case.checksum]
         if differing:
             return VerifierFinding("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", cells)

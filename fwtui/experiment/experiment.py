@@ -139,13 +139,13 @@ def kernel_named(name: str) -> Kernel:
         return AUTO
     if name in peers():
         return peers()[name]
-    known = known_kernels()
+    kernels = known_kernels()
     try:
-        return known[name_of_file(name) if is_path(name) else name]
+        return kernels[name_of_file(name) if is_path(name) else name]
     except KeyError:
         if is_path(name):
-            raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*known, AUTO.id))}") from None
-        raise Refused(f"there is no kernel {shown(name)}; {instead(name, (*known, AUTO.id))}") from None
+            raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*kernels, AUTO.id))}") from None
+        raise Refused(f"there is no kernel {shown(name)}; {instead(name, (*kernels, AUTO.id))}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:

@@ -237,14 +237,14 @@ def _note(spec: Experiment, recipe: Recipe) -> str:
     return "; ".join(notes)
 
 
-def check_room(asked: Experiment, out: Path) -> None:
+def check_room(e: Experiment, out: Path) -> None:
     """Raises Refused if the generated graph does not fit into memory or its file."""
     form = written_as(out)
-    needed = asked.n**2 * ITEMSIZE[asked.dtype]
-    _check(asked, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
+    needed = e.n**2 * ITEMSIZE[e.dtype]
+    _check(e, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
     if form.says("ARRAYS") and out.parent.is_dir():
-        _check(asked, needed, shutil.disk_usage(out.parent).free, "disk space")
-    text = text_bytes(asked, form.says("ARC_BYTES"))
+        _check(e, needed, shutil.disk_usage(out.parent).free, "disk space")
+    text = text_bytes(e, form.says("ARC_BYTES"))
     if SURELY * text > MAX_BYTES:
         raise Refused(
             f"{clean(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "
@@ -252,24 +252,24 @@ def check_room(asked: Experiment, out: Path) -> None:
         )
 
 
-def _check(asked: Experiment, needed: int, free: int, what: str) -> None:
+def _check(e: Experiment, needed: int, free: int, what: str) -> None:
     if needed > free:
-        fits = isqrt(max(0, free) // ITEMSIZE[asked.dtype])
+        fits = isqrt(max(0, free) // ITEMSIZE[e.dtype])
         raise Refused(
-            f"a graph of {asked.n:,} vertices in {asked.dtype} needs {memory(needed)} of {what} and {memory(max(0, free))} are "
+            f"a graph of {e.n:,} vertices in {e.dtype} needs {memory(needed)} of {what} and {memory(max(0, free))} are "
             f"free; choose n up to {fits}"
         )
 
 
-def _edges(asked: Experiment) -> float:
+def _edges(e: Experiment) -> float:
     """The least number of edges to be expected."""
-    n = asked.n
-    per_vertex = {"random": asked.density * (n - 1), "grid": 3, "road": 2.5, "small-world": 3, "power-law": 4}[asked.kind]
+    n = e.n
+    per_vertex = {"random": e.density * (n - 1), "grid": 3, "road": 2.5, "small-world": 3, "power-law": 4}[e.kind]
     return n * min(per_vertex, n - 1)
 
 
-def text_bytes(asked: Experiment, arc_bytes: int) -> float:
+def text_bytes(e: Experiment, arc_bytes: int) -> float:
     """The least text size of the expected edges; 0 if their format gives none."""
-    n = asked.n
+    n = e.n
     digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average
-    return _edges(asked) * (2 * digits + arc_bytes) if arc_bytes else 0.0
+    return _edges(e) * (2 * digits + arc_bytes) if arc_bytes else 0.0

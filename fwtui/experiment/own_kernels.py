@@ -124,11 +124,11 @@ def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
         raise Refused(f"KERNEL in {clean(path.name)} is not as it must be: {clean(str(error))}") from None
 
     @lru_cache(maxsize=8)
-    def asked(shape: Shape, stepwise: bool, code: str) -> tuple[Step, ...]:
+    def steps(shape: Shape, stepwise: bool, code: str) -> tuple[Step, ...]:
         return _ask(KernelRequest(str(path), name, shape, stepwise), PLAN_SECONDS).steps
 
     def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-        return iter(asked(shape, stepwise, code_of(name)))
+        return iter(steps(shape, stepwise, code_of(name)))
 
     _known[name] = OwnKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
     return name
@@ -164,10 +164,10 @@ def _fingerprint(path: Path) -> str:
     return _codes[path][1]
 
 
-def _ask(asked: KernelRequest, seconds: float) -> KernelReply:
+def _ask(request: KernelRequest, seconds: float) -> KernelReply:
     """What the file says, by a process of its own. Raises Refused."""
-    file = clean(Path(asked.path).name)
-    ended = ModuleProcess("fwtui.measure.own_kernel").finish(seconds, asked)
+    file = clean(Path(request.path).name)
+    ended = ModuleProcess("fwtui.measure.own_kernel").finish(seconds, request)
     if ended.code is None:
         raise Refused(f"{file} takes more than {seconds:g} s to say what it is; look for a loop that does not end")
     try:

@@ -68,8 +68,8 @@ def least_of_parallel(arcs: Arcs) -> Arcs:
     order = np.argsort(keys)
     keys = keys[order]
     first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    kept = order[first]
-    return Arcs(arcs.sources[kept], arcs.targets[kept], np.minimum.reduceat(arcs.weights[order], first))
+    least = order[first]
+    return Arcs(arcs.sources[least], arcs.targets[least], np.minimum.reduceat(arcs.weights[order], first))
 
 
 @dataclass(frozen=True)

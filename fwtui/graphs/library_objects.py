@@ -118,8 +118,8 @@ def of_object(graph: Any) -> Adjacency:
 
     if is_table(graph):
         return of_table(graph)
-    known = "a NumPy array, a SciPy sparse matrix, a NetworkX graph nor a table of edges"
-    raise TypeError(f"{type(graph).__name__} is neither {known}")
+    kinds = "a NumPy array, a SciPy sparse matrix, a NetworkX graph nor a table of edges"
+    raise TypeError(f"{type(graph).__name__} is neither {kinds}")
 
 
 def of_array(given: Any) -> Adjacency:

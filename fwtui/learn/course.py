@@ -204,7 +204,7 @@ def _problems(written: StepFile) -> Iterator[str]:
     for text in (written.title, written.text, written.afterwards, question.ask, *prompts):
         if clean(text.replace("\n", " ")) != text.replace("\n", " "):
             yield "has control or invisible characters in its words; write them without"
-        for unknown in (name for name in placeholders.names(text) if not placeholders.known(name)):
+        for unknown in (name for name in placeholders.names(text) if not placeholders.exists(name)):
             yield f"has {{{unknown}}} in it, which has no meaning here; choose one of {', '.join(placeholders.FILLED)}"
         if "*" in TERM.sub("", text):
             yield "has a single star in its words; put two around a term, as *warp*"

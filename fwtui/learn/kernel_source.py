@@ -207,8 +207,8 @@ def _keeps_smaller(choice: ast.If) -> bool:
     test = choice.test
     if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt | ast.Gt) and not choice.orelse):
         return False
-    kept = {ast.dump(side) for side in (test.left, *test.comparators) if not isinstance(side, ast.Constant)}
-    return any(isinstance(then, ast.Assign) and ast.dump(then.value) in kept for then in choice.body)
+    operands = {ast.dump(side) for side in (test.left, *test.comparators) if not isinstance(side, ast.Constant)}
+    return any(isinstance(then, ast.Assign) and ast.dump(then.value) in operands for then in choice.body)
 
 
 def _called(node: ast.expr) -> str:

@@ -119,8 +119,8 @@ class Lessons:
     def seconds(self, step: CourseStep) -> float:
         """How long a student takes for a step: reading, the question, the matrix played once, and the runs made here."""
         written = step.written
-        said = (written.title, written.text, step.ask, written.afterwards, *(c.words for c in self.choices(step)))
-        words = sum(len(text.split()) for text in said)
+        texts = (written.title, written.text, step.ask, written.afterwards, *(c.words for c in self.choices(step)))
+        words = sum(len(text.split()) for text in texts)
         played = stepping(changed(FIRST, kernel=written.kernel, n=written.follow)).trace.moments
         runs = BUDGET * (1 + step.kind.compares)
         return words / WORDS_PER_SECOND + QUESTION_SECONDS + PLAYED_SECONDS * len(played) + runs
@@ -139,8 +139,8 @@ class Lessons:
                 yield step, str(refusal)
 
     def _check(self, step: CourseStep) -> None:
-        for said in (self.title, self.ask, self.choices, self.answer):
-            said(step)
+        for check in (self.title, self.ask, self.choices, self.answer):
+            check(step)
         for what, lines, most in (
             ("text", self.lines(step, step.written.text), MOST_LINES),
             ("text after the answer", self.lines(step, step.written.afterwards), MOST_AFTERWARDS),
@@ -351,9 +351,9 @@ class CourseProgress:
             )
             if self.answered:
                 answer, guess = lessons.answer(step), self._guesses[step.name]
-                said = "" if guess is None else verdict(step.kind, guess, answer)
+                verdict_words = "" if guess is None else verdict(step.kind, guess, answer)
                 after = tuple(lessons.lines(step, step.written.afterwards))
-                page = page._replace(answer=answer, guess=guess, verdict=said, afterwards=after)
+                page = page._replace(answer=answer, guess=guess, verdict=verdict_words, afterwards=after)
                 if step.number == len(lessons.course):
                     page = page._replace(climbed=self.lessons.climbed())
         except Refused as refusal:

@@ -142,8 +142,8 @@ class _Section:
         pointed, question, answer = (self.keys.get(key, "") for key in ("point", "question", "answer"))
         kind = KINDS.get(answer.lower())
         if kind is None and (meant := _nearly(answer)):
-            known = f"the run answers {', '.join(KINDS)}"
-            raise Refused(f"{self.answered}did you mean `answer: {meant}`? {known}; a \\ before {shown(answer)} makes it words")
+            kinds = f"the run answers {', '.join(KINDS)}"
+            raise Refused(f"{self.answered}did you mean `answer: {meant}`? {kinds}; a \\ before {shown(answer)} makes it words")
         if words and (question or answer):
             raise Refused(f"{self.where}this cue card has words and a question; give the question a heading of its own")
         if answer and not (question or kind):
@@ -156,9 +156,9 @@ class _Section:
         panel, _, span = pointed.partition(" ")
         first, _, last = span.strip().partition("-")
         lines = int(first or 0), int(last or first or 0)
-        said = Cue(words or question, panel, bool(question or kind), kind, "", "", *lines)
+        cue_read = Cue(words or question, panel, bool(question or kind), kind, "", "", *lines)
         answer = "" if kind else answer.removeprefix("\\")
-        return events.Marker(t=0.0, text=said.text, title=self.title, answer=answer, notes=tuple(self.notes))
+        return events.Marker(t=0.0, text=cue_read.text, title=self.title, answer=answer, notes=tuple(self.notes))
 
 
 def _check_span(where: str, first: int, last: int) -> None:
@@ -192,11 +192,11 @@ def text_of(path: Path) -> SessionText:
             if not isinstance(event, events.Marker):
                 index, run = index + 1, getattr(event, "run", None)
                 continue
-            said = cue_of(event)
-            sketched = sketched and not said.directed
-            if said.title or said.words:
-                head = f"## {_place(there, LinePosition(index, event.t), run)}" + (f": {said.title}" if said.title else "")
-                card = ("", head, *_lines(said), *(f"notes: {words}" for words in event.notes))
+            cue = cue_of(event)
+            sketched = sketched and not cue.directed
+            if cue.title or cue.words:
+                head = f"## {_place(there, LinePosition(index, event.t), run)}" + (f": {cue.title}" if cue.title else "")
+                card = ("", head, *_lines(cue), *(f"notes: {words}" for words in event.notes))
                 parts += [f"{words}\n" for words in card]
         if sketched:
             parts += _skeleton(_first_runs(session))
@@ -207,15 +207,15 @@ def text_of(path: Path) -> SessionText:
 
 def check_source(path: Path, cards: Sequence[tuple[Mark, events.Marker]]) -> None:
     """Raises Refused for a card about lines that the recorded source of its run does not have."""
-    about = [(mark, said) for mark, marker in cards if (said := cue_of(marker)).first]
+    about = [(mark, cue) for mark, marker in cards if (cue := cue_of(marker)).first]
     runs = load_model(path)[0].runs if about else {}
-    for mark, said in about:
+    for mark, cue in about:
         begun = [run for run in runs.values() if mark.seconds is not None and run.started <= mark.seconds]
         run = runs.get(mark.run) or (begun[-1] if begun else None)
         if run is None or not run.source:
             continue
         try:
-            for number in (said.first, said.last):
+            for number in (cue.first, cue.last):
                 excerpt(runs.values(), run, number, number)
         except Refused as refusal:
             raise Refused(f"{mark.source}{refusal}") from None
@@ -249,8 +249,8 @@ def _skeleton(model: Model) -> Iterator[str]:
             kind = next((kind for kind in kinds if _answers(KINDS[kind], model, run)), None)
             if kind is not None:
                 title, panel = SKETCHED[kind]
-                asked = f"point: {panel}\nquestion: {KINDS[kind].ask}\nanswer: {kind}\n"
-                yield f"\n## run {run.id} end: {title}\n{asked}"
+                question = f"point: {panel}\nquestion: {KINDS[kind].ask}\nanswer: {kind}\n"
+                yield f"\n## run {run.id} end: {title}\n{question}"
 
 
 def _answers(kind: QuestionKind, model: Model, run: Run) -> bool:
@@ -261,21 +261,21 @@ def _answers(kind: QuestionKind, model: Model, run: Run) -> bool:
 
 def _place(there: Places, here: LinePosition, run: int | None) -> str:
     """That place in words that find it again."""
-    for known, words in ((there.begins, f"run {run}"), (there.ends, f"run {run} end")):
-        if run is not None and known.get(run) == here and place(words) is not None:
+    for runs, words in ((there.begins, f"run {run}"), (there.ends, f"run {run} end")):
+        if run is not None and runs.get(run) == here and place(words) is not None:
             return words
     return f"{here.t:.9f}".rstrip("0").rstrip(".") + "s"
 
 
-def _lines(said: Cue) -> Iterator[str]:
-    if said.panel:
-        yield f"point: {said.panel} {said.span}".rstrip()
-    if said.asks and said.words:
-        yield f"question: {said.words}"
-        if said.answered:
-            yield f"answer: {said.kind.name if said.kind is not None else _escaped(said.answer)}"
-    elif said.words:
-        for words in said.lines:
+def _lines(cue: Cue) -> Iterator[str]:
+    if cue.panel:
+        yield f"point: {cue.panel} {cue.span}".rstrip()
+    if cue.asks and cue.words:
+        yield f"question: {cue.words}"
+        if cue.answered:
+            yield f"answer: {cue.kind.name if cue.kind is not None else _escaped(cue.answer)}"
+    elif cue.words:
+        for words in cue.lines:
             special = words.startswith(("#", "\\")) or _POINT.match(words) or _KEY.fullmatch(words)
             yield f"- {words.removeprefix(POINT)}" if words.startswith(POINT) else f"\\{words}" if special else words
 

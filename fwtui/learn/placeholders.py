@@ -88,7 +88,7 @@ def names(text: str) -> list[str]:
     return NAMED.findall(text)
 
 
-def known(name: str) -> bool:
+def exists(name: str) -> bool:
     """Whether there is such a placeholder; phases belong to kernels, so any phase name is accepted."""
     return name == "speedup" or name.startswith(PHASE) or name.removeprefix(BEFORE) in FILLED
 

@@ -43,24 +43,24 @@ class PromptCheck(NamedTuple):
     holds: Callable[[PromptEvidence], bool]
 
 
-def _registers(known: PromptEvidence) -> bool:
+def _registers(evidence: PromptEvidence) -> bool:
     def several_cells(used: OperationResources) -> bool:
         cells = used.tile**2
         few_shared = used.shared_bytes < OWN_TOO * cells * used.itemsize
         return cells >= 2 * used.threads and few_shared and not used.rewrites and not used.spill_bytes
 
-    return any(map(several_cells, known.rest))
+    return any(map(several_cells, evidence.rest))
 
 
 CHECKS: Mapping[str, PromptCheck] = {
-    "right": PromptCheck("every graph comes out right", lambda known: known.tried),
-    "tiles": PromptCheck("graphs are tried with a tile", lambda known: any(f.n and f.tile > 1 for f in known.findings)),
+    "right": PromptCheck("every graph comes out right", lambda evidence: evidence.tried),
+    "tiles": PromptCheck("graphs are tried with a tile", lambda evidence: any(f.n and f.tile > 1 for f in evidence.findings)),
     "phases": PromptCheck(
         "the plan is sound and has the phases pivot, panels and rest",
-        lambda known: any(f.case == PLANNING and f.outcome == RIGHT and set(f.phases) >= PHASES for f in known.findings),
+        lambda evidence: any(f.case == PLANNING and f.outcome == RIGHT and set(f.phases) >= PHASES for f in evidence.findings),
     ),
     "shared": PromptCheck(
-        "the compiler counts shared memory in the rest", lambda known: any(used.shared_bytes for used in known.rest)
+        "the compiler counts shared memory in the rest", lambda evidence: any(used.shared_bytes for used in evidence.rest)
     ),
     "registers": PromptCheck(
         "in the rest a thread has several cells, fewer than three tiles are shared, nothing spills, and global memory is written "
@@ -79,14 +79,14 @@ class Reached(NamedTuple):
     lacking: bool  # whether the next check needs a compiler, which said nothing
 
 
-def reached(prompts: Sequence[Prompt], known: PromptEvidence, right: bool) -> Reached | None:
+def reached(prompts: Sequence[Prompt], evidence: PromptEvidence, right: bool) -> Reached | None:
     """None if no graph was tried, so that nothing is known. A file that is not right stays at the prompt that it is about."""
-    if not known.tried:
+    if not evidence.tried:
         return None
-    done = next((place for place, prompt in enumerate(prompts) if not CHECKS[prompt.until].holds(known)), len(prompts))
+    done = next((place for place, prompt in enumerate(prompts) if not CHECKS[prompt.until].holds(evidence)), len(prompts))
     if not right:
         return Reached(max(done, 1), False, False)
-    lacking = done < len(prompts) and prompts[done].until in COMPILED and not known.used
+    lacking = done < len(prompts) and prompts[done].until in COMPILED and not evidence.used
     return Reached(done + 1, True, lacking)
 
 

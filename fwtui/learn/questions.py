@@ -34,7 +34,7 @@ RESOURCES = {  # in a choice: what a block can be short of
     "barriers": "the number of barriers",
 }
 TITLES = {"warps": "room for warps"}  # in an answer
-ASKED = ("registers", "shared memory", "warps")  # resources that every question offers
+ALWAYS_OFFERED = ("registers", "shared memory", "warps")  # resources that every question offers
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(%|x|us|ms|s|min|h)?", re.ASCII)
 _FACTORS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _UNITS = {"speedup": ("x",), "seconds": tuple(_FACTORS), "peak": ("%",), "limit": ("%",)}
@@ -55,7 +55,7 @@ SOURCE = "source"  # the panel that is on the card itself
 POINT = "• "  # begins each point of a list in a card's words, which are one line
 _POINTED = re.compile(r"@([a-z]+)(?:\s+|$)", re.ASCII)
 _LINES = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?(?:\s+|$)", re.ASCII)
-_ASKED = re.compile(r"\?([a-z]*)(?:\s+|$)", re.ASCII)
+_QUESTION = re.compile(r"\?([a-z]*)(?:\s+|$)", re.ASCII)
 
 
 class GuessChoice(NamedTuple):
@@ -136,7 +136,7 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     estimate = occupancy(capability, theory.threads, theory.registers, theory.shared_bytes)
     per_block = -(-theory.threads // WARP)
     allowed = {key: blocks * per_block for key, blocks in estimate.limits.items()} if estimate is not None else {}
-    keys = [key for key in dict.fromkeys((*ASKED, *theory.limiters)) if key in allowed]
+    keys = [key for key in dict.fromkeys((*ALWAYS_OFFERED, *theory.limiters)) if key in allowed]
     parts = tuple(
         AnswerBar(key, TITLES.get(key, key), allowed[key], f"allow {units.counted(allowed[key], 'warp')}") for key in keys
     )
@@ -147,7 +147,7 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
 
 def _limiter_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
     right = _limiter(entrant, None).right
-    return tuple(GuessChoice(key, RESOURCES.get(key, key)) for key in dict.fromkeys((*ASKED, *right)))
+    return tuple(GuessChoice(key, RESOURCES.get(key, key)) for key in dict.fromkeys((*ALWAYS_OFFERED, *right)))
 
 
 def _peak(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
@@ -281,11 +281,11 @@ class Ballot:
         number = self.answer.number or 0.0
         edges = sorted(edge for factor in FACTORS for edge in (number / factor, number * factor))
         places = Counter(bisect(edges, guess) for guess in self._guesses.values() if isinstance(guess, float))
-        right, said = len(FACTORS), [self.kind.say(edge) for edge in edges]
+        right, words = len(FACTORS), [self.kind.say(edge) for edge in edges]
         titles = [
-            f"below {said[0]}",
-            *(f"{low} to {high}" for low, high in pairwise(said)),
-            f"above {said[-1]}",
+            f"below {words[0]}",
+            *(f"{low} to {high}" for low, high in pairwise(words)),
+            f"above {words[-1]}",
         ]
         shown = range(min(right, *places), max(right, *places) + 1) if places else range(right, right + 1)
         return [GuessBar(titles[place], places[place], place == right) for place in shown]
@@ -327,7 +327,7 @@ class Cue(NamedTuple):
         return self.kind is not None or (self.asks and bool(self.answer))
 
     @property
-    def said(self) -> str:
+    def in_short(self) -> str:
         """The panel by its name, and the words, else the title."""
         words = self.words or self.title
         return f"{PANELS[self.panel]}: {words}" if self.panel else words
@@ -341,8 +341,8 @@ class Cue(NamedTuple):
     def text(self) -> str:
         """The text that cue() reads as these parts, without title and answer."""
         pointed = f"@{self.panel} " * bool(self.panel) + f"{self.span} " * bool(self.span)
-        asked = f"?{self.kind.name if self.kind is not None else ''} " * self.asks
-        return f"{pointed}{asked}{self.words}".strip()
+        question = f"?{self.kind.name if self.kind is not None else ''} " * self.asks
+        return f"{pointed}{question}{self.words}".strip()
 
 
 def cue(text: str, title: str = "", answer: str = "") -> Cue:
@@ -357,11 +357,11 @@ def cue(text: str, title: str = "", answer: str = "") -> Cue:
     first = last = 0
     if panel == SOURCE and (span := _LINES.match(rest)) is not None:
         first, last, rest = int(span[1]), int(span[2] or span[1]), rest[span.end() :]
-    asked = _ASKED.match(rest)
-    if asked is None or asked[1] not in ("", *KINDS):
+    match = _QUESTION.match(rest)
+    if match is None or match[1] not in ("", *KINDS):
         return Cue(rest, panel, title=title, answer=answer, first=first, last=last)
-    words = rest[asked.end() :].strip()
-    kind = KINDS.get(asked[1]) or next((kind for kind in KINDS.values() if kind.ask.lower() == words.lower()), None)
+    words = rest[match.end() :].strip()
+    kind = KINDS.get(match[1]) or next((kind for kind in KINDS.values() if kind.ask.lower() == words.lower()), None)
     return Cue(words or (kind.ask if kind is not None else ""), panel, True, kind, title, answer, first, last)
 
 

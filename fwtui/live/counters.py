@@ -134,41 +134,41 @@ def _refusal(experiment: Settled) -> str | None:
 
 
 def _profile(tool: str, experiment: Settled, stop: Event) -> dict[str, Counters] | str:
-    asked = {metric.key: metric.names.split() for metric in METRICS if metric.names}
+    names_by_key = {metric.key: metric.names.split() for metric in METRICS if metric.names}
     request = ProfileRequest(experiment, path_of(experiment.kernel))
     program = python("fwtui.measure.profile_target", msgspec.json.encode(request).decode())
     while True:
-        names = [left[0] for left in asked.values() if left]
-        said = ncu.run(tool, names, program, worker_environment("real"), stop)
-        complaints = ncu.errors(said.log)
+        names = [left[0] for left in names_by_key.values() if left]
+        output = ncu.run(tool, names, program, worker_environment("real"), stop)
+        complaints = ncu.errors(output.log)
         # a chip that lacks one counter makes ncu refuse them all: retry without it
         said_of = {word.rstrip(".") for words in complaints for word in re.findall(r"[^\s,'\"]+", words)}
         unknown = [name for name in names if name in said_of]
         if not unknown or len(unknown) == len(names):
-            return _understood(said, complaints)
-        for left in asked.values():
+            return _understood(output, complaints)
+        for left in names_by_key.values():
             if left and left[0] in unknown:
                 left.pop(0)
 
 
-def _understood(said: ncu.NcuOutput, complaints: list[str]) -> dict[str, Counters] | str:
+def _understood(output: ncu.NcuOutput, complaints: list[str]) -> dict[str, Counters] | str:
     launches = []
-    for line in said.stdout.splitlines():
+    for line in output.stdout.splitlines():
         with suppress(msgspec.MsgspecError):  # the profiler prints too
             launches.append(msgspec.json.decode(line, type=ProfiledLaunch))
-    profiled = ncu.rows(said.log)
+    profiled = ncu.rows(output.log)
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}
-    if said.code is None:
+    if output.code is None:
         return f"the profiler took more than {ncu.MOST_SECONDS:g} s and was ended; choose a smaller n"
-    if any("NVGPUCTRPERM" in words for words in (said.log, said.stderr)):
+    if any("NVGPUCTRPERM" in words for words in (output.log, output.stderr)):
         return ncu.FORBIDDEN
     if profiled:
         return f"ncu profiled {len(profiled)} kernels, but {len(launches)} were launched, so they cannot be matched; report it"
-    own = [line for line in said.stderr.splitlines() if line.startswith("fwtui: ")]
+    own = [line for line in output.stderr.splitlines() if line.startswith("fwtui: ")]
     if own:
         return clean(own[-1].removeprefix("fwtui: "))
-    last = complaints or said.stderr.strip().splitlines()[-1:] or [f"it ended with exit code {said.code} and no counters"]
+    last = complaints or output.stderr.strip().splitlines()[-1:] or [f"it ended with exit code {output.code} and no counters"]
     return f"ncu failed: {clean(last[0])}; run it by hand to see more"
 
 

@@ -104,7 +104,7 @@ class Times:
 
     def __init__(
         self,
-        asked: WatchRequest,
+        request: WatchRequest,
         live: Callable[[], Live],
         busy: Callable[[], bool] = lambda: False,
         samples: str = OFF,
@@ -113,7 +113,7 @@ class Times:
 
         `samples` is whether the kernel's warps are sampled, as the setting of that name.
         """
-        self._asked = asked
+        self._request = request
         self._make = live
         self._busy = busy
         self._samples = samples
@@ -127,8 +127,8 @@ class Times:
 
     def reports(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
         """Its time at n against the last version, against the rung that it was made from and the best one; and why."""
-        kernel = kernel_named(admit(self._asked.path))
-        device = CPU if kernel.backend == "cpu" else self._asked.device
+        kernel = kernel_named(admit(self._request.path))
+        device = CPU if kernel.backend == "cpu" else self._request.device
         if device.simulated:
             return
         if self._busy():
@@ -136,9 +136,9 @@ class Times:
             return
         mine = Experiment(
             kernel=kernel.id,
-            n=self._asked.n or USUAL_N,
+            n=self._request.n or USUAL_N,
             dtype="float32" if "float32" in kernel.dtypes else kernel.dtypes[0],
-            tile=self._asked.tile if kernel.tiles else 0,
+            tile=self._request.tile if kernel.tiles else 0,
             budget=BUDGET,
             device=str(device) if device.backend == "cuda" else "auto",
         )
@@ -187,7 +187,7 @@ class Times:
 
     def _lines(self, run: Run) -> Iterator[Report]:
         """The line of the user's file with the most samples, or why there are none."""
-        if (line := hot_line(run, self._asked.path)) is not None:
+        if (line := hot_line(run, self._request.path)) is not None:
             yield Report(LINE, line)
         elif run.sampled is not None and run.sampled.note not in ("", self._noted):
             self._noted = run.sampled.note
@@ -234,10 +234,10 @@ class Times:
 class Attempts:
     """Compiling and trying the file, each in a process that was started ahead of it and ends with it."""
 
-    def __init__(self, asked: WatchRequest):
-        self._asked = asked
+    def __init__(self, request: WatchRequest):
+        self._request = request
         self._compilers = Standby(compiler)
-        self._trials = Standby(lambda: TrialProcess(asked.device))
+        self._trials = Standby(lambda: TrialProcess(request.device))
 
     def prepare(self) -> None:
         """Have processes wait for the next save: they take longer to start than to work."""
@@ -249,23 +249,27 @@ class Attempts:
         self._trials.close()
 
     def compiled(self, stop: Event, listing: bool = False) -> Compiled | None:
-        asked = self._asked
+        wanted = self._request
         request = CompileRequest(
-            kernel=asked.name, path=str(asked.path), capability=asked.capability, tile=asked.tile, listing=listing
+            kernel=wanted.name, path=str(wanted.path), capability=wanted.capability, tile=wanted.tile, listing=listing
         )
         return compile_kernel(request, stop, self._compilers.take)
 
     def findings(self, stop: Event) -> Iterator[Finding]:
-        asked = self._asked
-        sizes = (asked.n,) if asked.n else ()
-        return trial(asked.name, asked.device, sizes, path=asked.path, tile=asked.tile, stop=stop, start=self._trials.take)
+        request = self._request
+        sizes = (request.n,) if request.n else ()
+        return trial(
+            request.name, request.device, sizes, path=request.path, tile=request.tile, stop=stop, start=self._trials.take
+        )
 
     def sanitized(self, stop: Event) -> Iterator[Finding]:
         """What races and reaches out of bounds, where there is a GPU to tell."""
-        asked = self._asked
-        if asked.simulated or kernel_named(admit(asked.path)).backend == "cpu":
+        request = self._request
+        if request.simulated or kernel_named(admit(request.path)).backend == "cpu":
             return
-        yield from sanitized(TrialRequest(kernel=asked.name, path=str(asked.path), device=asked.device, tile=asked.tile), stop)
+        yield from sanitized(
+            TrialRequest(kernel=request.name, path=str(request.path), device=request.device, tile=request.tile), stop
+        )
 
 
 class WatchLoop:
@@ -273,17 +277,17 @@ class WatchLoop:
 
     def __init__(
         self,
-        asked: WatchRequest,
+        request: WatchRequest,
         times: Times,
         watched: Watched | None = None,
         versions: Versions | None = None,
         attempts: Attempts | None = None,
     ):
-        self.asked = asked
-        self.watched = watched or Watched(asked.path)
-        self.versions = versions or Versions(asked.path)
+        self.request = request
+        self.watched = watched or Watched(request.path)
+        self.versions = versions or Versions(request.path)
         self._times = times
-        self._attempts = attempts or Attempts(asked)
+        self._attempts = attempts or Attempts(request)
 
     def run(self, ended: Event, once: bool = False) -> Generator[WatchUpdate, None, None]:
         """Judge each save, from what is there now on, until `ended` is set; with `once` only what is there."""
@@ -302,30 +306,30 @@ class WatchLoop:
 
     def _judged(self, ended: Event) -> Iterator[WatchUpdate]:
         stop = Saved(self.watched, ended)
-        asked, texts, note = self.asked, dict[str, str](), ""
+        request, texts, note = self.request, dict[str, str](), ""
         try:
-            texts = texts_of(asked.path)
+            texts = texts_of(request.path)
         except Refused as refusal:
             note = str(refusal)
-        known = self.versions.all()
-        where = f"{asked.device} {asked.tile}"
-        this = Version(number=0, saved=now(), texts=texts, verdict="", right=False, n=asked.n or USUAL_N, where=where)
-        last = next((v for v in reversed(known) if v.texts != texts and v.seconds is not None and v.comparable(this)), None)
+        versions = self.versions.all()
+        where = f"{request.device} {request.tile}"
+        this = Version(number=0, saved=now(), texts=texts, verdict="", right=False, n=request.n or USUAL_N, where=where)
+        last = next((v for v in reversed(versions) if v.texts != texts and v.seconds is not None and v.comparable(this)), None)
         findings: list[Finding] = []
         seconds, right, compiled = None, False, False
-        for said in self._tried(stop, ended):
-            yield said
-            compiled = compiled or said.used is not None
-            if said.finding is not None:
-                findings.append(said.finding)
+        for report in self._tried(stop, ended):
+            yield report
+            compiled = compiled or report.used is not None
+            if report.finding is not None:
+                findings.append(report.finding)
         if not stop.is_set():
             sentence, right = verdict(findings), _right(findings)
             yield Report(VERDICT, sentence, right=right if _tried(findings) else None)
-            for said in self._timed(last, begun_from(texts.get(".py", "")), stop) if right else ():
-                yield said
-                seconds = said.seconds or seconds
-                if said.finding is not None:
-                    findings.append(said.finding)
+            for report in self._timed(last, begun_from(texts.get(".py", "")), stop) if right else ():
+                yield report
+                seconds = report.seconds or seconds
+                if report.finding is not None:
+                    findings.append(report.finding)
         if stop.is_set():
             if not ended.is_set():
                 yield Overtaken()
@@ -336,10 +340,10 @@ class WatchLoop:
         if note:
             yield Report(NOTE, note)
         this = replace(this, verdict=sentence, right=right, seconds=seconds)
-        yield Judged(sentence, right, _tried(findings), (yield from self._kept(this)))
+        yield Judged(sentence, right, _tried(findings), (yield from self._keep(this)))
         self._attempts.prepare()  # a save need not wait for what is slow now
         if compiled:
-            yield from derived_lines(self._attempts.compiled(stop, listing=True), asked.capability)
+            yield from derived_lines(self._attempts.compiled(stop, listing=True), request.capability)
             self._attempts.prepare()
         if not _launched(findings):
             return
@@ -350,9 +354,9 @@ class WatchLoop:
         if right and not _right(findings):
             sentence = verdict(findings)
             yield Report(VERDICT, sentence, right=False)
-            yield Judged(sentence, False, True, (yield from self._kept(replace(this, verdict=sentence, right=False))))
+            yield Judged(sentence, False, True, (yield from self._keep(replace(this, verdict=sentence, right=False))))
 
-    def _kept(self, version: Version) -> Generator[Report, None, Version | None]:
+    def _keep(self, version: Version) -> Generator[Report, None, Version | None]:
         if version.texts:
             try:
                 return self.versions.add(version)
@@ -361,7 +365,7 @@ class WatchLoop:
         return None
 
     def _tried(self, stop: Event, ended: Event) -> Iterator[Report]:
-        asked = self.asked
+        request = self.request
         enough = Saved(self.watched, ended)
         # both take their time, and the compiler's words come first
         thread, tried = _ahead(self._attempts.findings(enough))
@@ -372,10 +376,12 @@ class WatchLoop:
             thread.join()
             return
         if not stop.is_set():
-            yield from compiled_lines(found, asked.capability)
-            if asked.simulated and asked.n > SIMULATOR_MAX_N and found is not None and found != Compiled():  # of a GPU's kernel
+            yield from compiled_lines(found, request.capability)
+            if (
+                request.simulated and request.n > SIMULATOR_MAX_N and found is not None and found != Compiled()
+            ):  # of a GPU's kernel
                 limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
-                yield Report(NOTE, f"n = {asked.n} is left out: {limits}")
+                yield Report(NOTE, f"n = {request.n} is left out: {limits}")
         for finding in tried:
             about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
             yield Report(about, finding.sentence, finding, right=None if finding.outcome in (DOUBTFUL, PRINTED) else finding.fine)

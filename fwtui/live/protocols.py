@@ -60,8 +60,8 @@ def beginning(live: RunSession, title: str, going: Sequence[Line] = ()) -> tuple
     if began:
         since = datetime.now(UTC) - timedelta(seconds=live.now - began)
         header = msgspec.structs.replace(header, created=since.isoformat(timespec="seconds"))
-    known = [codec.as_line(event) for event in (*model.devices.values(), *model.measured.values())]
-    return msgspec.structs.replace(header, title=title), [*known, *going], began
+    lines = [codec.as_line(event) for event in (*model.devices.values(), *model.measured.values())]
+    return msgspec.structs.replace(header, title=title), [*lines, *going], began
 
 
 def of_current_run(before: list[Line], line: Line, current: int | None) -> list[Line]:

@@ -191,5 +191,7 @@ class WarpSampling:
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
     def _suits(self, request: RunRequest) -> bool:
-        asked = request.experiment
-        return self.wanted != OFF and not request.brief and asked.runs_on.backend == "cuda" and asked.kernel not in peers()
+        experiment = request.experiment
+        return (
+            self.wanted != OFF and not request.brief and experiment.runs_on.backend == "cuda" and experiment.kernel not in peers()
+        )

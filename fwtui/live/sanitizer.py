@@ -61,21 +61,21 @@ def sanitized(request: TrialRequest, stop: Event, seconds: float = SECONDS) -> I
     if tool is None:
         yield Finding(case=NAME, outcome=LEFT_OUT, sentence=ABSENT)
         return
-    asked = msgspec.structs.replace(request, sizes=(), brief=True)
+    brief_request = msgspec.structs.replace(request, sizes=(), brief=True)
     for name, check in CHECKS.items():
-        finding = _checked(tool, name, check, asked, stop, seconds)
+        finding = _checked(tool, name, check, brief_request, stop, seconds)
         if stop.is_set():
             return
         yield finding
 
 
-def _checked(tool: str, name: str, check: SanitizerTool, asked: TrialRequest, stop: Event, seconds: float) -> Finding:
+def _checked(tool: str, name: str, check: SanitizerTool, request: TrialRequest, stop: Event, seconds: float) -> Finding:
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
         try:
             process = ChildProcess([*command, *python("fwtui.measure.trial_target")], worker_environment("real"), subprocess.PIPE)
-            ended = process.finish(seconds, asked, stop)
+            ended = process.finish(seconds, request, stop)
         except OSError as error:
             return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not start: {error}"))
         report = log.read_text("utf-8", "replace") if log.exists() else ""
@@ -84,8 +84,8 @@ def _checked(tool: str, name: str, check: SanitizerTool, asked: TrialRequest, st
     if ended.code is None:
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: {NAME} took more than {seconds:g} s")
     if not _SUMMARY.search(report):
-        said = (report.strip().splitlines() or [ended.last_words])[-1].strip("= ")
-        return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not work: {said}"))
+        complaint = (report.strip().splitlines() or [ended.last_words])[-1].strip("= ")
+        return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not work: {complaint}"))
     if not (most := _ran(ended.stdout)):
         return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: the kernel did not run in {NAME}")
     return Finding(case=name, outcome=RIGHT, sentence=f"{NAME} finds {check.none}, up to n = {most}")

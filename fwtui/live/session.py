@@ -87,7 +87,7 @@ class Live:
         self._kill_at: float | None = None
         self._cancel_grace = cancel_grace
         self._run_lines: list[Line] = []  # of the current run: a recording may begin mid-run
-        self.asked: dict[int, Settled] = {}  # by run, as requested: with the full path of its file
+        self.experiments: dict[int, Settled] = {}  # by run, as requested: with the full path of its file
         created, program = datetime.now(UTC).isoformat(timespec="seconds"), f"fwtui {__version__}"
         machine, versions = hardware.machine(), hardware.versions()
         self.tell(events.Header(t=0.0, program=program, created=created, machine=machine, versions=versions))
@@ -121,7 +121,7 @@ class Live:
             self.tell_limits(device)
         run = self._next_run
         self._next_run += 1
-        self.asked[run] = sharing(experiment, self.asked.get(run - 1))
+        self.experiments[run] = sharing(experiment, self.experiments.get(run - 1))
         request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
         self._ask(request, device, experiment.devices)
         self.warp_sampling.prepare(request)
@@ -133,7 +133,7 @@ class Live:
             self._limited.add(device)
             if (stored := limits.load(device)) is not None:
                 self.tell(msgspec.structs.replace(stored, t=self.now))
-        return (known := self.model.measured.get(device)) is not None and known.complete
+        return (limits_here := self.model.measured.get(device)) is not None and limits_here.complete
 
     def measure_limits(self, device: DeviceId) -> None:
         """Have the worker measure this device's limits; `busy` until it has. Raises Refused during a run."""
@@ -144,23 +144,27 @@ class Live:
     def count(self, run: int) -> None:
         """Profile a run's kernels for their hardware counters, untimed; a notice reports the outcome. Raises Refused."""
         self._refuse_if_busy()
-        if self.asked[run].devices:
+        if self.experiments[run].devices:
             raise Refused(f"run {run} is on several devices, and the profiler sees one process; count a run on one device")
         from fwtui.live.counters import Counting
 
         self._take(self.sampling.hold())
-        self._counting = Counting(run, self.asked[run], self._profile)
+        self._counting = Counting(run, self.experiments[run], self._profile)
 
     def answer(self, run: int) -> None:
         """Have the worker summarise a run's distances as an Answers event; `busy` until it has. Raises Refused."""
         self._refuse_if_busy()
-        known = self.model.runs[run]
-        reason = why_none(known)
+        stored_run = self.model.runs[run]
+        reason = why_none(stored_run)
         if reason:
             raise Refused(reason)
-        assert known.verdict is not None
-        asked = self.asked[run]
-        self._ask(requests.AnswerRequest(run, asked, known.verdict.checksum, path_of(asked.kernel)), known.device, asked.devices)
+        assert stored_run.verdict is not None
+        settled = self.experiments[run]
+        self._ask(
+            requests.AnswerRequest(run, settled, stored_run.verdict.checksum, path_of(settled.kernel)),
+            stored_run.device,
+            settled.devices,
+        )
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
@@ -223,7 +227,7 @@ class Live:
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
             if not run.experiment.file:  # in a temporary folder
-                self.asked[run.id] = as_it_ran(run.experiment, run.device)
+                self.experiments[run.id] = as_it_ran(run.experiment, run.device)
             if run.state == "running":
                 stopped = "the program ended meanwhile"
                 self.tell(events.RunDone(t=taken.model.t, run=run.id, outcome="cancelled", message=stopped))
@@ -353,21 +357,23 @@ class Live:
                 continue
             self._worker_failed |= isinstance(line.event, events.Fault) and line.event.source == "worker"
             match self._request, line.event:
-                case requests.RunRequest(run=asked), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
-                    line = codec.as_line(msgspec.structs.replace(fault, run=asked, t=self.now))
+                case requests.RunRequest(run=requested), events.Fault(
+                    source="worker", run=None
+                ) as fault:  # another rank's than 0
+                    line = codec.as_line(msgspec.structs.replace(fault, run=requested, t=self.now))
             # before the event is sent: after a signal meanwhile, close() must not send a second end
             match self._request, line.event:
-                case (requests.RunRequest(run=asked), events.RunDone(run=run)) | (
-                    requests.AnswerRequest(run=asked),
+                case (requests.RunRequest(run=requested), events.RunDone(run=run)) | (
+                    requests.AnswerRequest(run=requested),
                     events.Answers(run=run),
-                ) if run == asked:
+                ) if run == requested:
                     done, self._request, self._kill_at = self._request, None, None
                     self.publish(line)
                     if refusal := self.warp_sampling.begin(self.model, done, self.record_source):
                         self.tell(msgspec.structs.replace(refusal, t=self.now))
                     continue
-                case asked, events.Stage(name="verify", seconds=None):
-                    self.warp_sampling.open(self.model, asked)
+                case request, events.Stage(name="verify", seconds=None):
+                    self.warp_sampling.open(self.model, request)
                 case _, events.Sampled():
                     self.warp_sampling.finished()
             self.publish(line)

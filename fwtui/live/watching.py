@@ -103,8 +103,8 @@ def capability_of(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(?:sm_?)?(\d{1,2})\.?(\d)a?", text)
     capability = (int(found[1]), int(found[2])) if found else (0, 0)
     if capability not in TABLE:
-        known = ", ".join(map(architecture, TABLE))
-        raise Refused(f"{shown(text)} is no architecture of a GPU that is known here; choose one of {known}")
+        names = ", ".join(map(architecture, TABLE))
+        raise Refused(f"{shown(text)} is no architecture of a GPU that is known here; choose one of {names}")
     return capability
 
 

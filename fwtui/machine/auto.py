@@ -84,32 +84,34 @@ def _check_device(settled: Settled) -> None:
         raise Refused(sentence)
 
 
-def check_there(asked: tuple[RankDevice, ...], count: int, reason: str) -> None:
+def check_there(devices: tuple[RankDevice, ...], count: int, reason: str) -> None:
     """Raises NoGpu if one of the GPUs is not among those here."""
-    for place in asked:
+    for place in devices:
         if not place.host and place.gpu is not None and place.gpu >= count:
-            known = f"{count} found" if count else reason
-            raise NoGpu(f"there is no GPU {place.gpu} of devices {written(asked)} here ({known}); name others, or cpu,cpu")
+            found_words = f"{count} found" if count else reason
+            raise NoGpu(
+                f"there is no GPU {place.gpu} of devices {written(devices)} here ({found_words}); name others, or cpu,cpu"
+            )
 
 
 def _stacked(on_cpu: bool, n: int = 1) -> str:
     """The kernel for many graphs of n vertices at once: the CPU's takes larger ones."""
-    known = {kernel.backend == "cpu": kernel for kernel in registry().values() if kernel.stacks}
-    return known[on_cpu or n > known[False].max_n].id
+    by_backend = {kernel.backend == "cpu": kernel for kernel in registry().values() if kernel.stacks}
+    return by_backend[on_cpu or n > by_backend[False].max_n].id
 
 
 def _device_of(experiment: Experiment) -> DeviceId:
     """The device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
-    kernel, asked = kernel_named(experiment.kernel), experiment.device_id
+    kernel, wanted = kernel_named(experiment.kernel), experiment.device_id
     if kernel.backend != "cuda":
         return CPU
-    if asked.simulated and kernel.simulates:
-        return asked
+    if wanted.simulated and kernel.simulates:
+        return wanted
     found = hardware.gpus()
     if experiment.places:
         check_there(experiment.places, len(found.gpus), found.reason)
-        asked = DeviceId("cuda", experiment.places[0].gpu or 0)
-    if asked.backend == "cuda" and asked.index >= len(found.gpus):
+        wanted = DeviceId("cuda", experiment.places[0].gpu or 0)
+    if wanted.backend == "cuda" and wanted.index >= len(found.gpus):
         raise NoGpu(
             f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
         )
@@ -117,7 +119,7 @@ def _device_of(experiment: Experiment) -> DeviceId:
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(found) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
-        return asked.on("cuda")
+        return wanted.on("cuda")
     if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
         other = "tiled-cpu" if experiment.graphs == 1 else _stacked(True)

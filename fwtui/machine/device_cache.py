@@ -43,6 +43,8 @@ def _path(kind: str, device: DeviceId) -> Path:
         machine = hardware.machine()
         identity: tuple[object, ...] = (machine.cpu, machine.cores, hardware.version_of("numba"))
     else:
-        known = [(gpu.name, gpu.driver, gpu.multiprocessors) for gpu in hardware.gpus().gpus[device.index : device.index + 1]]
-        identity = (*chain(*known), hardware.cuda_package())
+        identities = [
+            (gpu.name, gpu.driver, gpu.multiprocessors) for gpu in hardware.gpus().gpus[device.index : device.index + 1]
+        ]
+        identity = (*chain(*identities), hardware.cuda_package())
     return platformdirs.user_cache_path("fwtui") / kind / f"{device.backend}-{zlib.crc32(repr(identity).encode()):08x}.json"

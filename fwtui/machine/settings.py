@@ -131,11 +131,11 @@ class Settings:
     """The user's settings by key; a key that was not set is not in `said`."""
 
     path: Path
-    said: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, Value] = field(default_factory=dict)
 
     def value(self, key: str) -> Value:
         """The effective value of a key of all_keys()."""
-        return self.said.get(key) or Value(all_keys()[key].usual, "default")
+        return self.values.get(key) or Value(all_keys()[key].usual, "default")
 
     def text(self, key: str) -> str:
         return self.value(key).text
@@ -143,26 +143,26 @@ class Settings:
     @property
     def kernel(self) -> str:
         """The preferred kernel, or nothing."""
-        said = self.said.get(EXPERIMENT + "kernel")
-        return said.text if said is not None else ""
+        value = self.values.get(EXPERIMENT + "kernel")
+        return value.text if value is not None else ""
 
     @property
     def keymap(self) -> dict[str, str]:
         """Keys by the id of their binding."""
-        return {name.removeprefix(KEYMAP): value.text for name, value in self.said.items() if name.startswith(KEYMAP)}
+        return {name.removeprefix(KEYMAP): value.text for name, value in self.values.items() if name.startswith(KEYMAP)}
 
     def everything(self) -> Iterator[tuple[str, Value]]:
         """Every key with its effective value."""
         yield from ((name, self.value(name)) for name in all_keys())
-        yield from ((name, value) for name, value in self.said.items() if name.startswith(KEYMAP))
+        yield from ((name, value) for name, value in self.values.items() if name.startswith(KEYMAP))
 
     def with_options(self, options: Mapping[str, str | None]) -> Settings:
         """The same with command line options first; None means not given."""
-        known = all_keys()
+        keys = all_keys()
         given = {name: text for name, text in options.items() if text is not None}
         for name, text in given.items():
-            known[name].read(text)
-        return Settings(self.path, {**self.said, **{name: Value(text, "option", f"--{name}") for name, text in given.items()}})
+            keys[name].read(text)
+        return Settings(self.path, {**self.values, **{name: Value(text, "option", f"--{name}") for name, text in given.items()}})
 
     def experiment(self, usual: Experiment, simulated: Callable[[Kernel], bool], kernel: str = "") -> Experiment:
         """`usual`, which leaves its kernel's choices open, as the user prefers it, for `kernel` or the preferred one.
@@ -174,15 +174,15 @@ class Settings:
         most = min(chosen.max_n, defaults(False).n) if chosen.backend == "cpu" else chosen.max_n
         experiment = changed(for_kernel(usual, chosen), n=min(usual.n, most))
         for one in FIELDS[1:]:
-            value = self.said.get(EXPERIMENT + one.name)
+            value = self.values.get(EXPERIMENT + one.name)
             if (
                 value is not None
                 and one.offered(chosen)
                 and (one.choices is None or value.text in one.choices(chosen, simulated(chosen)))
             ):
                 experiment = changed(experiment, **one.read(value.text))
-        said = {option: self.said.get(EXPERIMENT + option.name) for option in chosen.options}
-        read = {option: option.read(value.text) for option, value in said.items() if value is not None}
+        values = {option: self.values.get(EXPERIMENT + option.name) for option in chosen.options}
+        read = {option: option.read(value.text) for option, value in values.items() if value is not None}
         wanted = {option.name: value for option, value in read.items() if value is not None and value in option.values}
         return changed(experiment, options={**experiment.options, **wanted})
 
@@ -197,20 +197,20 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings from the file and the environment. Raises Refused, naming the file and the key."""
     environment = os.environ if environment is None else environment
     path = file_path(environment)
-    said: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for name, text in _flat(_read(path, needed=f"{PREFIX}CONFIG" in environment), path):
-        said[name] = Value(_checked(name, text, f"{clean(path.name)}: {clean(name)}"), "file", str(path))
+        values[name] = Value(_checked(name, text, f"{clean(path.name)}: {clean(name)}"), "file", str(path))
     for name, key in all_keys().items():
         text = environment.get(key.variable, "")
         if text:
-            said[name] = Value(_checked(name, text, key.variable), "environment", key.variable)
+            values[name] = Value(_checked(name, text, key.variable), "environment", key.variable)
     variable = f"{PREFIX}KEYMAP"
     for pair in environment.get(variable, "").split():
         binding, equals, pressed = pair.partition("=")
         if not (binding and equals and pressed):
             raise Refused(f"{variable}: {shown(pair)} is not ID=KEYS; write something like run=f5,r")
-        said[KEYMAP + clean(binding)] = Value(clean(pressed), "environment", variable)
-    return Settings(path, said)
+        values[KEYMAP + clean(binding)] = Value(clean(pressed), "environment", variable)
+    return Settings(path, values)
 
 
 def _read(path: Path, needed: bool) -> dict[str, Any]:

@@ -60,8 +60,8 @@ class Config(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """tile 64, order 1, graph."""
-        said = [f"tile {self.tile}"] * bool(self.tile) + [f"{name} {value}" for name, value in self.options]
-        return ", ".join([*said, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
+        words = [f"tile {self.tile}"] * bool(self.tile) + [f"{name} {value}" for name, value in self.options]
+        return ", ".join([*words, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
 
 
 def config_of(chosen: Experiment | TunedTrial) -> Config:

@@ -44,19 +44,19 @@ class Loop(NamedTuple):
     mix: dict[str, int]  # instructions of one turn
 
 
-def inner_loops(it: LoadedKernel, kept: bool) -> Iterator[tuple[str, Loop]]:
+def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
     """The loop of each op whose code is known. `kept`: remembered between runs of the program, as it may have to be compiled."""
     program, shape = it.program, it.program.shape
     if not isinstance(program, CpuProgram):
         return
     most = shape.tile if it.kernel.tiles else MOST_LANES  # no row is longer than a tile
     for step in one_of_each_op([step for step in it.plan if step.op in program.ops]):
-        asked = (cache_folder().name, it.kernel.id, shape.dtype, shape.tile, shape.options, step.op)
-        kind = f"loops/{zlib.crc32(repr(asked).encode()):08x}"
-        loop = _read_kept(kind) if kept else None
+        identity = (cache_folder().name, it.kernel.id, shape.dtype, shape.tile, shape.options, step.op)
+        kind = f"loops/{zlib.crc32(repr(identity).encode()):08x}"
+        loop = _read_kept(kind) if cached else None
         if loop is None:
             loop = inner_loop(assembly(program.ops[step.op], *program.arguments(step, it.buffers)), most)
-            if loop is not None and kept:
+            if loop is not None and cached:
                 device_cache.write(kind, CPU, msgspec.json.encode(loop))
         if loop is not None:
             yield step.op, loop

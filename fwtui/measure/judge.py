@@ -92,14 +92,14 @@ class SubmissionProcess(ModuleProcess):
         self._listen(lambda: b"\n" in self._output or len(self._output) > LONGEST_HEAD, end, seconds)
         head, _, rest = self._output.partition(b"\n")
         try:
-            said = msgspec.json.decode(head, type=SubmissionReply)
+            reply = msgspec.json.decode(head, type=SubmissionReply)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise Foul(NO_RESULT) from None
         self._output = bytearray(rest)
-        size = cells * cell if said.computed else 0
+        size = cells * cell if reply.computed else 0
         self._listen(lambda: len(self._output) >= size, end, seconds)
         distances, self._output = self._output[:size], self._output[size:]
-        return said, distances
+        return reply, distances
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -190,17 +190,17 @@ class Judge:
                 contestant = contestant or self._begun(self._request.path, "", self._request.limits)
             except Foul as foul:
                 return self._judgement(foul=clean(str(foul)))
-            for asked in graphs:
-                if why := self._why_left_out(asked.n):
-                    results.append(GradedGraph(None, f"{words(asked)}: left out: {why}"))
+            for experiment in graphs:
+                if why := self._why_left_out(experiment.n):
+                    results.append(GradedGraph(None, f"{words(experiment)}: left out: {why}"))
                     continue
                 try:
                     runs = SIMULATED_RUNS if self._simulated else RUNS
-                    results.append(self._result(contestant, Case(words(asked), asked), runs))
+                    results.append(self._result(contestant, Case(words(experiment), experiment), runs))
                 except Foul as foul:
                     self.close()
                     contestant = None
-                    results.append(GradedGraph(False, f"{words(asked)}: {clean(str(foul))}"))
+                    results.append(GradedGraph(False, f"{words(experiment)}: {clean(str(foul))}"))
                     results += [GradedGraph(False, "not tried after that")] * (len(graphs) - len(results))
                     break
             kinds.append(tuple(results))
@@ -211,13 +211,15 @@ class Judge:
         foul = worst.sentence if worst.races else self._elsewhere(contestant) if contestant and right else ""
         return self._judgement(kinds=tuple(kinds), foul=foul, unlike_watch=worst.sentence)
 
-    def timed(self, asked: Experiment) -> Judgement:
+    def timed(self, experiment: Experiment) -> Judgement:
         """How long a pass takes, and how long one of the rung: each pass has another graph, and the same ones for both.
 
         A turn of the rung is over before anything of the submission runs, which could hold it up; the better turn of each counts.
         """
-        draw = Random(asked.seed)
-        warm, first, second = ([changed(asked, seed=draw.randrange(MAX_SEED)) for _ in range(m)] for m in (WARM, PASSES, PASSES))
+        draw = Random(experiment.seed)
+        warm, first, second = (
+            [changed(experiment, seed=draw.randrange(MAX_SEED)) for _ in range(m)] for m in (WARM, PASSES, PASSES)
+        )
         right: dict[int, str] = {}  # checksums by seed
 
         def turn(process: SubmissionProcess, whose: str, graphs: Sequence[Experiment]) -> tuple[float, float]:
@@ -225,20 +227,20 @@ class Judge:
             return median(by_own_clock), median(whole)
 
         try:
-            rung = self._begun("", asked.kernel, RUNG_LIMITS)
-            turn(rung, asked.kernel, warm)
-            alone = turn(rung, asked.kernel, first)
+            rung = self._begun("", experiment.kernel, RUNG_LIMITS)
+            turn(rung, experiment.kernel, warm)
+            alone = turn(rung, experiment.kernel, first)
         except Foul as foul:
-            return Judgement(untimed=f"{asked.kernel} could not be timed: {clean(str(foul))}")
+            return Judgement(untimed=f"{experiment.kernel} could not be timed: {clean(str(foul))}")
         try:
             contestant = self._begun(self._request.path, "", self._request.limits, [rung])
             turn(contestant, "submission", warm)
             own = turn(contestant, "submission", first)
             with contestant.stopped():
-                between = turn(rung, asked.kernel, second)
+                between = turn(rung, experiment.kernel, second)
             by_own_clock, whole = min(own, turn(contestant, "submission", second), key=itemgetter(1))
         except Foul as foul:
-            return self._judgement(untimed=f"n = {asked.n}: {clean(str(foul))}")
+            return self._judgement(untimed=f"n = {experiment.n}: {clean(str(foul))}")
         rung_seconds, rung_whole = min(alone, between)
         seconds = max(by_own_clock, whole - NOISE * (rung_whole - rung_seconds) - NOISE_SECONDS)
         return self._judgement(seconds=seconds, own_seconds=by_own_clock, rung_seconds=rung_seconds)
@@ -259,12 +261,12 @@ class Judge:
         )
         contestant = SubmissionProcess(submitted, limits, folder, others, within)
         self._contestants.append(contestant)
-        said, _ = contestant.answer(0, 0, LOADING_SECONDS)
-        if said.wrong or not said.backend or not said.dtypes:
-            raise Foul(said.wrong or NO_RESULT)
+        reply, _ = contestant.answer(0, 0, LOADING_SECONDS)
+        if reply.wrong or not reply.backend or not reply.dtypes:
+            raise Foul(reply.wrong or NO_RESULT)
         if path:
-            self._simulated = said.backend == "cuda" and submitted.device.simulated
-            self._simulates, self._loaded = said.simulates or not self._simulated, said
+            self._simulated = reply.backend == "cuda" and submitted.device.simulated
+            self._simulates, self._loaded = reply.simulates or not self._simulated, reply
         return contestant
 
     def _why_left_out(self, n: int) -> str:
@@ -300,27 +302,27 @@ class Judge:
         return GradedGraph(None)
 
     def _result(self, contestant: SubmissionProcess, case: Case, runs: int, watched: bool = False) -> GradedGraph:
-        name, asked = case
-        graph, order = generate(asked), np.arange(asked.n)
+        name, experiment = case
+        graph, order = generate(experiment), np.arange(experiment.n)
         cyclic, checksums = graph.may_have_negative_cycles, set[str]()
         for run in range(runs):
-            said, raw = self._distances(contestant, graph, order, watched=watched and not run and not cyclic)
+            reply, raw = self._distances(contestant, graph, order, watched=watched and not run and not cyclic)
             if raw is None:
                 if watched:  # it may take what the rubric asks for and no more
                     return GradedGraph(None)
                 # that this machine cannot run it holds for all graphs, and is known with the first one
-                self._simulates &= said.simulates or not self._simulated or self._ran
-                return GradedGraph(False if self._simulates else None, f"{name}: {clean(said.refused)}")
+                self._simulates &= reply.simulates or not self._simulated or self._ran
+                return GradedGraph(False if self._simulates else None, f"{name}: {clean(reply.refused)}")
             self._ran = True
-            outcome, misuse = said.misuse
+            outcome, misuse = reply.misuse
             if misuse:
                 return GradedGraph(False, clean(f"{name}: {misuse}"), races=outcome == RACY)
-            found = self._verified(graph, asked, raw)
+            found = self._verified(graph, experiment, raw)
             if found.verdict not in ("verified", "negative cycle"):
                 return GradedGraph(False, clean(f"{name}: {found.how}"))
             checksums.add(found.checksum)
             # the same graph with other numbers for its vertices, which no answer to it that is kept fits
-            order = np.random.default_rng((asked.seed, run)).permutation(asked.n)
+            order = np.random.default_rng((experiment.seed, run)).permutation(experiment.n)
         # around a negative cycle any numbers will do that say so
         if len(checksums) > 1 and graph.exact_sums and not cyclic:
             return GradedGraph(False, f"{name}: ran {runs} times, {len(checksums)} different answers: it races", races=True)
@@ -332,40 +334,42 @@ class Judge:
         largest = max(tried, key=lambda one: one.n, default=None)
         if largest is None or largest.n < 3:
             return ""
-        asked = Experiment(n=largest.n, dtype=largest.dtype, density=0.0, connected=True, seed=largest.seed)
-        graph = generate(asked)
+        experiment = Experiment(n=largest.n, dtype=largest.dtype, density=0.0, connected=True, seed=largest.seed)
+        graph = generate(experiment)
         for half in ("first", "last"):
             try:
                 _, raw = self._distances(contestant, graph, half=half)
             except Foul:  # of a plan that is not carried out to its end nothing can be said
                 return ""
-            if raw is not None and self._verified(graph, asked, raw).verdict == "verified":
+            if raw is not None and self._verified(graph, experiment, raw).verdict == "verified":
                 return "its distances are right although half of its steps were not launched: they are not computed by them"
         return ""
 
-    def _pass(self, process: SubmissionProcess, whose: str, asked: Experiment, right: dict[int, str]) -> tuple[float, float]:
+    def _pass(self, process: SubmissionProcess, whose: str, experiment: Experiment, right: dict[int, str]) -> tuple[float, float]:
         """The seconds of one pass by both clocks, its own first, if its distances are right. Raises Foul.
 
         What is not already known to be right, by its checksum, is compared with SciPy's in part.
         """
-        graph = generate(asked)
+        graph = generate(experiment)
         begun = time.monotonic()
-        said, raw = self._distances(process, graph)
+        reply, raw = self._distances(process, graph)
         whole = time.monotonic() - begun
         if raw is None:
-            raise Foul(said.refused)
-        if not said.seconds > 0:
+            raise Foul(reply.refused)
+        if not reply.seconds > 0:
             raise Foul("its process told no time")
-        distances = canonical(raw, graph, asked.dtype)
-        if fletcher64(distances) != right.get(asked.seed):
-            found = self._verifier.check(graph, asked.graph, distances, "sample", asked.n, whose)
+        distances = canonical(raw, graph, experiment.dtype)
+        if fletcher64(distances) != right.get(experiment.seed):
+            found = self._verifier.check(graph, experiment.graph, distances, "sample", experiment.n, whose)
             if found.verdict != "verified":
                 raise Foul(found.how)
-            right[asked.seed] = found.checksum
-        return said.seconds, whole
+            right[experiment.seed] = found.checksum
+        return reply.seconds, whole
 
-    def _verified(self, graph: GraphInput, asked: Experiment, raw: np.ndarray) -> VerifierFinding:
-        return self._verifier.check(graph, asked.graph, canonical(raw, graph, asked.dtype), "full", asked.n, "submission")
+    def _verified(self, graph: GraphInput, experiment: Experiment, raw: np.ndarray) -> VerifierFinding:
+        return self._verifier.check(
+            graph, experiment.graph, canonical(raw, graph, experiment.dtype), "full", experiment.n, "submission"
+        )
 
     def _distances(
         self,
@@ -379,25 +383,25 @@ class Judge:
         matrix = graph.matrix if order is None else graph.matrix[np.ix_(order, order)]
         matrix.tofile(contestant.graph)
         contestant.send(Ask(graph.n, graph.dtype, graph.nonnegative, str(contestant.graph), half, watched))
-        said, answer = contestant.answer(ITEMSIZE[graph.dtype], graph.n**2)
-        self._rungs.update(map(clean, said.rungs))
+        reply, answer = contestant.answer(ITEMSIZE[graph.dtype], graph.n**2)
+        self._rungs.update(map(clean, reply.rungs))
         contestant.graph.unlink(missing_ok=True)  # a rung's graphs come to the submission later
-        if said.wrong:
-            raise Foul(said.wrong)
-        if said.refused:
-            return said, None
+        if reply.wrong:
+            raise Foul(reply.wrong)
+        if reply.refused:
+            return reply, None
         if not answer:
             raise Foul(NO_RESULT)
         raw = np.frombuffer(answer, graph.dtype).reshape(graph.n, graph.n)
         if order is not None:
             back = np.argsort(order)
             raw = raw[np.ix_(back, back)]
-        return said, raw
+        return reply, raw
 
 
-def words(asked: Experiment) -> str:
+def words(experiment: Experiment) -> str:
     """The graph, as far as it tells one of a kind from the others."""
-    return f"n = {asked.n}, seed {asked.seed}"
+    return f"n = {experiment.n}, seed {experiment.seed}"
 
 
 def judged(request: JudgeRequest) -> Judgement:

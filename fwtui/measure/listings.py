@@ -93,8 +93,8 @@ def listing(code: Sequence[MachineInstruction], samples: ByOffset, own: Path | N
     chosen, done = [code[place] for place in places], relaxations(code)
     names = Counter(name for name in map(opcode, (one.text for one in chosen)) if name != "NOP")
     by_line = by_lines(code, samples)
-    known = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MOST_LINES]
-    lines = _with_context(known, own, tell_source)
+    busiest = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MOST_LINES]
+    lines = _with_context(busiest, own, tell_source)
     index = {line: place for place, line in enumerate(lines)}
     return Listing(
         lines=tuple(
@@ -153,12 +153,12 @@ def _telling(code: Sequence[MachineInstruction], samples: ByOffset, loop: range 
     return [code[place] for place in sorted(places)]
 
 
-def _with_context(known: Sequence[SourceLine], own: Path | None, tell_source: bool) -> dict[SourceLine, str]:
+def _with_context(sampled_lines: Sequence[SourceLine], own: Path | None, tell_source: bool) -> dict[SourceLine, str]:
     """The lines in order, file by file in the order of their samples, with those around them, as many as are told."""
     lines: dict[SourceLine, str] = {}
-    for path in dict.fromkeys(line.path for line in known):
+    for path in dict.fromkeys(line.path for line in sampled_lines):
         text = _text(path, str(own or "")) if own is None or tell_source or not _belongs(path, own) else ()
-        numbers = sorted(line.line for line in known if line.path == path)
+        numbers = sorted(line.line for line in sampled_lines if line.path == path)
         shown: set[int] = set()
         for number, following in zip(numbers, [*numbers[1:], numbers[-1]], strict=True):
             until = following if following - number <= GAP else number + AROUND
@@ -168,7 +168,7 @@ def _with_context(known: Sequence[SourceLine], own: Path | None, tell_source: bo
             line = clean(text[number - 1].expandtabs(4)[:WIDEST]) if 1 <= number <= last else ""
             lines[SourceLine(path, number)] = line
     if len(lines) > MOST_LINES:  # the context goes first
-        wanted = set(known)
+        wanted = set(sampled_lines)
         lines = dict([*((line, text) for line, text in lines.items() if line in wanted)][:MOST_LINES])
     return lines
 

@@ -105,19 +105,23 @@ def _check_limits(op: Any, step: Any, found: Any, request: CompileRequest) -> No
     source = function.source if hasattr(function, "source") else Path(function.py_func.__code__.co_filename)
     name = function.name if hasattr(function, "name") else function.py_func.__name__
     if threads > MAX_THREADS or threads < 1:
-        said = f"{name} is launched with blocks of {op.block[0]} x {op.block[1]} threads; a block has 1 to {MAX_THREADS}"
-        raise at_function(source, name, said)
+        complaint_words = (
+            f"{name} is launched with blocks of {op.block[0]} x {op.block[1]} threads; a block has 1 to {MAX_THREADS}"
+        )
+        raise at_function(source, name, complaint_words)
     fixed = shared - getattr(function, "dynamic", 0)
     most = max(STATIC_SHARED, has.shared_per_block) if has is not None else shared
     for needs, limit in ((fixed, STATIC_SHARED), (shared, most)):
         if needs > limit:
-            said = f"{name} takes {needs:,} bytes of shared memory a block, and may take {limit:,}"
-            raise at_function(source, name, said, "shared.array", "__shared__")
+            complaint_words = f"{name} takes {needs:,} bytes of shared memory a block, and may take {limit:,}"
+            raise at_function(source, name, complaint_words, "shared.array", "__shared__")
     fits = occupancy(request.capability, threads, registers, 0)
     if fits is not None and not fits.blocks:
         needs = f"{threads} threads of {registers} registers each"
-        said = f"{name} is launched with {needs}, and a block has {has.registers_per_block if has else 0:,}; take fewer threads"
-        raise at_function(source, name, said)
+        complaint_words = (
+            f"{name} is launched with {needs}, and a block has {has.registers_per_block if has else 0:,}; take fewer threads"
+        )
+        raise at_function(source, name, complaint_words)
     if hasattr(function, "source"):
         check_parameters(source, name, found.parameters, len(op.buffers(step.args)), len(step.args))
 
@@ -154,9 +158,9 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
     except Exception as error:
         if not request.path or not _outside(error, Path(request.path)):
             raise
-        said = complaint(error, Path(request.path)).partition(": ")[2]
-        named = re.search(r"Function\(<(?:built-in )?function (?:\w+\.)*(\w+)", said)
-        what = f"{function.__name__} does not compile: {said}"
+        message = complaint(error, Path(request.path)).partition(": ")[2]
+        named = re.search(r"Function\(<(?:built-in )?function (?:\w+\.)*(\w+)", message)
+        what = f"{function.__name__} does not compile: {message}"
         raise at_function(
             Path(function.__code__.co_filename), function.__name__, what, *([f"{named[1]}("] if named else [])
         ) from None

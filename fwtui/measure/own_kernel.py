@@ -97,22 +97,22 @@ def source_lines(path: Path) -> Iterator[dict[str, Any]]:
             return
 
 
-def reply_to(asked: KernelRequest) -> KernelReply:
+def reply_to(request: KernelRequest) -> KernelReply:
     """The answer; never raises for what is wrong in the file."""
-    path = Path(asked.path)
+    path = Path(request.path)
     with suppress(Exception):  # what is wrong shows when everything that the file imports is there
-        return _found(asked, load(path, asked.name, for_plan=True))
+        return _found(request, load(path, request.name, for_plan=True))
     try:
-        return _found(asked, load(path, asked.name))
+        return _found(request, load(path, request.name))
     except Exception as error:
         return KernelReply(wrong=complaint(error, path))
 
 
-def _found(asked: KernelRequest, kernel: Kernel) -> KernelReply:
-    if asked.shape is None:
-        check(kernel, Path(asked.path))
+def _found(request: KernelRequest, kernel: Kernel) -> KernelReply:
+    if request.shape is None:
+        check(kernel, Path(request.path))
         return KernelReply(kernel=_data(kernel))
-    return KernelReply(steps=tuple(islice(kernel.plan(asked.shape, asked.stepwise), MOST_STEPS)))
+    return KernelReply(steps=tuple(islice(kernel.plan(request.shape, request.stepwise), MOST_STEPS)))
 
 
 def _data(kernel: Kernel) -> dict[str, object]:
@@ -120,11 +120,11 @@ def _data(kernel: Kernel) -> dict[str, object]:
     return {name: msgspec.to_builtins(value) for name, value in values.items() if not callable(value)}
 
 
-def _answer(asked: KernelRequest, parent: Parent) -> None:
+def _answer(request: KernelRequest, parent: Parent) -> None:
     try:
-        parent.send(reply_to(asked))
+        parent.send(reply_to(request))
     except (TypeError, msgspec.MsgspecError) as error:
-        parent.send(KernelReply(wrong=f"{Path(asked.path).name}: {error}"))
+        parent.send(KernelReply(wrong=f"{Path(request.path).name}: {error}"))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ class Passes:
                 self.loaded.program.prepare(self.loaded.buffers, engine.stream)
             engine.compile(self.loaded.program, self.loaded.plan, self.loaded.buffers)
             if self._on_this_cpu:
-                for op, loop in inner_loops(self.loaded, kept=not self.job.experiment.code):
+                for op, loop in inner_loops(self.loaded, cached=not self.job.experiment.code):
                     self.job.tell(events.CpuLoop, op=op, **loop._asdict())
         for estimate in occupancies(self.loaded.program, engine.target):
             self.job.tell(events.Occupancy, **estimate)

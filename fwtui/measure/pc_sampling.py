@@ -125,9 +125,9 @@ class PcSampler:
 
     def crc(self, cubin: bytes) -> int:
         """What CUPTI calls a cubin."""
-        asked = _Crc(sizeof(_Crc), len(cubin), cubin, 0)
-        self._checked("cuptiGetCubinCrc", asked)
-        return asked.crc
+        query = _Crc(sizeof(_Crc), len(cubin), cubin, 0)
+        self._checked("cuptiGetCubinCrc", query)
+        return query.crc
 
     def samples(self, period: int, launch: Callable[[], None]) -> PcSamples:
         """What is sampled every 2^period cycles until `launch` has returned, which has to wait for what it launches."""
@@ -191,11 +191,11 @@ class PcSampler:
     def _call(self, name: str, kind: type[_Call], *more: Any) -> None:
         self._checked(name, kind(_size(kind), None, self._context, *more))
 
-    def _checked(self, name: str, asked: ctypes.Structure) -> None:
-        if code := getattr(self._library, name)(byref(asked)):
-            said = c_char_p()
-            self._library.cuptiGetResultString(code, byref(said))
-            raise SamplingError(f"{name}: {(said.value or b'').decode('ascii', 'replace') or code}")
+    def _checked(self, name: str, query: ctypes.Structure) -> None:
+        if code := getattr(self._library, name)(byref(query)):
+            text = c_char_p()
+            self._library.cuptiGetResultString(code, byref(text))
+            raise SamplingError(f"{name}: {(text.value or b'').decode('ascii', 'replace') or code}")
 
 
 class _Buffer:

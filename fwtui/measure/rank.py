@@ -41,8 +41,8 @@ class RankWorker(Worker):
 
     ends_at_once = False
 
-    def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes], rank: Rank):
-        super().__init__(descriptor, origin, asked)
+    def __init__(self, descriptor: int, origin: float, requests: Iterable[bytes], rank: Rank):
+        super().__init__(descriptor, origin, requests)
         self._rank = rank
         self.engine: RankZeroEngine | None = None
         self.run: int | None = None  # the current one
@@ -68,7 +68,7 @@ class RankWorker(Worker):
     def _hang_up(self) -> None:
         if self._serving:
             self._leave()
-        self._asked.put(None)
+        self._requests.put(None)
 
     def _engine(self, device: DeviceId) -> Engine:
         assert self.engine is not None
@@ -184,10 +184,10 @@ class Rank:
             world.Dup(), timeout, lambda: self._channel.busy_since, self._is_silent, self._other_fails
         )
 
-    def serve(self, descriptor: int, origin: float, asked: Iterable[bytes]) -> None:
+    def serve(self, descriptor: int, origin: float, requests: Iterable[bytes]) -> None:
         """Work until nothing more is asked. Rank 0 reads that, and writes events to the descriptor."""
         if self.of.rank == 0:
-            self._worker = RankWorker(descriptor, origin, asked, self)
+            self._worker = RankWorker(descriptor, origin, requests, self)
         try:
             with self._channel.busy():
                 work = self._work()
@@ -214,8 +214,8 @@ class Rank:
         """This rank's engine, and its link to the others."""
         engine, device, link = engine_at(self._place, self._world)
         devices = values_of_all(self._world, device, events.Device | None)
-        known = zip(self._channel.ranks, devices, strict=True)
-        self._channel.ranks = tuple(replace(of, name=found.name if found is not None else "") for of, found in known)
+        named_devices = zip(self._channel.ranks, devices, strict=True)
+        self._channel.ranks = tuple(replace(of, name=found.name if found is not None else "") for of, found in named_devices)
         if self._worker is not None:
             for of, found in zip(self._channel.ranks, devices, strict=True):
                 if found is not None and of.host == 0:  # only this host's GPUs have numbers in a session

@@ -42,24 +42,24 @@ def main() -> None:
     from mpi4py import MPI
 
     late.cancel()
-    world, asked = MPI.COMM_WORLD, places(given.devices)
+    world, devices = MPI.COMM_WORLD, places(given.devices)
     unlink_shared_memory(world)
-    if world.size != len(asked):
+    if world.size != len(devices):
         # a foreign mpiexec starts each process as a job of its own
         give_up(
-            f"mpiexec started {world.size} of {len(asked)} processes as one job: it belongs to another MPI than mpi4py "
+            f"mpiexec started {world.size} of {len(devices)} processes as one job: it belongs to another MPI than mpi4py "
             f"({MPI.get_vendor()[0]}); put its own first in PATH"
         )
     from fwtui.measure.rank import Rank, share_cores
 
-    share_cores(world, [place.host for place in asked])
+    share_cores(world, [place.host for place in devices])
     with suppress(OSError, IndexError):
         # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
         os.open(given.lifelines[world.rank], os.O_WRONLY)
     roll = values_of_all(world, os.getpid())
     if world.rank == 0:
         parent.write(b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
-    Rank(world, asked, given.timeout, speak, _end_all).serve(parent.descriptor, given.origin, parent.requests)
+    Rank(world, devices, given.timeout, speak, _end_all).serve(parent.descriptor, given.origin, parent.requests)
 
 
 def _end_all(code: int) -> None:

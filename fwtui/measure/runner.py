@@ -57,7 +57,7 @@ class Runner:
     def __init__(self) -> None:
         self._inputs = Inputs()
         self._verifier = Verifier()
-        self._kept: Distances | None = None  # of the last run, until the next one begins
+        self._distances: Distances | None = None  # of the last run, until the next one begins
 
     def run(self, job: Job, brief: bool = False, source: bool = False) -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
@@ -79,7 +79,7 @@ class Runner:
             for part in source_lines(Path(path_of(experiment.kernel))):
                 job.tell(events.Source, **part)
         samples = statistics.Samples()
-        by_phase = self._kept = None
+        by_phase = self._distances = None
         outcome, message = "done", ""
         try:
             by_phase = self._measure(job, samples, brief)
@@ -89,8 +89,8 @@ class Runner:
         except Refused as refusal:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
-        if outcome == "done" and not brief and self._kept is not None and len(self._kept.cells) <= ALWAYS:
-            job.emit(msgspec.structs.replace(answers(self._kept), t=job.now()))
+        if outcome == "done" and not brief and self._distances is not None and len(self._distances.cells) <= ALWAYS:
+            job.emit(msgspec.structs.replace(answers(self._distances), t=job.now()))
         job.tell(
             events.RunDone,
             outcome=outcome,
@@ -109,10 +109,10 @@ class Runner:
         The checksum is that of the run's verdict: different distances are refused.
         """
         begin, solved = job.now(), None
-        found = self._kept if self._kept is not None and self._kept.run == job.run else None
+        found = self._distances if self._distances is not None and self._distances.run == job.run else None
         if found is None:
             try:
-                found = self._kept = self._again(job)
+                found = self._distances = self._again(job)
             except (Refused, Cancelled) as why:
                 job.tell(events.Answers, note=str(why) or "cancelled")
                 return
@@ -129,7 +129,7 @@ class Runner:
             if isinstance(event, events.Progress):
                 job.emit(msgspec.structs.replace(event, stage="answers", step=None))
 
-        self._kept = None
+        self._distances = None
         try:
             with self.ready(replace(job, emit=tell_progress)) as (_, graph, passes):
                 passes.warm_up(alone=True)
@@ -188,15 +188,15 @@ class Runner:
         limit = FULL_CHECK.get(job.engine.target.backend, FULL_CHECK["cpu"])
         with job.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
-            asked = experiment.kernel, _form(experiment)
-            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, *asked, telling(job, "verify"))
+            identity = experiment.kernel, _form(experiment)
+            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, *identity, telling(job, "verify"))
         if len(finding.cycle) > MOST_CYCLE:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         job.tell(events.Verdict, **finding._asdict())
         # programs of other packages may return their own buffers, which later passes overwrite
         if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
-            self._kept = _of_run(job.run, distances, graph, finding.checksum)
+            self._distances = _of_run(job.run, distances, graph, finding.checksum)
 
 
 def _order_told(shape: Shape) -> dict[str, Any]:

@@ -66,8 +66,8 @@ class SubmittedKernel:
 
     def answer(self, request: SubmissionRequest | Ask, parent: Parent) -> None:
         try:
-            said, distances = self.computed(request) if isinstance(request, Ask) else (self._loaded(request), None)
-            parent.send(said)
+            reply, distances = self.computed(request) if isinstance(request, Ask) else (self._loaded(request), None)
+            parent.send(reply)
             if distances is not None:
                 parent.write(distances.data.cast("B"))
         except (NotHere, NoTrial) as lacking:
@@ -129,8 +129,8 @@ class SubmittedKernel:
         raw = self._it.result()
         if raw.shape != (ask.n, ask.n):
             raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(ask.n, ask.n)}")
-        said = SubmissionReply(computed=True, seconds=seconds, misuse=misuse_in(log, False), rungs=self._rungs())
-        return said, np.ascontiguousarray(raw, dtype=ask.dtype)
+        reply = SubmissionReply(computed=True, seconds=seconds, misuse=misuse_in(log, False), rungs=self._rungs())
+        return reply, np.ascontiguousarray(raw, dtype=ask.dtype)
 
     def _launch_half(self, first: bool) -> bool:
         """Carry out half of the steps, the middle one among them; or none, where the others relax nothing."""

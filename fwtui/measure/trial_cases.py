@@ -34,7 +34,7 @@ class Case(NamedTuple):
     graph: Experiment
 
 
-def ladder(kernel: Kernel | SubmissionReply, tile: int, simulated: bool, asked: Sequence[int] = ()) -> Iterator[Case]:
+def ladder(kernel: Kernel | SubmissionReply, tile: int, simulated: bool, more: Sequence[int] = ()) -> Iterator[Case]:
     """From one vertex up; every kind at two tiles and a bit, every number type at one tile and one more."""
     side = tile if tile > 1 else SIMULATED_SIDE if simulated else WARP
     most = min(kernel.max_n, max(SIMULATOR_MAX_N, side + 1) if simulated else kernel.max_n)
@@ -62,21 +62,21 @@ def ladder(kernel: Kernel | SubmissionReply, tile: int, simulated: bool, asked: 
     for dtype in others:
         yield _case(f"n = {side + 1}, {dtype}", min(side + 1, n), dtype)
         yield _case(f"n = {n}, unreachable pairs, {dtype}", n, dtype, density=0.08)
-    for n in asked:
+    for n in more:
         if n <= most:
             yield _case(f"n = {n}", n, first)
 
 
 def affordable(cases: Sequence[Case], tile: int) -> list[Case]:
     """Those that the simulator has time for: one vertex, more than a tile, then the others, as long as there is some."""
-    left, kept = MOST_SIMULATED, set[str]()
+    left, families = MOST_SIMULATED, set[str]()
     for case in sorted(cases, key=lambda case: (case.graph.n > 1, case.graph.n <= tile)):
         work = relaxations(case.graph.n, tile)
         work *= 1 if runs_once(case.graph.n, tile) else 2
-        if work <= left or not kept:
-            kept.add(case.name)
+        if work <= left or not families:
+            families.add(case.name)
             left -= work
-    return [case for case in cases if case.name in kept]
+    return [case for case in cases if case.name in families]
 
 
 def relaxations(n: int, tile: int) -> int:
@@ -123,11 +123,11 @@ def misuse_in(log: Any, wrong: bool) -> tuple[str, str]:
 
 
 def graph_and_shape(
-    kernel: Kernel, asked: Experiment, tile: int, options: Mapping[str, int], engine: Engine
+    kernel: Kernel, experiment: Experiment, tile: int, options: Mapping[str, int], engine: Engine
 ) -> tuple[GraphInput, Shape]:
     """The graph, and the shape for which the kernel is built: with these options, and its defaults for others."""
-    graph = generate(asked, fill_numpy if asked.n <= FULL_CHECK["cpu"] else fill_for(engine, asked.n))
-    return graph, Shape(graph.n, tile, asked.dtype, nonnegative=graph.nonnegative, options=all_options(kernel, options))
+    graph = generate(experiment, fill_numpy if experiment.n <= FULL_CHECK["cpu"] else fill_for(engine, experiment.n))
+    return graph, Shape(graph.n, tile, experiment.dtype, nonnegative=graph.nonnegative, options=all_options(kernel, options))
 
 
 def all_options(kernel: Kernel, options: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -142,10 +142,10 @@ def failure(error: BaseException, path: Path | None) -> str:
     if did := what_the_kernel_did(str(error)):
         return f"the kernel {did}"
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-    said = complaint(error, path) if path is not None else f"{type(error).__name__}: {error}"
+    message = complaint(error, path) if path is not None else f"{type(error).__name__}: {error}"
     if isinstance(error, IndexError) and notes:
-        return clean(f"the kernel reads or writes outside its arrays{notes}: {said}")
-    return clean(f"{said}{notes}")
+        return clean(f"the kernel reads or writes outside its arrays{notes}: {message}")
+    return clean(f"{message}{notes}")
 
 
 def _case(name: str, n: int, dtype: str, **graph: object) -> Case:

@@ -206,11 +206,11 @@ class TrialRun:
             sentences = [f"ran {len(passes.checksums)} times, {different} different answers: it races", *passes.told_races]
         where = None
         if passes.failed is not None:
-            outcome, said = outcome or WRONG, passes.failed.how
+            outcome, explanation = outcome or WRONG, passes.failed.how
             if not self._explained and not cyclic and graph.n <= _full_check(engine):
                 self._explained = True
-                where, said = self._where(kernel, shape, engine, graph, passes.failed, misuse)
-            sentences.append(said)
+                where, explanation = self._where(kernel, shape, engine, graph, passes.failed, misuse)
+            sentences.append(explanation)
         elif not outcome and not self._doubt:
             self._doubt = passes.doubt
         sentence = clean(f"{case.name}: {'; '.join(sentences) or 'right'}")

@@ -41,7 +41,9 @@ class Worker:
         self._descriptor = descriptor
         self._origin = origin
         self._lines = asked
-        self._asked: queue.SimpleQueue[requests.Work | requests.PrepareRequest | requests.RankOrder | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[requests.Work | requests.PrepareRequest | requests.RankOrder | None] = (
+            queue.SimpleQueue()
+        )
         self._cancelled: set[int] = set()
         self._opened: set[DeviceId] = set()
         self._runner = runner
@@ -64,7 +66,7 @@ class Worker:
         """Serve requests until there are no more."""
         threading.Thread(target=self._listen, name="requests", daemon=True).start()
         while True:
-            request = self._asked.get()
+            request = self._requests.get()
             if request is None:
                 return
             if isinstance(request, requests.PrepareRequest):
@@ -134,7 +136,7 @@ class Worker:
                 continue
             if isinstance(request, requests.AnswerRequest):
                 self._cancelled.discard(request.run)  # a cancelled request may come again
-            self._asked.put(request)
+            self._requests.put(request)
         self._hang_up()
 
     def _hang_up(self) -> None:
@@ -174,8 +176,8 @@ def diagnosis(error: BaseException) -> tuple[str, str, bool]:
         return "cuda", f"CUDA does not start here ({why_not_started(words)}); `fwtui doctor` says what is missing", True
     if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in words:
         did = what_the_kernel_did(words)
-        said = f"the kernel {did}: {words}" if did else f"the GPU reported an error: {words}"
-        return "cuda", f"{said}; the next run gets a new worker", True
+        message = f"the kernel {did}: {words}" if did else f"the GPU reported an error: {words}"
+        return "cuda", f"{message}; the next run gets a new worker", True
     if kind.__module__.startswith(("mpi4py", "nccl")):
         return "error", f"{kind.__module__.partition('.')[0].removesuffix('4py').upper()} reported an error: {words}", True
     return "error", f"{kind.__name__}: {words}", False

@@ -13,7 +13,7 @@ from pathlib import Path
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, refusing
 from fwtui.common.text import clean, shown
-from fwtui.sessions.folders import KEPT, PACKED, bare, own_folder, stem
+from fwtui.sessions.folders import AUTOSAVED, PACKED, bare, own_folder, stem
 from fwtui.sessions.reader import open_session
 from fwtui.sessions.recorder import safe_slug
 from fwtui.sessions.rewrite import retitled
@@ -108,7 +108,7 @@ class Shelf:
             folder.mkdir(parents=True, exist_ok=True)
 
     def _refuse_foreign(self, path: Path) -> None:
-        if path.parent.resolve() not in (self.folder.resolve(), self.folder.with_name(KEPT).resolve()):
+        if path.parent.resolve() not in (self.folder.resolve(), self.folder.with_name(AUTOSAVED).resolve()):
             raise Refused(f"{_name(path)} is not one of your own sessions; `fwtui trim` copies a part of it as your own")
 
 

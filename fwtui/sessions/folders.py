@@ -12,7 +12,7 @@ from fwtui.common.text import clean
 
 SUFFIX = ".fwt.jsonl"
 PACKED = f"{SUFFIX}.gz"
-KEPT = "kept"  # the folder beside the user's own
+AUTOSAVED = "kept"  # the folder beside the user's own
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -23,7 +23,7 @@ def own_folder() -> Path:
 
 def kept_folder() -> Path:
     """Where the dashboard automatically keeps its last sessions; it need not exist yet."""
-    return own_folder().with_name(KEPT)
+    return own_folder().with_name(AUTOSAVED)
 
 
 def shipped_folder(package: Path = _PACKAGE) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 from fwtui.common import gc_pause, units
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shortened, shown
-from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
+from fwtui.sessions.folders import AUTOSAVED, bare, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, LoadedSession, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
 from fwtui.stream.codec import Line
@@ -25,7 +25,7 @@ _KEPT_OFFERED = 5
 _RUNS_HELD = 128  # of a session that is summarised: events may still follow on one that has ended
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
 LADDER = "h200-ladder-n4096.fwt.jsonl.gz"
-SHIPPED, OWN = "shipped", "own"  # or KEPT
+SHIPPED, OWN = "shipped", "own"  # or AUTOSAVED
 _offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-only program may read; None: all, and any file
 ENTRY_COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
 RIGHT = frozenset({"runs", "best", "length", "size"})  # right-aligned
@@ -64,7 +64,7 @@ class LibraryEntry(SessionSummary):
     """One file in the library; `problem` says why it cannot be replayed, or not completely."""
 
     path: Path
-    origin: str  # SHIPPED, OWN or KEPT
+    origin: str  # SHIPPED, OWN or AUTOSAVED
     size: int = 0  # bytes
     problem: str = ""
 
@@ -99,14 +99,16 @@ def offer_only(paths: Sequence[Path]) -> None:
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 
 
-Known = MutableMapping[Path, tuple[tuple[int, int], LibraryEntry]]  # with the size and the time of change at which it was read
+EntryCache = MutableMapping[
+    Path, tuple[tuple[int, int], LibraryEntry]
+]  # with the size and the time of change at which it was read
 
 
-def find(known: Known | None = None) -> list[LibraryEntry]:
+def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
     """Every session in the library, newest first. A broken one is an entry with its problem; nothing is raised.
     Unchanged files in `known` are not read again.
     """
-    entries = [_entry(path, origin, {} if known is None else known) for path, origin in _files()]
+    entries = [_entry(path, origin, {} if cache is None else cache) for path, origin in _files()]
     return sorted(entries, key=lambda entry: (entry.created, entry.path.name), reverse=True)
 
 
@@ -116,19 +118,19 @@ def resolve(name: str) -> Path:
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
         return Path(name)
-    known = {stem(path): path for path, _ in _files()}
+    paths_by_stem = {stem(path): path for path, _ in _files()}
     wanted = bare(name)
-    if found := known.get(wanted) or known.get(safe_slug(wanted)):
+    if found := paths_by_stem.get(wanted) or paths_by_stem.get(safe_slug(wanted)):
         return found
-    matches = sorted(there for there in known if wanted and there.startswith(wanted))
+    matches = sorted(there for there in paths_by_stem if wanted and there.startswith(wanted))
     if len(matches) == 1:
-        return known[matches[0]]
+        return paths_by_stem[matches[0]]
     if matches:
         raise Refused(f"{shown(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
-    if not known:
+    if not paths_by_stem:
         raise Refused(f"there is no session {shown(name)}, and none in {own_folder()}; give the path of a session file")
-    meant = instead(wanted, known)
-    offered = meant if meant.endswith("?") else f"give a path or choose one of {some(sorted(known, reverse=True))}"
+    meant = instead(wanted, paths_by_stem)
+    offered = meant if meant.endswith("?") else f"give a path or choose one of {some(sorted(paths_by_stem, reverse=True))}"
     raise Refused(f"there is no session {shown(name)}; {offered}")
 
 
@@ -139,10 +141,10 @@ def paths(most: int = 50) -> list[Path]:
     """
     if _offered is not None:
         return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
-    folders = own_folder(), own_folder().with_name(KEPT), shipped_folder()
-    own, kept, shipped = (files_in(folder)[::-1] for folder in folders)
+    folders = own_folder(), own_folder().with_name(AUTOSAVED), shipped_folder()
+    own, autosaved, shipped = (files_in(folder)[::-1] for folder in folders)
     own = sorted(own, key=lambda path: path.lstat().st_mtime if path.exists() else 0.0, reverse=True)[:most]
-    return [*own, *[path for path in kept[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped[:most]]
+    return [*own, *[path for path in autosaved[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped[:most]]
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
@@ -177,11 +179,11 @@ def _folded(lines: Iterable[Line]) -> Model:
 
 
 def _files() -> list[tuple[Path, str]]:
-    folders = ((shipped_folder(), SHIPPED), (own_folder(), OWN), (own_folder().with_name(KEPT), KEPT))
+    folders = ((shipped_folder(), SHIPPED), (own_folder(), OWN), (own_folder().with_name(AUTOSAVED), AUTOSAVED))
     if _offered is not None:
         return [*((path, SHIPPED) for path in files_in(shipped_folder())), *((path, OWN) for path in _offered)]
     there = [(path, origin) for folder, origin in folders for path in files_in(folder)]
-    return [(path, origin) for path, origin in there if origin != KEPT or not in_use(path)]
+    return [(path, origin) for path, origin in there if origin != AUTOSAVED or not in_use(path)]
 
 
 def summarise(session: SessionFile, held: int = _RUNS_HELD, most: int = MOST_RUNS) -> SessionSummary:
@@ -226,15 +228,15 @@ class _Tally:
                 self.best_rate = max(self.best_rate or 0.0, run.rate)
 
 
-def _entry(path: Path, origin: str, known: Known) -> LibraryEntry:
+def _entry(path: Path, origin: str, cache: EntryCache) -> LibraryEntry:
     try:
         status = path.lstat()
     except OSError as error:
         return LibraryEntry(path, origin, problem=why(error))
-    changed, entry = known.get(path, (None, None))
+    changed, entry = cache.get(path, (None, None))
     if entry is None or changed != (status.st_size, status.st_mtime_ns):
         entry = _read(path, origin, status.st_size)
-        known[path] = (status.st_size, status.st_mtime_ns), entry
+        cache[path] = (status.st_size, status.st_mtime_ns), entry
     return entry
 
 
@@ -247,8 +249,8 @@ def _read(path: Path, origin: str, size: int) -> LibraryEntry:
         return LibraryEntry(path, origin, size, newer, header=refusal.header)
     except Refused as refusal:
         return LibraryEntry(path, origin, size, str(refusal).removeprefix(f"{clean(str(path))} "))
-    known = {field.name: getattr(summary, field.name) for field in fields(summary)}
-    return LibraryEntry(path, origin, size, _problem(summary.condition), **known)
+    values = {field.name: getattr(summary, field.name) for field in fields(summary)}
+    return LibraryEntry(path, origin, size, _problem(summary.condition), **values)
 
 
 def _problem(condition: Condition) -> str:
@@ -313,8 +315,8 @@ def matching(entries: Iterable[LibraryEntry], words: str) -> list[LibraryEntry]:
 
 def _all_words(entry: LibraryEntry) -> str:
     sizes = " ".join(map(str, entry.sizes))
-    known = (entry.name, entry.title, entry.origin, entry.created, entry.machine, entry.gpu, *entry.kernels, sizes, entry.state)
-    return " ".join(known).lower()
+    texts = (entry.name, entry.title, entry.origin, entry.created, entry.machine, entry.gpu, *entry.kernels, sizes, entry.state)
+    return " ".join(texts).lower()
 
 
 def _sizes(sizes: Sequence[int]) -> str:

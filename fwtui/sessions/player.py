@@ -218,11 +218,11 @@ class Player:
             due.extend(begun + (t - start) * scale for t in recorded[first : last + 1])
 
 
-def _between(known: array[float], wanted: array[float], value: float) -> float:
+def _between(positions: array[float], wanted: array[float], value: float) -> float:
     """The value of the other clock at the same moment, interpolated between lines."""
-    after = bisect_right(known, value)
-    if not after or after == len(known):
+    after = bisect_right(positions, value)
+    if not after or after == len(positions):
         return wanted[-1] if after else 0.0
-    low, high = known[after - 1], known[after]
+    low, high = positions[after - 1], positions[after]
     share = (value - low) / (high - low) if high > low else 0.0
     return wanted[after - 1] + share * (wanted[after] - wanted[after - 1])

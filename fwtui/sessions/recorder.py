@@ -159,8 +159,8 @@ class SessionWriter:
             return
         self.error = error
         deleted = isinstance(error, FileNotFoundError)
-        kept = "" if deleted else f", {units.counted(self.events, 'event')} kept in {clean(self.path.name)}"
-        self.failure = f"recording stopped: {why(error)}{kept}"
+        kept_words = "" if deleted else f", {units.counted(self.events, 'event')} kept in {clean(self.path.name)}"
+        self.failure = f"recording stopped: {why(error)}{kept_words}"
         if self._descriptor is not None:
             with suppress(OSError):
                 self._take_back(self._descriptor)
@@ -268,12 +268,12 @@ class Recorder(SessionWriter):
         if isinstance(line.event, Telemetry) and self.thinned.is_surplus(line.event):
             return
         if isinstance(code := line.event, CodeText):
-            known = self._codes.get(code.code)
-            whole = code if known is None else known.and_also(code)
-            if whole is known:
+            stored = self._codes.get(code.code)
+            whole = code if stored is None else stored.and_also(code)
+            if whole is stored:
                 return
             self._codes[code.code] = whole
-            line = line if known is None else as_line(code.but(known))
+            line = line if stored is None else as_line(code.but(stored))
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
         begin = self.bytes

@@ -88,7 +88,7 @@ class Mark(NamedTuple):
 class RewriteCounts(NamedTuple):
     """The outcome: events in the new file and events in the sources."""
 
-    kept: int
+    events: int
     of: int
     complete: bool  # no source had lost events
 
@@ -186,7 +186,7 @@ def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     # one header and one end stand for those of all, and each start is a marker that no source has
     ends = sum(part.condition.end is not None for part in read)
     joined = len(read) - 1 + max(0, ends - 1)
-    return written._replace(kept=written.kept - len(read), of=written.of - joined)
+    return written._replace(events=written.events - len(read), of=written.of - joined)
 
 
 def _in_a_row(sources: Sequence[str | os.PathLike[str]], read: list[SessionFile]) -> Iterator[Copied]:

@@ -85,20 +85,20 @@ class Versions:
         """Keep what the files say now, where no version does. Raises Refused."""
         if self._path.exists():
             texts = texts_of(self._path)
-            if all(known.texts != texts for known in self.all()):
+            if all(version.texts != texts for version in self.all()):
                 self.add(Version(number=0, saved=now(), texts=texts, verdict="not judged", right=False))
 
     def back(self, number: int) -> Version:
         """Let the files say again what they said in that version; what they say now becomes one, too. Raises Refused."""
-        known = {version.number: version for version in self.all()}
-        if number not in known:
-            hint = f"kept are {', '.join(map(str, known))}" if known else "`fwtui watch` keeps each save that it judges"
+        versions = {version.number: version for version in self.all()}
+        if number not in versions:
+            hint = f"kept are {', '.join(map(str, versions))}" if versions else "`fwtui watch` keeps each save that it judges"
             raise Refused(f"there is no version {number} of {clean(self._path.name)}; {hint}")
         self.keep_unjudged()
-        for suffix, text in known[number].texts.items():
+        for suffix, text in versions[number].texts.items():
             with whole_file(self._path.with_suffix(suffix)) as file:
                 file.write(text.encode())
-        return known[number]
+        return versions[number]
 
     def _files(self) -> list[Path]:
         with suppress(OSError):

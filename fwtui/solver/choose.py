@@ -40,10 +40,10 @@ def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
         if needed:
             raise Refused("device 'cpu' does not suit it; give a GPU's number, or leave it out")
         return CPU
-    asked = needed or wanted.backend == "cuda"
-    if not asked and n < _worth():
+    must = needed or wanted.backend == "cuda"
+    if not must and n < _worth():
         return CPU
-    if not asked and not cubin_cache.some():  # else a GPU has been here
+    if not must and not cubin_cache.some():  # else a GPU has been here
         from fwtui.machine.hardware import driver_present
 
         if not driver_present():
@@ -52,7 +52,7 @@ def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
     try:
         return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
-        if asked:
+        if must:
             from fwtui.measure.cuda_words import why_not_started
 
             raise NoGpu(f"GPU {gpu} cannot be used ({why_not_started(str(error))[:200]}); run `fwtui doctor`") from None
@@ -74,14 +74,20 @@ def cuda_engine(gpu: DeviceId) -> Engine:
     return engine
 
 
-def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
+def suited(kernel_wanted: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
     """The requested kernel, or the best known one that takes the size. Raises Refused if none does."""
-    if asked is not None and engine.ranks and not (asked.ranked and asked.backend == engine.target.backend):
+    if (
+        kernel_wanted is not None
+        and engine.ranks
+        and not (kernel_wanted.ranked and kernel_wanted.backend == engine.target.backend)
+    ):
         other = next(_known(n, dtype, engine)).id
-        raise Refused(f"kernel {asked.id} does not run on these devices; choose {other}, or leave out the kernel or the devices")
+        raise Refused(
+            f"kernel {kernel_wanted.id} does not run on these devices; choose {other}, or leave out the kernel or the devices"
+        )
     simulated = engine.target.backend == "simulator"
     first: str | None = None
-    for kernel in [asked] if asked is not None else _known(n, dtype, engine):
+    for kernel in [kernel_wanted] if kernel_wanted is not None else _known(n, dtype, engine):
         shape = shape_of(kernel, n, dtype, nonnegative, simulated, max(1, len(engine.ranks)))
         reason = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if reason is None and (kernel.simulates or not simulated):
@@ -101,12 +107,14 @@ def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
     yield from best_first(backend, dtype)
 
 
-def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, result_bytes: int = 0) -> tuple[Kernel, Shape]:
+def fitting(
+    kernel_wanted: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, result_bytes: int = 0
+) -> tuple[Kernel, Shape]:
     """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused.
 
     `result_bytes`: bytes per cell of its rows that stay with each rank.
     """
-    kernel, shape = suited(asked, facts.n, dtype, facts.nonnegative, engine)
+    kernel, shape = suited(kernel_wanted, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
         from fwtui.engine.ranks import RankedEngine
 
@@ -134,7 +142,7 @@ def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, 
 
 
 def sparser(
-    asked: Kernel | None, graph: GivenGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
+    kernel_wanted: Kernel | None, graph: GivenGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
 ) -> tuple[Kernel, Shape, str]:
     """The kernel and its shape, or those of one for sparse graphs that takes less time; and why, if METIS was asked.
 
@@ -143,7 +151,7 @@ def sparser(
     backend = engine.target.backend
     if kernel.ordered is not None:
         ordered = in_order(kernel, shape, graph.adjacency)
-    elif asked is not None or backend not in SPARSE or engine.ranks:
+    elif kernel_wanted is not None or backend not in SPARSE or engine.ranks:
         return kernel, shape, ""
     else:
         ordered = ordered_shape(graph, facts, backend, shape.dtype, seconds_of(shape.n**3, backend, shape.itemsize), engine)

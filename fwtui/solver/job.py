@@ -39,9 +39,9 @@ class JobEngine(RankedEngine):
     elsewhere = True
 
     def __init__(self, devices: str):
-        self._devices, asked = devices, places(devices)
-        self.ranks = tuple(of_place(rank, place) for rank, place in enumerate(asked))
-        self.device = DeviceId("cpu" if asked[0].gpu is None else "cuda", asked[0].gpu or 0)
+        self._devices, requested = devices, places(devices)
+        self.ranks = tuple(of_place(rank, place) for rank, place in enumerate(requested))
+        self.device = DeviceId("cpu" if requested[0].gpu is None else "cuda", requested[0].gpu or 0)
         self.target, self.stream, self.timed = Target(self.device.backend), None, True
         self.job: RankJob | None = None
 
@@ -151,14 +151,14 @@ def _here(devices: str) -> tuple[RankDevice, ...]:
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is not None and mpi.Is_initialized() and mpi.COMM_WORLD.size > 1:
         raise Refused(f"this process is one of {mpi.COMM_WORLD.size} of an MPI program; give comm=, which all of them share")
-    asked = all_gpus() if devices == ALL else places(devices)
-    if not asked:
+    devices_here = all_gpus() if devices == ALL else places(devices)
+    if not devices_here:
         raise Refused("devices names none; give something like 0,1 or cpu,cpu, or all for all GPUs")
-    if asked[0].gpu is not None:
+    if devices_here[0].gpu is not None:
         found = hardware.gpus()
-        check_there(asked, len(found.gpus), found.reason)
+        check_there(devices_here, len(found.gpus), found.reason)
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(found) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
-    check_job(written(asked))
-    return asked
+    check_job(written(devices_here))
+    return devices_here

@@ -62,9 +62,9 @@ def compiled() -> Iterator[None]:
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any, threads: int = THREADS) -> None:
     """Launch the function on that many blocks, after compiling or loading it for these types if necessary."""
-    known, begin = len(getattr(function, "overloads", ())), time.perf_counter()
+    compiled_before, begin = len(getattr(function, "overloads", ())), time.perf_counter()
     function[grid, threads, stream](*given)
-    if len(getattr(function, "overloads", ())) > known:
+    if len(getattr(function, "overloads", ())) > compiled_before:
         Clock.compiling += time.perf_counter() - begin
 
 

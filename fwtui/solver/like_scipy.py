@@ -96,8 +96,8 @@ def _is_overwritten(given: Any) -> bool:
 
 def _of_csgraph(given: Any, directed: bool, unweighted: bool) -> Adjacency | None:
     """The graph as SciPy reads it; None for what only SciPy can judge."""
-    known = given.format in ("csr", "csc", "lil") if issparse(given) else isinstance(given, np.ndarray)
-    if not known or isinstance(given, np.ma.MaskedArray) or given.ndim != 2 or given.dtype.kind not in "fiub":
+    readable = given.format in ("csr", "csc", "lil") if issparse(given) else isinstance(given, np.ndarray)
+    if not readable or isinstance(given, np.ma.MaskedArray) or given.ndim != 2 or given.dtype.kind not in "fiub":
         return None
     n = given.shape[0]
     if n != given.shape[1] or n == 0:

@@ -74,20 +74,20 @@ class _Child(ModuleProcess):
 
     def __init__(self) -> None:
         super().__init__("fwtui.solver.searches")
-        self._found, self._said = bytearray(), b""
+        self._stdout, self._stderr = bytearray(), b""
 
     def take(self, size: int) -> bytearray:
         until = monotonic() + _PATIENCE
-        while len(self._found) < size:
+        while len(self._stdout) < size:
             output = self.read(max(0.0, until - monotonic()))
             if monotonic() > until:
                 raise Failed(f"a process that searches for shortest paths gave nothing in {_PATIENCE:g} s; choose fewer vertices")
             if output is None:
-                words = self._said.decode("utf-8", "replace").strip().splitlines()
+                words = self._stderr.decode("utf-8", "replace").strip().splitlines()
                 raise Failed(f"a process that searched for shortest paths ended ({words[-1] if words else 'killed'}); try again")
-            self._found += output.stdout
-            self._said += output.stderr
-        taken, self._found = self._found[:size], self._found[size:]
+            self._stdout += output.stdout
+            self._stderr += output.stderr
+        taken, self._stdout = self._stdout[:size], self._stdout[size:]
         return taken
 
 

@@ -101,13 +101,13 @@ def solve(
     several, resident = is_stack(graph), hasattr(graph, "__cuda_array_interface__")
     call = Call(dtype, predecessors, kernel, device, devices)
     if sources is not None or targets is not None:
-        asked = "targets" if sources is None else "sources"
+        ends = "targets" if sources is None else "sources"
         if comm is not None or devices is not None or gather:
             raise Refused(
-                f"distances of some {asked} are found by one process; leave out either {asked}, or comm, devices and gather"
+                f"distances of some {ends} are found by one process; leave out either {ends}, or comm, devices and gather"
             )
         if several or resident:
-            raise Refused(f"{asked} are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
+            raise Refused(f"{ends} are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
     if comm is not None:
         if device is not None:
             raise Refused(f"device {device} and comm= exclude each other; leave out one of them")

@@ -131,9 +131,9 @@ class StackGraph(SolverGraph[Solved]):
         """Call a compiled function for the graphs; compiling or loading it is "compile"."""
         from fwtui_kernels.compiled.cpu_stacks import on_all_cores
 
-        known, begin, stack = len(function.overloads), time.perf_counter(), self._stack
+        compiled_before, begin, stack = len(function.overloads), time.perf_counter(), self._stack
         function(0, 0, stack.first, stack.sizes, *given)
-        if len(function.overloads) > known:
+        if len(function.overloads) > compiled_before:
             Clock.compiling += time.perf_counter() - begin
         on_all_cores(function, stack.first, stack.sizes, *given)
 

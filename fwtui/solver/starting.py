@@ -96,5 +96,5 @@ def start_gpu(given: argparse.Namespace) -> GpuStart:
 def _on_gpu(kernel: str) -> bool:
     from fwtui_kernels import registry
 
-    known = registry().get(kernel)
-    return known is not None and known.backend == "cuda"
+    found = registry().get(kernel)
+    return found is not None and found.backend == "cuda"

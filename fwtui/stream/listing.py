@@ -100,9 +100,9 @@ class CodeText(Event, frozen=True, kw_only=True):
         offsets = accumulate(step for step, _, _ in self.instructions)
         return {offset: (line, text) for offset, (_, line, text) in zip(offsets, self.instructions, strict=True)}
 
-    def but(self, known: CodeText) -> CodeText:
+    def but(self, earlier_text: CodeText) -> CodeText:
         """Its instructions beyond what is known of the same code."""
-        there = known.by_offset
+        there = earlier_text.by_offset
         new = {offset: instruction for offset, instruction in self.by_offset.items() if offset not in there}
         return replace(self, lines=(), instructions=_stepwise(new))
 
@@ -112,8 +112,8 @@ class CodeText(Event, frozen=True, kw_only=True):
         new = dict(islice(((offset, instruction) for offset, instruction in news.by_offset.items() if offset not in there), room))
         if not new:
             return self
-        known = {one: one for one in self.instructions}  # which runs share with those before
-        return replace(self, instructions=tuple(known.get(one, one) for one in _stepwise({**there, **new})))
+        rows = {one: one for one in self.instructions}  # which runs share with those before
+        return replace(self, instructions=tuple(rows.get(one, one) for one in _stepwise({**there, **new})))
 
 
 class CodeSamples(OfRun, frozen=True, kw_only=True):

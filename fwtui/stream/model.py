@@ -216,8 +216,10 @@ class Model:
             case events.Limits():
                 self.measured = _with(self.measured, event.device_id, event, MOST_DEVICES)
             case events.CodeText(code=name):
-                known = self.codes.get(name)
-                self.codes = _with(self.codes, name, known.and_also(event) if known is not None else event, MOST_CODES)
+                earlier_text = self.codes.get(name)
+                self.codes = _with(
+                    self.codes, name, earlier_text.and_also(event) if earlier_text is not None else event, MOST_CODES
+                )
             case events.CodeSamples(run=number, code=name) if number in self.runs and name in self.codes:
                 self.runs[number] = self.runs[number].listed(event, self.codes[name])
             case events.End():
@@ -352,17 +354,17 @@ def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Se
     return readings[low:high]
 
 
-def merged(known: events.Device | None, news: events.Device) -> events.Device:
+def merged(before: events.Device | None, news: events.Device) -> events.Device:
     """Two reports on one device merged: the later one wins wherever it has a value."""
     news = replace(news, name=news.name.strip())  # some drivers fill the name up
-    if known is None or not known.present or not news.present:
-        return news if known is None or news.present or not known.present else known
-    if known.name and news.name and known.name != news.name:
+    if before is None or not before.present or not news.present:
+        return news if before is None or news.present or not before.present else before
+    if before.name and news.name and before.name != news.name:
         return news  # another GPU
-    said = {f: getattr(news, f) for f in news.__struct_fields__ if getattr(news, f) not in (None, "")}
-    return replace(known, **said)
+    fields = {f: getattr(news, f) for f in news.__struct_fields__ if getattr(news, f) not in (None, "")}
+    return replace(before, **fields)
 
 
-def _with(known: Mapping[K, T], key: K, value: T, most: int) -> Mapping[K, T]:
+def _with(mapping: Mapping[K, T], key: K, value: T, most: int) -> Mapping[K, T]:
     """With another value at the key, unless a made-up file has more entries than possible."""
-    return {**known, key: value} if len(known) < most or key in known else known
+    return {**mapping, key: value} if len(mapping) < most or key in mapping else mapping

@@ -34,7 +34,7 @@ MOST_OPS = 16  # that a run has counters or samples of
 _packer, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
-KEPT = {
+LATEST = {
     events.Ordered: "ordered",
     events.Progress: "progress",
     events.Graph: "graph",
@@ -329,8 +329,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     def _news(self, event: events.Event | Unknown) -> dict[str, Any]:
         match event:
-            case event if type(event) in KEPT:  # first, as these and those that are gathered are the most
-                return {KEPT[type(event)]: event}
+            case event if type(event) in LATEST:  # first, as these and those that are gathered are the most
+                return {LATEST[type(event)]: event}
             case events.Planned():
                 return {name: getattr(event, name) for name in PLANNED}
             case events.Stage(seconds=None):
@@ -412,13 +412,13 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
     tile = kernel.tile_for(0 if wanted.file else run.n, run.simulated)
     launch = "eager" if run.simulated else kernel.launch_modes[-1]
 
-    def key(asked: Experiment) -> tuple[object, ...]:
+    def key(experiment: Experiment) -> tuple[object, ...]:
         whole = changed(
-            asked,
-            tile=asked.tile or tile if tile else 0,
-            launch=asked.launch or launch,
-            options={o.name: asked.options.get(o.name, o.default) for o in kernel.options},
-            device="simulator" if asked.device_id.simulated else str(asked.device_id.index),
+            experiment,
+            tile=experiment.tile or tile if tile else 0,
+            launch=experiment.launch or launch,
+            options={o.name: experiment.options.get(o.name, o.default) for o in kernel.options},
+            device="simulator" if experiment.device_id.simulated else str(experiment.device_id.index),
         )
         return identity(whole, ignoring)
 

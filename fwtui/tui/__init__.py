@@ -72,12 +72,12 @@ def run_dashboard(
         from fwtui.tui.frame.look import look_of
 
         first = experiment or first_steps(hardware.driver_present())[0]
-        kept = last_visit.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
-        if kept is not None and live.recorder is None:
+        visit = last_visit.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
+        if visit is not None and live.recorder is None:
             live.keep()
         if place == "learn":  # where one was, else at the first step
-            lesson = lesson or (kept.course if kept is not None else "") or "1"
-        app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson, last_visit=kept)
+            lesson = lesson or (visit.course if visit is not None else "") or "1"
+        app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson, last_visit=visit)
         _run(app)
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0
@@ -236,11 +236,11 @@ def check_gap(seconds: float | None) -> None:
 def _same_everywhere() -> Iterator[None]:
     """Hide the variables from which Textual and Rich take colours and sizes, also while they are imported."""
     prefixes = ("TEXTUAL", "NO_COLOR", "FORCE_COLOR", "TTY_", "COLUMNS", "LINES", "UNICODE_VERSION", "ESCDELAY")
-    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(prefixes)}
+    environment = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(prefixes)}
     try:
         yield
     finally:
-        os.environ.update(kept)
+        os.environ.update(environment)
 
 
 def _run(app: FwtuiApp) -> int:

@@ -10,8 +10,8 @@ from fwtui_kernels.plan import Kernel, Shape
 
 def in_order(backend: str, dtype: str) -> list[Kernel]:
     """The kernels to choose from without measurements, best known first."""
-    known = [k for k in registry().values() if k.preference and k.backend == backend and dtype in k.dtypes]
-    return sorted(known, key=lambda kernel: -kernel.preference)
+    candidates = [k for k in registry().values() if k.preference and k.backend == backend and dtype in k.dtypes]
+    return sorted(candidates, key=lambda kernel: -kernel.preference)
 
 
 def _nothing(shape: Shape, other: object) -> NoReturn:

@@ -25,9 +25,9 @@ def relax(distance, k):
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
     # every task reads d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
-    asked = 4 * n * n * shape.itemsize
+    requested = 4 * n * n * shape.itemsize
     # mapped memory stays in the host: every access crosses the link (Sing, Fuerst and Lantavos-Stratigakis)
-    cost = Cost(n * n, 0, link_bytes=asked) if shape.memory == "mapped" else Cost(n * n, asked)
+    cost = Cost(n * n, 0, link_bytes=requested) if shape.memory == "mapped" else Cost(n * n, requested)
     return by_vertex.plan(n, cost)
 
 

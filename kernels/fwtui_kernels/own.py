@@ -26,7 +26,7 @@ from fwtui_kernels.plan import DTYPES, Kernel, Shape, Step
 
 # what such a file says of its kernel, where it says it: own(plan, build, tiles=(16, 32), default_tile=32)
 _KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"), simulator_tiles=())
-_SAID = [field for field in fields(Kernel) if field.name != "build"]
+_DESCRIBING = [field for field in fields(Kernel) if field.name != "build"]
 SOURCES = (".cu", ".cuh")  # beside the file, with its name: they are part of the kernel
 BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first: what a changed copy is compared with
 LOOKED_AT = 1000  # steps of a plan that are checked
@@ -113,7 +113,7 @@ def load(path: Path, name: str, for_plan: bool = False) -> Kernel:
         raise OwnKernelError(f"KERNEL in {path.name} is of type {type(kernel).__name__}; make it by own(plan, build, ...)")
     for word in _SIGNATURES:
         _check_signature(getattr(kernel, word), word, path)
-    if for_plan and any(isinstance(getattr(kernel, field.name), plan_only.Placeholder) for field in _SAID):
+    if for_plan and any(isinstance(getattr(kernel, field.name), plan_only.Placeholder) for field in _DESCRIBING):
         raise OwnKernelError(f"KERNEL in {path.name} has values from numba")
     about = (module.__doc__ or "").strip().partition("\n")[0]
     # a user's kernel is never chosen for him
@@ -138,8 +138,8 @@ def check(kernel: Kernel, path: Path) -> None:
             kind = type(step).__name__
             raise OwnKernelError(f"plan in {path.name} yields values of type {kind}; it must yield a Step for each launch")
         if step.phase not in kernel.phases:
-            known = ", ".join(kernel.phases)
-            raise OwnKernelError(f"a step in {path.name} is of the phase {step.phase!r}, and KERNEL's phases are: {known}")
+            phases = ", ".join(kernel.phases)
+            raise OwnKernelError(f"a step in {path.name} is of the phase {step.phase!r}, and KERNEL's phases are: {phases}")
 
 
 def _check_choices(kernel: Kernel, path: Path) -> None:
@@ -151,8 +151,8 @@ def _check_choices(kernel: Kernel, path: Path) -> None:
         ("default_tile", (kernel.default_tile,) if kernel.tiles else (1,), kernel.tiles or (1,)),
     ):
         if not values or any(value not in offered for value in values):
-            given, known = ", ".join(map(str, values)) or "empty", ", ".join(map(str, offered))
-            raise OwnKernelError(f"{word} of KERNEL in {path.name} is {given}; choose among {known}")
+            given, offers = ", ".join(map(str, values)) or "empty", ", ".join(map(str, offered))
+            raise OwnKernelError(f"{word} of KERNEL in {path.name} is {given}; choose among {offers}")
 
 
 def complaint(error: BaseException, path: Path) -> str:
@@ -168,31 +168,31 @@ def complaint(error: BaseException, path: Path) -> str:
         return _sentence(file, error.lineno or 0, error.text or "", words, error.offset or 0)
     kind = type(error).__name__
     file, line, column = _place(error, path)
-    said = f"{kind}: {words}" if words else kind
+    message = f"{kind}: {words}" if words else kind
     text = linecache.getline(str(file), line) if line else ""
     if isinstance(error, ImportError) and _OLD_IMPORT.match(text):
         new = re.sub(r"\b(kernels|numba_door)\b", lambda old: _RENAMED[old[0]], text, count=2).strip()
-        said = f"the package that was called kernels is fwtui_kernels now; write `{new}`"
-    return _sentence(file.name, line, text, said, column) if line else f"{path.name}: {said}"
+        message = f"the package that was called kernels is fwtui_kernels now; write `{new}`"
+    return _sentence(file.name, line, text, message, column) if line else f"{path.name}: {message}"
 
 
-def at_function(path: Path, name: str, said: str, *within: str) -> OwnKernelError:
+def at_function(path: Path, name: str, message: str, *within: str) -> OwnKernelError:
     """What is wrong with a function of that file, Python's or CUDA's, at its line, or at the first in it with one of `within`."""
     begins = re.compile(rf"\s*def\s+{name}\s*\(" if path.suffix == ".py" else rf".*\b{name}\s*\(.*")
     ends = re.compile(r"\s*(def|@jit|@cuda\.jit)\b" if path.suffix == ".py" else r".*__global__")
     lines = path.read_text("utf-8", "replace").splitlines()
     first = next((at for at, line in enumerate(lines) if begins.match(line)), None)
     if first is None:
-        return OwnKernelError(f"{path.name}: {said}")
+        return OwnKernelError(f"{path.name}: {message}")
     last = next((at for at in range(first + 1, len(lines)) if ends.match(lines[at])), len(lines))
     place = next((at for at in range(first, last) if any(word in lines[at] for word in within)), first)
-    return OwnKernelError(_sentence(path.name, place + 1, lines[place], said))
+    return OwnKernelError(_sentence(path.name, place + 1, lines[place], message))
 
 
-def _sentence(file: str, line: int, text: str, said: str, column: int = 0) -> str:
+def _sentence(file: str, line: int, text: str, message: str, column: int = 0) -> str:
     """Lines and columns count from 1; column 0: none is known."""
-    said = f"{file}:{line}{f':{column}' if column else ''}: {said}"
-    return f"{said}: {text.strip()}" if text.strip() else said
+    message = f"{file}:{line}{f':{column}' if column else ''}: {message}"
+    return f"{message}: {text.strip()}" if text.strip() else message
 
 
 def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
@@ -221,12 +221,12 @@ def _one_line(words: str) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     if lines and lines[0].startswith("Failed in ") and len(lines) > 1:
         del lines[0]
-    kept: list[str] = []
+    rest: list[str] = []
     for line in lines:
         if line.startswith(("File ", "There are ", "During: ", "This error ", "To see ", "If you think ")):
             break
-        kept.append(line)
-    return " ".join(kept or lines[:1])[:_MOST_WORDS]
+        rest.append(line)
+    return " ".join(rest or lines[:1])[:_MOST_WORDS]
 
 
 def _check_signature(function: Any, word: str, path: Path) -> None:
@@ -242,9 +242,9 @@ def _check_signature(function: Any, word: str, path: Path) -> None:
     except TypeError:
         code = getattr(function, "__code__", None)
         line = code.co_firstlineno if code is not None and _of_user(code.co_filename, path) else 0
-        said = f"{word} must take ({', '.join(takes)}), and takes {str(signature).partition(' -> ')[0]}"
+        message = f"{word} must take ({', '.join(takes)}), and takes {str(signature).partition(' -> ')[0]}"
         text = linecache.getline(str(path), line) if line else ""
-        raise OwnKernelError(_sentence(path.name, line, text, said) if line else f"{path.name}: {said}") from None
+        raise OwnKernelError(_sentence(path.name, line, text, message) if line else f"{path.name}: {message}") from None
 
 
 def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object]) -> ModuleType:

@@ -29,9 +29,9 @@ def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
         return range(0)
     if len(reads) < len(step.reads):  # copies without a position in the matrix: use its round
         return range(step.args[0] * depth, (step.args[0] + 1) * depth)
-    known = {range(r.left, r.left + depth) for r in reads if r.right - r.left == depth}
-    known |= {range(r.top, r.top + depth) for r in reads if r.bottom - r.top == depth}
-    fitting = [through for through in known if _fits(reads, writes, through)]
+    depths = {range(r.left, r.left + depth) for r in reads if r.right - r.left == depth}
+    depths |= {range(r.top, r.top + depth) for r in reads if r.bottom - r.top == depth}
+    fitting = [through for through in depths if _fits(reads, writes, through)]
     if left_over == 0 and len(fitting) == 1:
         return fitting[0]
     raise ValueError(f"{step.op}{step.args} does not say which k it goes through")

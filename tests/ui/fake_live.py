@@ -30,7 +30,7 @@ class FakeLive:
         self.warp_sampling = WarpSampling(0.0)
         self.pace = pace
         self.started: list[Experiment] = []
-        self.asked: dict[int, Settled] = {}
+        self.experiments: dict[int, Settled] = {}
         self.cancelled = 0
         self.counted: list[int] = []
         self.answered: list[int] = []
@@ -61,7 +61,7 @@ class FakeLive:
         kernel = kernel_named(experiment.kernel)
         self.started.append(experiment)
         self._active = len(self.started)
-        self.asked[self._active] = experiment
+        self.experiments[self._active] = experiment
         told = scenes.run(
             self._active,
             self.model.t + 0.1,

@@ -50,9 +50,9 @@ def test_this_machines_own_sessions_are_climbed_and_those_of_others_are_not() ->
     ]
     scenes.write(own_folder() / "20250101-120000-mine.fwt.jsonl", [scenes.header(), *told])
     (own_folder() / "20250102-120000-broken.fwt.jsonl").write_text("{")
-    found = climb_of((run for _, run in gather(scenes.MACHINE).kept), "this machine")
+    found = climb_of((run for _, run in gather(scenes.MACHINE).session_runs), "this machine")
     assert found is not None and [rung.run.title for rung in found.rungs] == ["Serial CPU", "Tiled CPU"]
-    assert gather(replace(scenes.MACHINE, cpu="another")).kept == ()
+    assert gather(replace(scenes.MACHINE, cpu="another")).session_runs == ()
 
 
 def test_a_step_says_what_it_offers_here() -> None:

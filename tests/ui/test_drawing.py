@@ -27,7 +27,7 @@ from fwtui.tui.frame.playback import timeline
 from fwtui.tui.frame.recording import Band
 from fwtui.tui.run.run_panel import figure, in_lines
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import apart, hanging, kept, line
+from fwtui.tui.widgets.drawn import apart, hanging, line, whole_clauses
 from fwtui.tui.widgets.run_table import history_cells, history_columns
 from fwtui.tui.widgets.run_text import RunSubject
 
@@ -352,7 +352,7 @@ def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
     assert notices.LogLine(entry).draw(entry, 90)[0].plain.endswith(" · fletcher c880, 16 rows equal Dijkstra's  l: all of it")
     assert notices.LogLine(entry).draw(entry, 66)[0].plain.endswith("verified · fletcher c880  l: all of it")
     assert notices.LogLine(entry).draw(entry, 120)[0].plain.endswith("same checksum as naive")
-    assert kept("onelongwordwithoutanend", 10) == "onelongwo…" and kept("short", 10) == "short"
+    assert whole_clauses("onelongwordwithoutanend", 10) == "onelongwo…" and whole_clauses("short", 10) == "short"
 
 
 @pytest.mark.parametrize("width", [40, 100, 160])

@@ -141,23 +141,23 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
         before = await shown(pilot, "x", "x")
         panel = app.screen.query_one(OccupancyPanel)
         assert isinstance(app.screen.focused, Slider) and app.screen.focused.id == "threads"
-        assert panel.said.choice == BlockChoice(256, 40, 12) and "changed" not in before
+        assert panel.subject.choice == BlockChoice(256, 40, 12) and "changed" not in before
         text = await shown(pilot, "right", "right")
-        assert panel.said.choice.threads == 320 and "changed; u: as compiled" in text and "u Undo" in text
+        assert panel.subject.choice.threads == 320 and "changed; u: as compiled" in text and "u Undo" in text
         await press(pilot, "x", "home")
-        assert panel.said.choice == BlockChoice(320, 16, 12)
+        assert panel.subject.choice == BlockChoice(320, 16, 12)
         assert "registers/thread" in text
         text = await shown(pilot, "x", "end")
-        assert panel.said.choice.shared == 227 and "limited by shared memory" in text
-        one = estimate((9, 0), panel.said.choice)
+        assert panel.subject.choice.shared == 227 and "limited by shared memory" in text
+        one = estimate((9, 0), panel.subject.choice)
         assert one is not None and f"{one.warps}/{one.max_warps} warps" in text
         assert "by driver" in text and "50.0 % by driver" in text  # what was compiled stays beside it
         text = await shown(pilot, "u", "escape")
-        assert panel.said.choice == BlockChoice(256, 40, 12) and "u Undo" not in text
+        assert panel.subject.choice == BlockChoice(256, 40, 12) and "u Undo" not in text
         slider = app.screen.query_one("#registers", Slider)
         await pilot.click(slider, offset=(slider.size.width - 1, 0))
         await pilot.pause()
-        assert app.screen.query_one(OccupancyPanel).said.choice.registers == 255
+        assert app.screen.query_one(OccupancyPanel).subject.choice.registers == 255
 
 
 def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
@@ -199,7 +199,7 @@ async def test_operations_are_gone_through_and_doubtful_runs_crossed_out(replay_
         assert segments and all(segment.style is not None and segment.style.strike for segment in segments)
         text = await shown(pilot, "O")
         assert "OCCUPANCY  pivot" in text and "25.0 % by driver" in text
-        assert app.screen.query_one(OccupancyPanel).said.choice.registers == 90
+        assert app.screen.query_one(OccupancyPanel).subject.choice.registers == 90
         assert "OCCUPANCY  rest" in await shown(pilot, "O")
         await pilot.resize_terminal(*NARROW)
         text = await shown(pilot, *["v"] * 4)

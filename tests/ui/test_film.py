@@ -288,7 +288,7 @@ class TestPage:
     def test_a_follower_is_sent_what_has_been_shown_and_in_the_end_all_of_it(self, recorded: tuple[Path, Film]) -> None:
         film = recorded[1]
         whole, text = payload(page(film))["sizes"][0], page(film, drives=False)
-        (size,), (ended, _, _) = payload(text)["sizes"], (f"run {run.run}: {run.title}, {run.said}" for run in film.runs)
+        (size,), (ended, _, _) = payload(text)["sizes"], (f"run {run.run}: {run.title}, {run.words}" for run in film.runs)
         assert len(size["frames"]) == 1 and film.table[0][-1] not in text and ended not in text and not Read(text).all("td")
         (stop,) = film.stops
         pieces: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder, stem
-from fwtui.sessions.library import Known, LibraryEntry, entry_cells
+from fwtui.sessions.library import EntryCache, LibraryEntry, entry_cells
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui.app.app import FwtuiApp
@@ -130,7 +130,7 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
 ) -> None:
     found, find = threading.Event(), screen.find
 
-    def late(known: Known) -> list[LibraryEntry]:
+    def late(known: EntryCache) -> list[LibraryEntry]:
         found.wait()
         return find(known)
 

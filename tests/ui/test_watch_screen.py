@@ -61,7 +61,7 @@ class FakeSitting:
     """Tells what is put into its queue."""
 
     def __init__(self, *told: WatchUpdate, known: Iterable[Version] = VERSIONS):
-        self.asked = WatchRequest(PATH, "mine", DeviceId("simulator"), (9, 0))
+        self.request = WatchRequest(PATH, "mine", DeviceId("simulator"), (9, 0))
         self.known = list(known)
         self.backs: list[int] = []
         self.versions = SimpleNamespace(all=lambda: self.known, back=self._back)

@@ -150,8 +150,8 @@ class Grading:
         name, path = name_for(submission.path), submission.path
         within = self._container and self._container.with_files(files_of(path))
         capability = asked_for(path, name, str(self._device), None, 0, 0).capability
-        asked = CompileRequest(kernel=name, path=str(path), capability=capability)
-        found = compile_kernel(asked, self.stop, lambda: compiler(within))
+        request = CompileRequest(kernel=name, path=str(path), capability=capability)
+        found = compile_kernel(request, self.stop, lambda: compiler(within))
         if found is not None and found.wrong:
             return msgspec.structs.replace(judgement, foul=clean(found.wrong))
         nothing = found is not None and not found.used and not found.lacking.startswith(NO_COMPILER)
@@ -160,11 +160,11 @@ class Grading:
             return msgspec.structs.replace(judgement, foul=foul)
         return judgement
 
-    def _judgement(self, submission: Submission, **asked: object) -> Judgement:
+    def _judgement(self, submission: Submission, **fields: object) -> Judgement:
         own = files_of(submission.path)
-        asked |= {"path": str(submission.path), "device": self._device, "container": self._container}
-        asked["others"] = tuple(str(file) for file in self._handed_in if file not in own)
-        request = JudgeRequest(limits=self._rubric.limits, **asked)  # type: ignore[arg-type]
+        fields |= {"path": str(submission.path), "device": self._device, "container": self._container}
+        fields["others"] = tuple(str(file) for file in self._handed_in if file not in own)
+        request = JudgeRequest(limits=self._rubric.limits, **fields)  # type: ignore[arg-type]
         judge = _Judge()
         judge.watch()
         answer = judge.finish(inf, request, self.stop)
@@ -179,9 +179,9 @@ def code_in(folders: Sequence[Path]) -> list[Path]:
     return [file for file in found if file.parent.name != "__pycache__" or f".{sys.implementation.cache_tag}." in file.name]
 
 
-def floored(timed: Judgement, timing: Timing, known: events.Limits | None) -> Judgement:
+def floored(timed: Judgement, timing: Timing, limit: events.Limits | None) -> Judgement:
     """Without a time in which the device cannot do that many relaxations; `known` are its limits."""
-    most = limits.most_relaxations(known, timing.dtype, True) if known is not None else None
+    most = limits.most_relaxations(limit, timing.dtype, True) if limit is not None else None
     if timed.seconds is None or most is None:
         return timed
     least = timing.n**3 / most / CLOCK_ROOM

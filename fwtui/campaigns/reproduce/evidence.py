@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from fwtui.analysis.occupancy import occupancy
-from fwtui.campaigns.reproduce.results import Make, Missing, Results, known, needed
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, kernel_here, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
@@ -47,8 +47,8 @@ def ways(results: Results, make: Make) -> float:
 
 def sectors(results: Results, make: Make) -> float:
     """Sectors of 32 bytes per load from global memory."""
-    _, (asked, loads) = counters(results, make, "global_load_sectors", "global_load_requests")
-    return needed(asked, NO_LOADS) / needed(loads, NO_LOADS)
+    _, (transfers, loads) = counters(results, make, "global_load_sectors", "global_load_requests")
+    return needed(transfers, NO_LOADS) / needed(loads, NO_LOADS)
 
 
 def full(results: Results, make: Make) -> str:
@@ -78,7 +78,7 @@ def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
 
     For float32, the kernel's own tile and options: from a run, else from compiling it without a GPU.
     """
-    kernel = known(kernel_id)
+    kernel = kernel_here(kernel_id)
     for run in results.runs:
         used = next((o for o in run.occupancies if o.op == OP), None)
         if used is not None and same(run, Experiment(kernel=kernel_id), kernel):

@@ -65,7 +65,7 @@ def needed(value: Found | None, why: str) -> Found:
     return value
 
 
-def known(kernel_id: str) -> Kernel:
+def kernel_here(kernel_id: str) -> Kernel:
     """The kernel of that id. Raises Missing if this version has none."""
     return needed(registry().get(kernel_id), f"kernel missing: {kernel_id}")
 
@@ -152,15 +152,15 @@ class Results:
 
     def find(self, wanted: Experiment) -> Run:
         """The latest verified run of exactly that, if none was wrong. Raises Missing with the reason."""
-        kernel = known(wanted.kernel)
+        kernel = kernel_here(wanted.kernel)
         unknown = set(wanted.options) - {o.name for o in kernel.options}
         if unknown:
             raise Missing(f"{kernel.id} has no option {', '.join(sorted(unknown))}")
-        asked = self._repeats(wanted)
-        good = [r for r in asked if r.state == "done" and r.verified]
+        repeats = self._repeats(wanted)
+        good = [r for r in repeats if r.state == "done" and r.verified]
         # a kernel that was wrong once is not trusted again
-        if not good or any(r.wrong for r in asked):
-            raise Missing(self._why_not(wanted, asked))
+        if not good or any(r.wrong for r in repeats):
+            raise Missing(self._why_not(wanted, repeats))
         return good[-1]
 
     def found(self, wanted: Experiment) -> Run | None:
@@ -247,12 +247,12 @@ class Results:
         kernel = registry().get(wanted.kernel)
         return [r for r in self.runs if kernel is not None and r.n == wanted.n and same(r, wanted, kernel)]
 
-    def _why_not(self, wanted: Experiment, asked: Sequence[Run]) -> str:
+    def _why_not(self, wanted: Experiment, repeats: Sequence[Run]) -> str:
         kernel = registry().get(wanted.kernel)
         if kernel is None:
             return f"kernel missing: {wanted.kernel}"
-        asked = asked or [r for r in self.runs if same(r, wanted, kernel)]
-        for run in sorted(asked, key=lambda r: (r.wrong, r.id), reverse=True):
+        repeats = repeats or [r for r in self.runs if same(r, wanted, kernel)]
+        for run in sorted(repeats, key=lambda r: (r.wrong, r.id), reverse=True):
             if why := unusable(run):
                 return why
         for text in reversed(self.left_out):

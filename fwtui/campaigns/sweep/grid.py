@@ -111,11 +111,11 @@ def levels(count: int) -> list[int]:
 
 def _cell(base: Experiment, axes: Sequence[SweepAxis], at: tuple[str, ...], settle_here: Settle, weak: bool) -> GridCell:
     try:
-        asked = _experiment(base, dict(zip((a.name for a in axes), at, strict=True)))
-        if weak and asked.places:
-            alone = settle(changed(asked, devices=""))  # its tile, as another n may have another usual one
-            asked = changed(asked, tile=alone.tile, n=grown(alone.n, len(asked.places), alone.tile))
-        experiment = settle_here(asked)
+        wanted = _experiment(base, dict(zip((a.name for a in axes), at, strict=True)))
+        if weak and wanted.places:
+            alone = settle(changed(wanted, devices=""))  # its tile, as another n may have another usual one
+            wanted = changed(wanted, tile=alone.tile, n=grown(alone.n, len(wanted.places), alone.tile))
+        experiment = settle_here(wanted)
     except Refused as refusal:
         return GridCell(at, None, str(refusal), refusal=type(refusal))
     if experiment.runs_on.simulated:

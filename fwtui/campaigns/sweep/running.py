@@ -39,7 +39,7 @@ class Sweep:
         self.source = source
         self.grid = grid
         self.queue = Queue(source, within, clock, most=inf)
-        self.known = KnownRuns(source.model, earlier)
+        self.earlier_runs = KnownRuns(source.model, earlier)
         self.current: GridCell | None = None  # of the current run
         self.left_out: dict[tuple[object, ...], str] = {}  # why cells were not run, by their experiment's identity
 
@@ -54,7 +54,7 @@ class Sweep:
 
     def run(self, cell: GridCell) -> Run | None:
         """The session's run of that cell."""
-        return self.known.run(cell.key) if cell.key else None
+        return self.earlier_runs.run(cell.key) if cell.key else None
 
     def ended(self, cell: GridCell) -> bool:
         """Whether that cell is finished; a cancelled one may run again."""

@@ -86,7 +86,7 @@ def of_runs(model: Model, across: str = "") -> Squares | None:
     rows: dict[tuple[int, ...], dict[str, Run]] = {}  # by the positions of the other values on their axes
     for run in runs:
         values = [(axis.values, value(run.experiment, axis.name)) for axis in others]
-        place = tuple(known.index(text) if text in known else -1 for known, text in values)
+        place = tuple(texts.index(text) if text in texts else -1 for texts, text in values)
         rows.setdefault(place, {})[value(run.experiment, chosen.name)] = run
     squares = [
         _row(

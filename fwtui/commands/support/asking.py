@@ -97,8 +97,8 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     """
     preferred = settings.load()
     admit_asked(given)
-    asked = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
-    kernels = list(dict.fromkeys(e.kernel for e in asked))
+    combinations = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
+    kernels = list(dict.fromkeys(e.kernel for e in combinations))
     device = getattr(given, "field_device", None) or "auto"
     if device != "auto" and all(kernel_named(kernel).backend == "cpu" for kernel in kernels):
         runs = "run" if len(kernels) > 1 else "runs"
@@ -108,7 +108,7 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
         if name not in offered:
             have = "have" if len(kernels) > 1 else "has"
             raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
-    return asked
+    return combinations
 
 
 def admit_asked(given: argparse.Namespace) -> None:
@@ -145,8 +145,8 @@ def of_every_kernel(
         try:
             if dtype is None:
                 raise Refused(f"dtype {' or '.join(types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}")
-            asked = _experiment(combination, given, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
-            fits.append(settled(asked))
+            experiment = _experiment(combination, given, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
+            fits.append(settled(experiment))
         except Refused as refusal:
             left_out.append((kernel.id, str(refusal)))
     return fits, left_out
@@ -160,9 +160,9 @@ def check_one_graph(names: Sequence[str]) -> None:
 
 
 def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
-    asked = {field: text for field in FIELDS if (text := getattr(given, f"field_{field.name}", None)) is not None}
-    check_one_graph([field.name for field in asked])
-    return [[(f, word) for word in (text.split(",") if f.name in SEVERAL else [text])] for f, text in asked.items()]
+    texts = {field: text for field in FIELDS if (text := getattr(given, f"field_{field.name}", None)) is not None}
+    check_one_graph([field.name for field in texts])
+    return [[(f, word) for word in (text.split(",") if f.name in SEVERAL else [text])] for f, text in texts.items()]
 
 
 def _experiment(
@@ -180,7 +180,7 @@ def _experiment(
     usual = AUTO.id if changes.get("devices") or changes.get("graphs", 1) != 1 else preferred.kernel or base.kernel
     kernel = kernel_named(str(changes.get("kernel", usual)))
     if every is not None:  # all on the same graph
-        n = preferred.said.get(EXPERIMENT + "n")
+        n = preferred.values.get(EXPERIMENT + "n")
         changes = {"n": int(n.text) if n is not None else base.n} | changes
     base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
     options = dict(base.options)

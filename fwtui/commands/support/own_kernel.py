@@ -81,8 +81,8 @@ def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
     for pair in given.option:
         name, equals, value = pair.partition("=")
         if not equals or name not in offered:
-            known = ", ".join(offered)
-            raise Refused(f"--option {shown(pair)} is not NAME=VALUE of an option that a kernel has; there are {known}")
+            names = ", ".join(offered)
+            raise Refused(f"--option {shown(pair)} is not NAME=VALUE of an option that a kernel has; there are {names}")
         setattr(given, f"option_{name}", value)
 
 
@@ -99,6 +99,6 @@ def _agreed(new: Sequence[Path]) -> bool:
     it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Refused(f"{words}{others}; say --trust to run {it}, and from now on what else is in {its}")
-    asked = f"Run {it}, and from now on what else is in {its}? [y/N] "
-    print(f"fwtui: {words}{others}.\n{asked}", end="", file=sys.stderr, flush=True)
+    question = f"Run {it}, and from now on what else is in {its}? [y/N] "
+    print(f"fwtui: {words}{others}.\n{question}", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

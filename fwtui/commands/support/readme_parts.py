@@ -253,7 +253,7 @@ def _machine(model: Model, session: Path, what: str) -> str:
     name = stem(session)
     where: list[str] = []
     if model.gpu is not None:
-        where += [model.gpu.name, *(f"{said} {v}" for said, v in (("driver", model.gpu.driver), ("CUDA", model.gpu.cuda)) if v)]
+        where += [model.gpu.name, *(f"{name} {v}" for name, v in (("driver", model.gpu.driver), ("CUDA", model.gpu.cuda)) if v)]
     if model.header is not None:
         where += [model.header.machine.cpu, f"on {model.header.created[:10]}"]
     starred = any(run.done and run.done.indicative for run in model.runs.values())

@@ -207,17 +207,17 @@ class TalkServer:
 
     def _state_message(self) -> bytes:
         now = self._position
-        asked, question = self._ballots.get(now.marker) if now is not None else None, None
-        if now is not None and asked is not None:
+        ballot, question = self._ballots.get(now.marker) if now is not None else None, None
+        if now is not None and ballot is not None:
             words = self._film.stops[now.marker - 1].cue.words
-            question = {"words": words, "choices": [choice.words for choice in asked.choices], "hint": asked.kind.hint}
-        answered = asked if now is not None and now.answered else None
+            question = {"words": words, "choices": [choice.words for choice in ballot.choices], "hint": ballot.kind.hint}
+        answered = ballot if now is not None and now.answered else None
         what = {
             "position": now,
             "age": time.monotonic() - self._since if now is not None else 0.0,
             "followers": self._followers,
             "question": question,
-            "guesses": len(asked) if asked is not None else 0,
+            "guesses": len(ballot) if ballot is not None else 0,
             "answer": answered.answer.words if answered is not None else "",
             "bars": answered.bars() if answered is not None else None,
             "shown": len(self._shown),

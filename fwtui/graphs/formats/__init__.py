@@ -77,8 +77,8 @@ def suffix_of(path: str) -> str:
     whole = Path(path)
     suffix = (Path(whole.stem) if whole.suffix.lower() in PACKED else whole).suffix.lower()
     if suffix not in read_suffixes():
-        name, known = shown(whole.name or path), ", ".join(read_suffixes())
-        raise Refused(f"{name} ends in none of {known} (or those with {', '.join(PACKED)}); rename or convert it")
+        name, suffixes = shown(whole.name or path), ", ".join(read_suffixes())
+        raise Refused(f"{name} ends in none of {suffixes} (or those with {', '.join(PACKED)}); rename or convert it")
     return suffix
 
 

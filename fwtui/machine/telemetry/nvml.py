@@ -94,18 +94,18 @@ class Nvml:
         try:
             count = self.query("nvmlDeviceGetCount")[0] or 0
             everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(count)]
-            known = [g for g in everything if g is not None]
+            opened = [g for g in everything if g is not None]
             visible = os.environ.get("CUDA_VISIBLE_DEVICES")
             if visible is None:
-                self.reason = "" if known else "the NVIDIA driver finds no GPU"
-                return known
+                self.reason = "" if opened else "the NVIDIA driver finds no GPU"
+                return opened
             for entry in visible.split(","):
                 gpu = self._named(entry.strip(), everything)
                 if gpu is None:  # like CUDA, ignore everything from the first wrong entry on
                     break
                 chosen.append(gpu)
             if not chosen:
-                self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(known)} here); unset it"
+                self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(opened)} here); unset it"
         except Lost:
             self.reason = _START[_GPU_IS_LOST]
         return chosen
@@ -280,10 +280,10 @@ class Gpm:
 
 def _of_gpm(values: Sequence[float | None]) -> float | None:
     """A share of 1, or bytes per second in both directions together; None if a part of it is missing."""
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    readable = [value for value in values if value is not None]
+    if len(readable) < len(values):
         return None
-    return share(known[0]) if len(known) == 1 else scaled(sum(known), 2**20)
+    return share(readable[0]) if len(readable) == 1 else scaled(sum(readable), 2**20)
 
 
 class NvLink:

@@ -45,8 +45,8 @@ class ClaimsScreen(Dialog):
         for claim, answer in answers.rows:
             style = STYLES.get(answer.verdict, MUTED)
             rows.append((line((f"{claim.id:<{INDENT}}", STRONG)), claim.words))
-            said = f"document {claim.document} · here {answer.value}" if answer.value != "-" else f"document {claim.document}"
-            rows.append((line(f"{'':<{INDENT}}", (f"{answer.verdict} ", style)), f"· {said}"))
+            words = f"document {claim.document} · here {answer.value}" if answer.value != "-" else f"document {claim.document}"
+            rows.append((line(f"{'':<{INDENT}}", (f"{answer.verdict} ", style)), f"· {words}"))
             rows += [(line(" " * INDENT), words) for words in (answer.reason, answer.note) if words]
         for figure in answers.figures:
             rows += [(line(""), ""), (line((figure.title, STRONG)), ""), *((line(text), "") for text in table(figure.rows))]

@@ -89,15 +89,15 @@ class Chart(Arrowed, Widget, can_focus=True):
         stop = self.stop
         if stop is None:
             return self._hint if self.has_focus and self.drawing.stops else ""
-        figure, said = self.figure, []
+        figure, rows = self.figure, []
         x = figure.series[stop.points[0][0]].xs[stop.points[0][1]]
         where = f"{figure.x.title} {figure.x.text(x)}".strip() if x is not None else ""
         for number, place in stop.points:
             series, y = figure.series[number], figure.series[number].ys[place]
             name = series.names[place] if place < len(series.names) else series.name
             sign, value = marker(figure, number), figure.y.text(y) if y is not None else ""
-            said.append(f"{sign} {value} · {where} · {name}" if figure.pointwise else f"{sign} {name} {value}")
-        words = said if figure.pointwise else [where, *said]
+            rows.append(f"{sign} {value} · {where} · {name}" if figure.pointwise else f"{sign} {name} {value}")
+        words = rows if figure.pointwise else [where, *rows]
         while len(words) > 1 and len("   ".join(words)) > self.size.width:
             words.pop()
         return "   ".join(words)

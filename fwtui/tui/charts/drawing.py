@@ -237,12 +237,12 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
             cells[at] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[at]]
     # words last, or another rule would run through them
     for rule, at in drawn:
-        said = [words for words in (rule.words, rule.short) if words]
+        labels = [words for words in (rule.words, rule.short) if words]
         if rule.vertical:
-            any(_write(row, words, start, "rule") for words in said for row in cells for start in (at + 2, at - 1 - len(words)))
+            any(_write(row, words, start, "rule") for words in labels for row in cells for start in (at + 2, at - 1 - len(words)))
         else:
             near = [cells[row] for row in (at + 1, at - 1) if 0 <= row < height]
-            any(_write(row, words, start, "rule") for words in said for start in (width - len(words), 1) for row in near)
+            any(_write(row, words, start, "rule") for words in labels for start in (width - len(words), 1) for row in near)
     return cells
 
 

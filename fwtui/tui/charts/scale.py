@@ -31,16 +31,16 @@ def decimated(xs: Sequence[float | None], ys: Sequence[float | None], cells: int
     most = max(1, cells)
     if len(points) <= 4 * most:
         return points
-    kept: list[tuple[float, float] | None] = []
+    thinned: list[tuple[float, float] | None] = []
     for bucket in range(most):
         part = points[bucket * len(points) // most : (bucket + 1) * len(points) // most]
         there = [(place, point) for place, point in enumerate(part) if point is not None]
         if len(there) < len(part):
-            kept.append(None)
+            thinned.append(None)
         if there:
             ends = (there[0], there[-1], min(there, key=lambda p: p[1][1]), max(there, key=lambda p: p[1][1]))
-            kept += [point for _, point in sorted(dict(ends).items())]
-    return kept
+            thinned += [point for _, point in sorted(dict(ends).items())]
+    return thinned
 
 
 class Scale(NamedTuple):

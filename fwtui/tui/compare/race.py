@@ -174,9 +174,9 @@ class RaceScreen(Dialog):
             for most in range(len(self._differs), -1, -1)
         )
         self.query_one("#title", Static).update(longest(map(Content, heads), width))
-        said = self.query_one("#said", Static)
-        said.styles.min_height = len(Content(self.ending.words).wrap(width)) if height >= ROOMY else 1
-        said.styles.max_height = max(1, height - AROUND)
+        footnote = self.query_one("#said", Static)
+        footnote.styles.min_height = len(Content(self.ending.words).wrap(width)) if height >= ROOMY else 1
+        footnote.styles.max_height = max(1, height - AROUND)
 
     def advance(self) -> None:
         """Move on by the time since the last look."""
@@ -222,8 +222,8 @@ class RaceScreen(Dialog):
         # the runs that were not timed round by round
         even = [called(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
         were = f"{' and '.join(even)} {'was' if len(even) == 1 else 'were'}"
-        said = line((f"{were} not timed round by round: drawn at an even pace." if even else "", MUTED))
-        self.query_one("#said", Static).update(line((self.ending.words, STRONG)) if self.watched >= 1 else said)
+        note = line((f"{were} not timed round by round: drawn at an even pace." if even else "", MUTED))
+        self.query_one("#said", Static).update(line((self.ending.words, STRONG)) if self.watched >= 1 else note)
 
     def _how(self) -> str:
         """How the race is shown, how much it is slowed down, and its state; in fewer words on a narrow screen."""

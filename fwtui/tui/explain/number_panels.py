@@ -60,10 +60,10 @@ class LedgerTable(Drawn[LedgerSubject | None]):
         rows += [_row(one, title, columns, width - used if wide else 0, struck) for one in subject.lines]
         rows += [line(""), *(line((HOW, MUTED)).wrap(width) if any(name == "at limits" for name, _ in columns) else [])]
         for one in subject.lines:
-            known = [formula(subject.roofs, one)] if one.expected is not None else []
-            if one.key and (known or not wide):
+            formulas = [formula(subject.roofs, one)] if one.expected is not None else []
+            if one.key and (formulas or not wide):
                 name = shortened(one.title, title - 1)
-                rows += hanging(name, title, known if wide else [one.limiter.sentence(), *known], width)
+                rows += hanging(name, title, formulas if wide else [one.limiter.sentence(), *formulas], width)
         if words := stack.place(run):
             rows += hanging("many graphs", title, [words], width, most=4)
         if words := of_ranks(run):

@@ -214,7 +214,7 @@ class OccupancyPanel(Vertical):
         """`changed` is called after a slider was moved."""
         super().__init__(id="occupancy", classes="panel")
         self._changed = changed
-        self.said = OccupancySubject(None, "", None, None, BlockChoice(), None, False)
+        self.subject = OccupancySubject(None, "", None, None, BlockChoice(), None, False)
         self._varied = REGISTERS
 
     def compose(self) -> ComposeResult:
@@ -227,7 +227,7 @@ class OccupancyPanel(Vertical):
     @property
     def changed(self) -> bool:
         """Whether the sliders differ from what was compiled."""
-        return self.said.choice != _compiled_choice(self.said.compiled)
+        return self.subject.choice != _compiled_choice(self.subject.compiled)
 
     def show(self, model: Model, run: Run | None, evidence: Evidence | None, op: str) -> None:
         """Show that operation of the run; the sliders go back to what was compiled when it is another one."""
@@ -236,34 +236,34 @@ class OccupancyPanel(Vertical):
         gpu = model.gpu_of(run) if run is not None else model.gpu
         capability = gpu.compute_capability if gpu is not None else None
         measured = evidence.sm_occupancy if evidence is not None else None
-        choice = self.said.choice if base == self.said[:2] else _compiled_choice(found)
+        choice = self.subject.choice if base == self.subject[:2] else _compiled_choice(found)
         self._say(OccupancySubject(*base, capability, found, choice, measured, run is not None and run.backend == "cuda"))
 
     def reset(self) -> None:
-        self._say(self.said._replace(choice=_compiled_choice(self.said.compiled)))
+        self._say(self.subject._replace(choice=_compiled_choice(self.subject.compiled)))
 
-    def _say(self, said: OccupancySubject) -> None:
-        self.said = said
-        self.query_one(OccupancyLines).show(said)
-        has = TABLE.get(said.capability) if said.capability is not None else None
-        usable = said.cuda and has is not None
+    def _say(self, subject: OccupancySubject) -> None:
+        self.subject = subject
+        self.query_one(OccupancyLines).show(subject)
+        has = TABLE.get(subject.capability) if subject.capability is not None else None
+        usable = subject.cuda and has is not None
         hint = "" if not usable else "changed; u: as compiled" if self.changed else "what if: x, then the arrows"
-        title = line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (f"{said.op}  " if said.op else "", STRONG), (hint, MUTED))
+        title = line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (f"{subject.op}  " if subject.op else "", STRONG), (hint, MUTED))
         self.query_one("#block", Static).update(title)
         most = {name: limits.high for name, limits in RANGES.items()}
         if has is not None:
             most[SHARED] = max(most[SHARED], has.shared_per_block // KIB)
         for slider in self.query(Slider):
             slider.disabled = not usable
-            slider.show(getattr(said.choice, slider.id or ""), most[slider.id or ""])
+            slider.show(getattr(subject.choice, slider.id or ""), most[slider.id or ""])
         chart = self.query_one(Chart)
         chart.display = usable
         if usable:
-            chart.show(curve(said.capability, said.choice, self._varied, most[self._varied]))
+            chart.show(curve(subject.capability, subject.choice, self._varied, most[self._varied]))
 
     def _vary(self, slider: Slider) -> None:
         self._varied = slider.id or THREADS
-        self._say(self.said._replace(choice=self.said.choice._replace(**{self._varied: slider.value})))
+        self._say(self.subject._replace(choice=self.subject.choice._replace(**{self._varied: slider.value})))
         self._changed()
 
 

@@ -41,7 +41,7 @@ class PlannedSubject(NamedTuple):
     """The experiment, and what is known of the kernel's speed: a line for each source."""
 
     experiment: Experiment
-    known: tuple[str, ...] = ()
+    speeds: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=8)
@@ -68,8 +68,8 @@ def known_speed(
     kernel = known_kernels().get(experiment.kernel)
     facts: list[str] = []
     if here and kernel is not None and not experiment.file:
-        known = any(run.experiment.kernel == experiment.kernel and run.seconds for run in earlier)
-        source = "by earlier runs of it" if known else "a guess, as it has not run here yet"
+        has_run = any(run.experiment.kernel == experiment.kernel and run.seconds for run in earlier)
+        source = "by earlier runs of it" if has_run else "a guess, as it has not run here yet"
         facts.append(f"about {units.duration(expect(model, experiment, earlier=earlier).one)} a pass here, {source}")
     elif kernel is not None and not here:
         facts.append("no GPU is here: the simulator runs every thread in Python, so it is checked, and not timed")
@@ -99,8 +99,8 @@ class PlannedWords(Drawn[PlannedSubject | None]):
         rows += [*line(kernel.lesson).wrap(width), line("")]
         if not e.file and (phases_planned := phases(kernel.id, e.shape(e.n))):
             rows += _plan(phases_planned, width)
-        for place, known in enumerate(subject.known):
-            rows += hanging("" if place else "time", LABEL, [known], width)
+        for place, words in enumerate(subject.speeds):
+            rows += hanging("" if place else "time", LABEL, [words], width)
         for paper in kernel.papers:
             rows += hanging("from", LABEL, [paper], width)
         return rows

@@ -36,7 +36,7 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     """The figure, and for each of its series the ids of the runs that are its points."""
     if run is None or run.simulated:
         return Figure(empty=NO_TIME if run is None else wording.simulated(run)), ()
-    known = roofs(model, run)
+    roof = roofs(model, run)
     runs = comparable(model, run)
     shown = f"run {run.id}"
     groups: dict[str, list[Run]] = {}
@@ -46,9 +46,9 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     order = sorted(groups, key=lambda name: (name != shown, name == DOUBTFUL, name))
     series = [_points(name, groups[name], name == shown) for name in order]
     ids = [tuple(r.id for r in groups[name]) for name in order]
-    rules = _rules(model, known, run)
+    rules = _rules(model, roof, run)
     if runs:
-        slopes = _bandwidth_roofs(known, runs, rules)
+        slopes = _bandwidth_roofs(roof, runs, rules)
         series += slopes
         ids += [()] * len(slopes)
     # where memory's roof is known, it begins at the axis
@@ -76,30 +76,30 @@ def _named(run: Run) -> str:
     return f"run {run.id} {wording.kernel_words(run, 40)}{doubt}"
 
 
-def _rules(model: Model, known: Roofs, run: Run) -> tuple[Rule, ...]:
+def _rules(model: Model, roof: Roofs, run: Run) -> tuple[Rule, ...]:
     rules = []
-    if known.relaxations_per_second:
-        most = known.relaxations_per_second
-        rules.append(Rule(most, f"limit {units.rate(most)} ({known.form}, measured)", short=f"limit {_rate(most)}"))
+    if roof.relaxations_per_second:
+        most = roof.relaxations_per_second
+        rules.append(Rule(most, f"limit {units.rate(most)} ({roof.form}, measured)", short=f"limit {_rate(most)}"))
     slowest = slowest_line(ledger(model, run))
     if slowest is not None and slowest.by_shared:
         rate = slowest.relaxations / slowest.by_shared
         rules.append(Rule(rate, f"shared memory, by its accesses: {units.rate(rate)}", short=f"shared memory {_rate(rate)}"))
-    if known.issued_per_second:
-        rate = known.issued_per_second
+    if roof.issued_per_second:
+        rate = roof.issued_per_second
         rules.append(Rule(rate, f"its instructions, without a wait: {units.rate(rate)}", short=f"issue {_rate(rate)}"))
     return tuple(rules)
 
 
-def _bandwidth_roofs(known: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
+def _bandwidth_roofs(roof: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
     """The slopes of the L2 cache and of memory, from left of all runs up to the limit (or as high as anything is drawn)."""
-    named = [("L2 cache", known.l2_bytes_per_second), (known.memory.removeprefix("device "), known.bytes_per_second)]
+    named = [("L2 cache", roof.l2_bytes_per_second), (roof.memory.removeprefix("device "), roof.bytes_per_second)]
     measured = [(name, rate) for name, rate in named if rate]
     if not measured:
         return []
-    top = known.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
+    top = roof.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
     left = min([*(intensity(r) or 1.0 for r in runs), *(top / rate for _, rate in measured)]) / 2
-    noisy = " (noisy)" * ("bandwidth" in known.noisy)
+    noisy = " (noisy)" * ("bandwidth" in roof.noisy)
     return [
         Series(f"{name} {units.bandwidth(rate)}{noisy}", (left, top / rate), (left * rate, top), points=False, limit=True)
         for name, rate in measured
@@ -110,13 +110,13 @@ def missing(model: Model, run: Run | None, how: str) -> str:
     """What the roofline lacks, and how it can be measured; empty if it lacks nothing."""
     if run is None or run.simulated:
         return ""
-    known = roofs(model, run)
+    roof = roofs(model, run)
     gone = [
-        words for words, rate in (("limit", known.relaxations_per_second), ("bandwidth", known.bytes_per_second)) if rate is None
+        words for words, rate in (("limit", roof.relaxations_per_second), ("bandwidth", roof.bytes_per_second)) if rate is None
     ]
     words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured {how}"] if gone else []
     if not intensity(run):
         words.append("bytes moved not known")
-    if known.noisy:
-        words.append(f"{known.noisy} measured while other programs ran")
+    if roof.noisy:
+        words.append(f"{roof.noisy} measured while other programs ran")
     return " · ".join(words)

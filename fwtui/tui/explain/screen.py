@@ -303,9 +303,9 @@ class ExplainScreen(Frame):
         view = self.view
         if view.playback is None:
             here = view.has_gpu or kernel_named(view.experiment.kernel).backend != "cuda"
-            earlier = [run for _, run in view.climb.kept] if view.climb is not None else []
-            known = known_speed(self.model, view.experiment, ladder_for(self), here, earlier)
-            return PlannedSubject(view.experiment, known)
+            earlier = [run for _, run in view.climb.session_runs] if view.climb is not None else []
+            speed = known_speed(self.model, view.experiment, ladder_for(self), here, earlier)
+            return PlannedSubject(view.experiment, speed)
         ahead = view.playback.player.lines[view.playback.player.index :]
         begun = next((one.event for one in ahead if one.kind is RunStarted), None)
         return PlannedSubject(begun.experiment) if isinstance(begun, RunStarted) else None
@@ -352,10 +352,10 @@ class ExplainScreen(Frame):
     def _cpu(self, run: Run, facts: CpuFacts) -> CpuSubject:
         """The facts of a run on a CPU, with the loop of the operation that is shown."""
         op = self._op or _slowest(run)
-        known, limits = roofs(self.model, run), self.model.measured.get(run.device)
+        roof, limits = roofs(self.model, run), self.model.measured.get(run.device)
         why = reason(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
         levels = limits.levels if limits is not None else ()
-        return CpuSubject(run.id, op, facts, loop_of(run, op), known.relaxations_per_second, levels, why)
+        return CpuSubject(run.id, op, facts, loop_of(run, op), roof.relaxations_per_second, levels, why)
 
     @property
     def ops(self) -> list[str]:

@@ -202,9 +202,9 @@ class WarpTable(Drawn[WarpSubject | None]):
 
 def loop_words(subject: WarpSubject) -> list[str]:
     """What its inner loop is made of, and what follows from that."""
-    known = next((one for one in (subject.samples, subject.listing) if one is not None and one.mix), Listing())
-    facts = loop_facts(known)
-    parts = [words] if (words := in_words(known.mix)) else []
+    code = next((one for one in (subject.samples, subject.listing) if one is not None and one.mix), Listing())
+    facts = loop_facts(code)
+    parts = [words] if (words := in_words(code.mix)) else []
     if facts.each is not None:
         parts.append(f"{units.digits(facts.each)} instructions per relaxation of a thread")
     if subject.issue_limit is not None:

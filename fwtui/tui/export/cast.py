@@ -25,7 +25,7 @@ def cast(film: Film) -> str:
 
 def _events(film: Film) -> Iterator[tuple[float, str, str]]:
     labels = [(run.begin, f"run {run.run}: {run.title}") for run in film.runs]
-    labels += [(stop.played, stop.cue.said) for stop in film.stops]
+    labels += [(stop.played, stop.cue.in_short) for stop in film.stops]
     entries: list[tuple[float, str, str]] = [(round(played, 3), "m", clean(words)) for played, words in sorted(labels)]
     before: Lines = ()
     for frame in film.frames:

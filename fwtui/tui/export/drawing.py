@@ -55,8 +55,8 @@ def _ground_class(ink: Ink) -> str:
 
 def _letters(ink: Ink) -> str:
     lines = " ".join(["underline"] * ink.underline + ["line-through"] * ink.strike)
-    said = {"font-weight:700": ink.bold, "font-style:italic": ink.italic, f"text-decoration:{lines}": lines}
-    return "".join(f";{rule}" for rule, holds in said.items() if holds)
+    rules = {"font-weight:700": ink.bold, "font-style:italic": ink.italic, f"text-decoration:{lines}": lines}
+    return "".join(f";{rule}" for rule, holds in rules.items() if holds)
 
 
 def drawn(row: Row, film: Film) -> str:
@@ -155,9 +155,9 @@ def boxes(character: str) -> Sequence[Box]:
         return ((0, HEIGHT - height, WIDTH, height),)
     if 0x2589 <= code <= 0x258F:
         return ((0, 0, WIDTH * (0x2590 - code) / 8, HEIGHT),)
-    known = {"▀": (0, 0, WIDTH, 10), "▐": (5, 0, 5, HEIGHT), "▔": (0, 0, WIDTH, 2.5), "▕": (8.75, 0, 1.25, HEIGHT)}
-    if character in known:
-        return (known[character],)
+    shapes = {"▀": (0, 0, WIDTH, 10), "▐": (5, 0, 5, HEIGHT), "▔": (0, 0, WIDTH, 2.5), "▕": (8.75, 0, 1.25, HEIGHT)}
+    if character in shapes:
+        return (shapes[character],)
     return _lines(character)
 
 

@@ -58,7 +58,7 @@ class FilmStretch(NamedTuple):
     run: int
     title: str
     kernel: str
-    said: str  # how it ended, in words
+    words: str  # how it ended, in words
     begin: float
     end: float
     recorded: tuple[float, float]  # the same in seconds of the session
@@ -66,7 +66,7 @@ class FilmStretch(NamedTuple):
 
     def going(self, played: float) -> FilmStretch:
         """As it is seen before it has ended."""
-        return self._replace(said="not over yet", end=played, bad=False)
+        return self._replace(words="not over yet", end=played, bad=False)
 
 
 class FilmStop(NamedTuple):
@@ -95,7 +95,7 @@ class FilmWarps(NamedTuple):
     """Where the warps of a run wait."""
 
     run: int
-    said: str  # what most of them do
+    words: str  # what most of them do
     lines: Sequence[FilmHotLine]
 
 

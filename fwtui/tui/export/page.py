@@ -147,12 +147,12 @@ def _size(film: Film, frames: Sequence[FilmFrame], stops: Mapping[int, FilmStop]
         line for stop in stops.values() for line in (*stop.lines, *stop.answered)
     }
     rows = [(row, line in seen) for line, row in enumerate(film.rows)]
-    kept: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     return {
         "width": film.width * WIDTH,
         "height": _height(film),
-        "rows": [[kept.setdefault(part, len(kept)) for part in parts(row, film)] if shown else None for row, shown in rows],
-        "parts": [*kept],
+        "rows": [[numbers.setdefault(part, len(numbers)) for part in parts(row, film)] if shown else None for row, shown in rows],
+        "parts": [*numbers],
         "texts": [row_text(row) if shown else None for row, shown in rows],
         "frames": [*_changes(frames)],
         "stops": {number: (stop.lines, stop.answered) for number, stop in stops.items()},
@@ -191,7 +191,7 @@ def _share(film: Film, played: float) -> str:
 def _bars(film: Film) -> Iterator[str]:
     colours = _colours(film)
     for run in film.runs:
-        words = escaped(f"run {run.run}: {run.title}, {run.said}")
+        words = escaped(f"run {run.run}: {run.title}, {run.words}")
         place = f"left:{_share(film, run.begin)};width:{_share(film, run.end - run.begin)}"
         colour = BAD if run.bad else colours[run.kernel]
         label = f"<span>{escaped(run.title)}</span>"
@@ -200,7 +200,7 @@ def _bars(film: Film) -> Iterator[str]:
 
 def _ticks(film: Film) -> Iterator[str]:
     for number, stop in enumerate(film.stops, 1):
-        words = escaped(f"marker {number}: {stop.cue.said}")
+        words = escaped(f"marker {number}: {stop.cue.in_short}")
         kind = "tick asks" if stop.cue.asks else "tick"
         same = [n for n, other in enumerate(film.stops, 1) if other.played == stop.played]  # they stand side by side
         side = PIN * (same.index(number) - (len(same) - 1) * (stop.played > film.duration / 2))
@@ -236,7 +236,7 @@ def _warps(film: Film) -> Iterator[str]:
     yield "<p>Sampled in launches apart from the timed passes. Under each run, the lines of source at which most warps were.</p>"
     head = "".join(f'<th scope="col">{title}</th>' for title in ("phase", "line", "of samples", "most warps there", "source"))
     for one in film.warps:
-        yield f'<details><summary>{escaped(one.said)}</summary><div class="wide" tabindex="0">'
+        yield f'<details><summary>{escaped(one.words)}</summary><div class="wide" tabindex="0">'
         yield f"<table><thead><tr>{head}</tr></thead><tbody>"
         for line in one.lines:
             *words, text = map(escaped, line)

@@ -80,7 +80,9 @@ class Screens(msgspec.Struct, frozen=True):
         inks = [pool.ink(ink) for ink in later.inks]
         rows = [pool.row(tuple(Span(text, inks[ink]) for text, ink in row)) for row in later.rows]
         lines = [*self.lines, *(tuple(rows[line] for line in screen) for screen in later.lines)]
-        answers = {marker: (said, tuple(rows[line] for line in screen)) for marker, (said, screen) in later.answers.items()}
+        answers = {
+            marker: (question, tuple(rows[line] for line in screen)) for marker, (question, screen) in later.answers.items()
+        }
         return Screens(self.dark, [*pool.inks], [*pool.rows], self.first, lines, self.answers | answers)
 
 

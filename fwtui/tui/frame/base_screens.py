@@ -29,7 +29,7 @@ class Sight:
         self._panel = ""  # the one that is lit
         self._lit, self._veiled = False, False  # whether any widget is lit or dimmed, and whether any is veiled
         self._had_focus: Widget | None = None  # what had it before cue cards were presented
-        self._kept: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
+        self._in_view: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
 
     def point(self, panel: str, lit: Sequence[Widget], dims: bool) -> None:
         """Light the widgets of that panel, and no others; where it `dims`, everything else is dimmed."""
@@ -58,7 +58,7 @@ class Sight:
 
     def keep(self, widgets: Sequence[Widget], top: bool = False) -> None:
         """Scroll to the first of them that has room, again whenever the layout changes, until release()."""
-        self._kept = widgets, top
+        self._in_view = widgets, top
         self._screen.call_after_refresh(self._scroll, widgets, top)
 
     def rest_focus(self, rests: bool) -> None:
@@ -72,11 +72,11 @@ class Sight:
 
     def release(self) -> None:
         """What was kept in sight may leave it: the user does something."""
-        self._kept = (), False
+        self._in_view = (), False
 
     def layout_changed(self, _: object = None) -> None:
-        if self._kept[0]:
-            self._screen.call_after_refresh(self._scroll, *self._kept)
+        if self._in_view[0]:
+            self._screen.call_after_refresh(self._scroll, *self._in_view)
 
     @staticmethod
     def _scroll(widgets: Sequence[Widget], top: bool) -> None:

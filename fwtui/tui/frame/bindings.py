@@ -25,7 +25,7 @@ no_run = unless(lambda screen: screen.view.run is not None, "no run has begun ye
 not_asked_here = first(
     no_run,
     unless(
-        lambda screen: screen.view.source is None or screen.view.run.id in screen.view.source.asked,
+        lambda screen: screen.view.source is None or screen.view.run.id in screen.view.source.experiments,
         "nothing more can be asked of run {screen.view.run.id}; run it again",
     ),
 )

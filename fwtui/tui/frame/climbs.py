@@ -21,7 +21,7 @@ LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; b
 
 def gather(machine: Machine) -> ClimbData:
     """The course's recordings, and what this machine has kept; a session that cannot be read is left out."""
-    return ClimbData(recorded(), tuple(_kept(machine)))
+    return ClimbData(recorded(), tuple(_session_runs(machine)))
 
 
 @cache
@@ -37,7 +37,7 @@ def recorded() -> RecordedClimb:
         return RecordedClimb()
 
 
-def _kept(machine: Machine) -> Iterator[tuple[str, Run]]:
+def _session_runs(machine: Machine) -> Iterator[tuple[str, Run]]:
     for path in [*files_in(own_folder())[::-1], *files_in(kept_folder())[::-1]][:LATEST]:
         try:
             if path.stat().st_size > LARGEST:
@@ -69,6 +69,6 @@ def own_climb(view: View) -> Climb | None:
 def _own_runs(view: View) -> Iterator[Run]:
     """The kept ones of this machine's devices, and those of this session."""
     devices = {gpu.name for gpu in view.found.gpus} if view.found is not None else set[str]()
-    kept = view.climb.kept if view.climb is not None else ()
-    yield from (run for device, run in kept if run.backend == "cpu" or device in devices)
+    runs = view.climb.session_runs if view.climb is not None else ()
+    yield from (run for device, run in runs if run.backend == "cpu" or device in devices)
     yield from view.model.runs.values()

@@ -60,22 +60,22 @@ class CueCard(Drawn["Card | None"]):
         return self._presented(subject, width) if subject.presented else self._in_short(subject, width)
 
     def _in_short(self, card: Card, width: int) -> list[Content]:
-        said = card.cue
+        cue = card.cue
         rows = line(
-            ("? " if said.asks else "◆ ", f"{STRONG} $text-primary"),
-            (f"{said.title} · " if said.title and said.words else said.title, STRONG),
-            (f"{PANELS[said.panel]}: " if said.panel and said.words else "", "$text-primary"),
-            (said.words, STRONG),
+            ("? " if cue.asks else "◆ ", f"{STRONG} $text-primary"),
+            (f"{cue.title} · " if cue.title and cue.words else cue.title, STRONG),
+            (f"{PANELS[cue.panel]}: " if cue.panel and cue.words else "", "$text-primary"),
+            (cue.words, STRONG),
             (f"  {card.number} of {card.of}", MUTED),
         ).wrap(width)
         rows += [*_source(card, width), *_answered(card, width)]
         return [*rows, line((card.keys, MUTED))] if card.keys else rows
 
     def _presented(self, card: Card, width: int) -> list[Content]:
-        said, gap = card.cue, [line("")] * card.roomy
-        rows = line((said.title, f"{STRONG} $text-primary")).wrap(width) if said.title else []
-        if said.words:
-            rows += [*(gap if rows else []), *(row for words in said.lines for row in line((words, STRONG)).wrap(width))]
+        cue, gap = card.cue, [line("")] * card.roomy
+        rows = line((cue.title, f"{STRONG} $text-primary")).wrap(width) if cue.title else []
+        if cue.words:
+            rows += [*(gap if rows else []), *(row for words in cue.lines for row in line((words, STRONG)).wrap(width))]
         if shown := _source(card, width):
             rows += [*gap, *shown]
         if answered := _answered(card, width):
@@ -147,21 +147,21 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
     if view.marker is None or view.playback is None:
         return None
     number, of, marker = view.marker
-    said = cue_of(marker)
+    cue = cue_of(marker)
     if not view.presenting:
-        keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} goes on" if said.answered else ""
+        keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} goes on" if cue.answered else ""
         keys = keys if view.answered != number else ""
-        first = f"{key_of('presenter')} presents the cue cards" if number == 1 and not said.answered else ""
-        return Card(number, of, said, _answer(view, said), keys or first)
+        first = f"{key_of('presenter')} presents the cue cards" if number == 1 and not cue.answered else ""
+        return Card(number, of, cue, _answer(view, cue), keys or first)
     words = view.notice.text if view.notice is not None else ""
     back, leave = f"{key_of('jump.back')} back", f"{key_of('back')} leaves"
     if view.playback.over:
         title = view.model.header.title if view.model.header is not None else ""
         return Card(of + 1, of, Cue(title, title=END), None, words or f"{back}   {leave}", True, roomy)
-    guessed = f"{key_of('marker.guess')} guess   " * (said.kind is not None and view.run is not None)
-    ask = f"{guessed}{key_of('marker.answer')} answer   " if said.answered and view.answered != number else ""
+    guessed = f"{key_of('marker.guess')} guess   " * (cue.kind is not None and view.run is not None)
+    ask = f"{guessed}{key_of('marker.answer')} answer   " if cue.answered and view.answered != number else ""
     on = f"{key_of('play')} next   {back if number > 1 else leave}"
-    return Card(number, of, said, _answer(view, said), words or f"{ask}{on}", True, roomy)
+    return Card(number, of, cue, _answer(view, cue), words or f"{ask}{on}", True, roomy)
 
 
 def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Callable[[str], None]]:
@@ -183,9 +183,9 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Calla
     return AskScreen("Your guess", "", kind.hint or numbered(choices), hint, max_length=20), take
 
 
-def _excerpt(view: View, said: Cue) -> SourceExcerpt | str | None:
+def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:
     """The lines of the run's source that a card is about; they may be recorded a moment later."""
-    if said.panel != SOURCE or view.playback is None:
+    if cue.panel != SOURCE or view.playback is None:
         return None
     run, player = view.run, view.playback.player
     if run is None:
@@ -194,21 +194,21 @@ def _excerpt(view: View, said: Cue) -> SourceExcerpt | str | None:
         if isinstance(event, Source | Code) and event.run == run.id:
             run = run.after(event)
     try:
-        return excerpt(view.model.runs.values(), run, said.first, said.last)
+        return excerpt(view.model.runs.values(), run, cue.first, cue.last)
     except Refused as refusal:
         return str(refusal)
 
 
-def _answer(view: View, said: Cue) -> QuestionAnswer | str | None:
+def _answer(view: View, cue: Cue) -> QuestionAnswer | str | None:
     """The answer, once the user has asked for it."""
-    if view.marker is None or view.answered != view.marker[0] or not said.answered:
+    if view.marker is None or view.answered != view.marker[0] or not cue.answered:
         return None
-    if said.kind is None:
-        return QuestionAnswer(said.answer)
+    if cue.kind is None:
+        return QuestionAnswer(cue.answer)
     run = view.run
     if run is None:
         return "no run has begun here, so there is no answer yet"
     try:
-        return answer_of(said.kind, view.model, run, view.baseline_run)
+        return answer_of(cue.kind, view.model, run, view.baseline_run)
     except Refused as refusal:
         return str(refusal)

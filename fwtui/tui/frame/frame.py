@@ -251,8 +251,8 @@ class Frame(PlaceScreen):
     def action_record(self) -> None:
         since = "now" if self.view.recorder is None else "its beginning"
         hint = f"Enter keeps it under this name, from {since} on; Esc does not"
-        asked = AskScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
-        self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)))
+        dialog = AskScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
+        self.ask(dialog, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)))
 
     def ask(self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, opener: str = "") -> None:
         """Open the dialog, which the key of the row `opener` closes again, and take its answer. If that is refused, what was
@@ -277,8 +277,8 @@ class Frame(PlaceScreen):
 
     def action_mark(self) -> None:
         source, hint = self.view.source, "Enter leaves it in the recording, Esc does not"
-        asked = AskScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
-        self.ask(asked, lambda words: source is not None and source.mark(words.strip() or "marker"))
+        dialog = AskScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
+        self.ask(dialog, lambda words: source is not None and source.mark(words.strip() or "marker"))
 
     def action_move(self, how: str, *where: float | str) -> None:
         """Go elsewhere in the recording, as that method of its playback does; in a presentation to another cue card."""
@@ -299,8 +299,8 @@ class Frame(PlaceScreen):
         from fwtui.tui.frame.playback import WHERE
 
         hint = f"{WHERE}. Enter goes there, Esc does not"
-        asked = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
-        self.ask(asked, lambda place: place.strip() and self.action_move("go", place))
+        dialog = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
+        self.ask(dialog, lambda place: place.strip() and self.action_move("go", place))
 
     def action_answer(self) -> None:
         marker = self.view.marker

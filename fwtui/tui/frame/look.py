@@ -108,15 +108,15 @@ def check(settings: Settings) -> None:
     """Raises Refused with the file, the variable or the option that said what cannot be."""
     theme = settings.text("theme")
     if theme not in THEMES:
-        raise Refused(f"{_said(settings, 'theme')}: there is no theme {shown(theme)}; {instead(theme, THEMES)}")
+        raise Refused(f"{_origin(settings, 'theme')}: there is no theme {shown(theme)}; {instead(theme, THEMES)}")
     groups = screens() if settings.keymap else {}
-    known = {b.id: b for bindings in groups.values() for b in bindings if b.id}
+    by_id = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
-        where = _said(settings, KEYMAP + name)
+        where = _origin(settings, KEYMAP + name)
         if name in CLOSED_BY_OPENER:
             continue
-        if name not in known:
-            raise Refused(f"{where}: there is no binding {shown(name)}; {instead(name, sorted(known))}")
+        if name not in by_id:
+            raise Refused(f"{where}: there is no binding {shown(name)}; {instead(name, sorted(by_id))}")
         for key in keys.split(","):
             if not normal(key):
                 raise Refused(f"{where}: {shown(key)} is not a key; write one like x, f5, ctrl+r or question_mark")
@@ -159,11 +159,11 @@ def _check_clashes(screen: str, bindings: list[Action], settings: Settings) -> N
             other = taken.setdefault(key, binding)
             if other.id != binding.id and (binding.id in keymap or other.id in keymap):
                 mine, theirs = (binding, other) if binding.id in keymap else (other, binding)
-                where = _said(settings, f"{KEYMAP}{mine.id}")
+                where = _origin(settings, f"{KEYMAP}{mine.id}")
                 raise Refused(f"{where}: {shown(key)} is {theirs.id} on {screen} already; choose another key, or give that one")
 
 
-def _said(settings: Settings, name: str) -> str:
+def _origin(settings: Settings, name: str) -> str:
     """Where a setting was made, in few words: an option or a variable alone, the file with the key."""
     where = settings.value(name).where
     return where if where.startswith("--") or not where.endswith(".toml") else f"{clean(where.rpartition('/')[2])}: {clean(name)}"

@@ -13,7 +13,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, Drawn, kept, line
+from fwtui.tui.widgets.drawn import MUTED, Drawn, line, whole_clauses
 
 MORE = "  l: all of it"
 LEVELS = {"warning": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}  # sign and style
@@ -55,7 +55,7 @@ def latest(model: Model, warnings: bool = True) -> LogEntry | None:
 def _of_marker(marker: events.Marker) -> LogEntry:
     from fwtui.learn.questions import cue_of  # the first frame has no marker
 
-    return LogEntry(marker.t, f"marker: {cue_of(marker).said}")
+    return LogEntry(marker.t, f"marker: {cue_of(marker).in_short}")
 
 
 def _of_run(run: Run) -> list[LogEntry]:
@@ -82,7 +82,7 @@ class LogLine(Drawn[LogEntry | None]):
         if whole.cell_length <= width:
             return [whole]
         room = width - subject.row()[0].cell_length - len(MORE)
-        return [line(subject._replace(text=kept(subject.text, room)).content(), (MORE, MUTED))]
+        return [line(subject._replace(text=whole_clauses(subject.text, room)).content(), (MORE, MUTED))]
 
 
 class Banner(Drawn[events.Fault | None]):

@@ -22,7 +22,7 @@ class NoEngine:
 
     def __init__(self) -> None:
         self.model = Model()
-        self.asked: dict[int, Settled] = {}
+        self.experiments: dict[int, Settled] = {}
         self.recorder: Recorder | None = None
         self.keeper: Keeper | None = None
         self.busy = False

@@ -89,7 +89,7 @@ def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.
     during_run = within(readings, *window)
     if not during_run or run.state == "running":
         return None
-    known = {
+    columns = {
         key: [
             value
             for one in within(during_run, window[0] + averaged_over(key), window[1])
@@ -99,7 +99,7 @@ def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.
     }
     masks = [one.throttle for one in during_run if one.throttle is not None]
     throttle = reduce(or_, masks) if masks else None
-    mean, peak = ({key: find(values) if values else None for key, values in known.items()} for find in (fmean, max))
+    mean, peak = ({key: find(values) if values else None for key, values in columns.items()} for find in (fmean, max))
     return replace(during_run[-1], throttle=throttle, **mean), replace(during_run[-1], **peak)
 
 

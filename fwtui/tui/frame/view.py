@@ -41,7 +41,7 @@ UNITS = {"cpu": "CPU", "cuda": "GPU"}
 class LiveSession(RunSession, Protocol):
     """What the dashboard needs of fwtui.live.session.Live."""
 
-    asked: dict[int, Settled]
+    experiments: dict[int, Settled]
     keeper: Keeper | None
     warp_sampling: WarpSampling
 
@@ -225,9 +225,9 @@ class View:
         if self.repeats is not None and self.repeats.waiting:
             self.repeats = None
             return "noisy runs are not repeated"
-        asked = {run.id: source.asked.get(run.id) or source.settled(run.experiment) for run in self.noisy}
-        self.repeats = Repeats(source, asked)
-        return f"{units.counted(len(asked), 'noisy run')} will be repeated once the machine is quiet for some seconds"
+        settled = {run.id: source.experiments.get(run.id) or source.settled(run.experiment) for run in self.noisy}
+        self.repeats = Repeats(source, settled)
+        return f"{units.counted(len(settled), 'noisy run')} will be repeated once the machine is quiet for some seconds"
 
     def measure_limits(self, device: DeviceId) -> str:
         """Have the device's limits measured, and say so. Raises Refused."""
@@ -283,15 +283,15 @@ class View:
                 f"run {run.id} would be cancelled" if run is not None and running else "the work in progress would be cancelled"
             )
         finished = units.counted(done, "finished run")
-        kept = f"; {finished} {'is' if done == 1 else 'are'} kept" if done else ""
+        ending = f"; {finished} {'is' if done == 1 else 'are'} kept" if done else ""
         if source.recorder is not None:
             ends.append(f"the recording {source.recorder.path.name} would end")
-            kept = "; it is kept"
+            ending = "; it is kept"
         elif source.keeper is None and done:
             ends.append(f"{finished} would be lost, as nothing is recorded")
-            kept = ""
-        said = " and ".join(ends)
-        return f"{said[:1].upper()}{said[1:]}{kept}." if ends else ""
+            ending = ""
+        sentence = " and ".join(ends)
+        return f"{sentence[:1].upper()}{sentence[1:]}{ending}." if ends else ""
 
     @property
     def baseline_run(self) -> Run | None:

@@ -70,10 +70,10 @@ class GuessLine(Horizontal):
         return self.query_one(GuessInput)
 
     def show(self, page: Page | None) -> None:
-        asked = page is not None and page.asks
-        self.set_class(asked, "-asked")
-        self.field.can_focus = asked
-        if page is not None and asked:
+        asking = page is not None and page.asks
+        self.set_class(asking, "-asked")
+        self.field.can_focus = asking
+        if page is not None and asking:
             self.field.placeholder = page.hint
 
     def begin(self, typed: str = "") -> None:
@@ -118,8 +118,8 @@ def _answer(page: Page, width: int) -> list[Content]:
     answer = page.answer
     assert answer is not None and page.kind is not None
     rows = parts_lines(answer, page.guess, width) if answer.parts or not page.kind.hint else _numbers(page, width)
-    said = line((f"{page.verdict} " if page.verdict else "", f"{STRONG} $text-primary"), answer.words)
-    rows += said.wrap(width)
+    sentence = line((f"{page.verdict} " if page.verdict else "", f"{STRONG} $text-primary"), answer.words)
+    rows += sentence.wrap(width)
     for part in page.afterwards:
         rows += _termed(part).wrap(width)
     return rows

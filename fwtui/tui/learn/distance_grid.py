@@ -156,11 +156,11 @@ class StepWords(Drawn[StepPosition]):
         s = subject.stepping
         unknown = f"none known from {s.row} to {s.column} yet" if s.moment is not None else "no edge"
         way = f"{' → '.join(map(str, s.path))}, length {shown(s.distances[s.row, s.column])}"
-        said = [*_cell(s), ("path", way, "") if s.path else ("path", unknown, MUTED)]
+        facts = [*_cell(s), ("path", way, "") if s.path else ("path", unknown, MUTED)]
         if s.negative_cycle:
-            said.append(("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error"))
+            facts.append(("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error"))
         rows = [part for row in _where(s) for part in row.wrap(width)]
-        hung_lines = [hung(line((f"{label:<{LABEL}}", MUTED)), words, width, style) for label, words, style in said]
+        hung_lines = [hung(line((f"{label:<{LABEL}}", MUTED)), words, width, style) for label, words, style in facts]
         checked = hung(line((f"{'checked':<{LABEL}}", MUTED)), _agreement(subject), width)
         return [*rows, line(""), *chain(*hung_lines), line(""), *checked]
 

@@ -59,8 +59,8 @@ class SourceWords(Drawn[Running]):
 
 def excerpt(kernel: str, most: int, width: int) -> list[Content]:
     """The first function of a kernel that relaxes, of a long one the lines around that; nothing of an unknown kernel."""
-    known = source(kernel) if kernel in known_kernels() else ()
-    part = next((part for part in known if part.relaxing), None)
+    parts = source(kernel) if kernel in known_kernels() else ()
+    part = next((part for part in parts if part.relaxing), None)
     if part is None:
         return []
     first = max(0, min(part.relaxing) - part.first - most + 3)

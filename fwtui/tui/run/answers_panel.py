@@ -131,9 +131,9 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         row, marked = self._cursor
         drawn: list[Segment] = []
         for column, shares in enumerate(zip(*self._grid[2 * y : 2 * y + 2], strict=True)):
-            known = [share for share in shares if share is not None]
+            means = [share for share in shares if share is not None]
             here = self.has_focus and column == marked and row // 2 == y
-            drawn.append(Segment(answers.shade(sum(known) / len(known)) if known else self._apart, Style(reverse=here)))
+            drawn.append(Segment(answers.shade(sum(means) / len(means)) if means else self._apart, Style(reverse=here)))
         return drawn
 
     def _legend(self, words: Style) -> list[Segment]:

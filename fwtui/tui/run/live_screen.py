@@ -186,7 +186,7 @@ class RunScreen(SessionScreen):
         offer = (f"{self._offered}.", "") if self.view.earlier is not None else ()
         keys = {name: self.key_of(name) for name in words}
         room = max(map(len, keys.values()))
-        return (*offer, *(f"{keys[name]:<{room}}  {said}" for name, said in words.items()))
+        return (*offer, *(f"{keys[name]:<{room}}  {about}" for name, about in words.items()))
 
     def state(self) -> object:
         form = bool(self.query_one(FormPanel).errors), self.draft.kernel.id
@@ -244,7 +244,7 @@ class RunScreen(SessionScreen):
     def _start(self) -> str:
         if self.view.campaign is not None:
             raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
-        experiment = self.draft.asked()
+        experiment = self.draft.typed()
         if self.view.found is None and self.draft.kernel.backend != "cpu":
             raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
         number = self.source.start(self.source.settled(experiment))
@@ -260,14 +260,14 @@ class RunScreen(SessionScreen):
         if self.view.run is not None:
             with self.saying():
                 # an event names a file without its folder; what was asked names the whole path
-                self.draft.take(self.source.asked.get(self.view.run.id, self.view.run.experiment))
+                self.draft.take(self.source.experiments.get(self.view.run.id, self.view.run.experiment))
                 self.query_one(FormPanel).sync()
                 self.action_run()
 
     def action_next_rung(self) -> None:
         if self.view.run is not None and self.next_rung is not None:
             with self.saying():
-                self.draft.take(self.source.asked.get(self.view.run.id, self.view.run.experiment))
+                self.draft.take(self.source.experiments.get(self.view.run.id, self.view.run.experiment))
                 self.choose(self.next_rung.kernel)
                 self.action_run()
 

@@ -44,12 +44,12 @@ NO_ASKS: Mapping[str, str] = {}
 class RunSection(Drawn["RunSubject | None"]):
     """One part of a run in the words of fwtui.tui.widgets.run_text; empty without a run."""
 
-    def __init__(self, said: Callable[[RunSubject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
+    def __init__(self, content: Callable[[RunSubject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
         super().__init__(None, id=id, classes=classes)
-        self._said = said
+        self._content = content
 
     def draw(self, subject: RunSubject, width: int) -> Sequence[Content]:
-        return self._said(subject, width)
+        return self._content(subject, width)
 
 
 class LargeNumber(NamedTuple):
@@ -99,10 +99,10 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     doubt = why if run.state in wording.ENDED_EARLY else f"not to be trusted: {why}"
     how = [doubt] if doubtful else [*around, f"{units.counted(count, 'pass', 'passes')}{' so far' * (run.done is None)}"]
     sure = line((", ".join(how), "$text-error" if doubtful else MUTED))
-    limit, asked = s.limit.share if s.limit is not None else None, share_of_peak(run, s.device)
+    limit, requested = s.limit.share if s.limit is not None else None, share_of_peak(run, s.device)
     share = f" · {units.percent(limit)} of the limit" if limit is not None else ""
-    if limit is None and asked is not None:
-        share = f" · asks for {units.percent(asked)} of peak bandwidth{' (model)' * s.details}"
+    if limit is None and requested is not None:
+        share = f" · asks for {units.percent(requested)} of peak bandwidth{' (model)' * s.details}"
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))

@@ -19,7 +19,19 @@ from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import own_folder
-from fwtui.sessions.library import KEPT, ORDERS, OWN, RIGHT, Known, LibraryEntry, entry_cells, find, matching, ordered, some
+from fwtui.sessions.library import (
+    AUTOSAVED,
+    ORDERS,
+    OWN,
+    RIGHT,
+    EntryCache,
+    LibraryEntry,
+    entry_cells,
+    find,
+    matching,
+    ordered,
+    some,
+)
 from fwtui.stream.model import Model
 from fwtui.tui.actions import bound, first, hidden, look, unless
 from fwtui.tui.background import in_background
@@ -31,7 +43,7 @@ from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.frame.recording import SessionWanted
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, kept, line
+from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, line, whole_clauses
 from fwtui.tui.widgets.run_table import TextTable, room_beside
 
 MOST_ROWS = 1000
@@ -91,7 +103,9 @@ class SessionsTable(TextTable):
             self.add_column(Text(title, justify="right" if name in RIGHT else "left"), width=cells_wide, key=name)
         for number, entry in enumerate(self._entries):
             texts = entry_cells(entry)
-            self.add_row(*(_cell(name, kept(texts[name], cells_wide), entry) for name, cells_wide in shown[2]), key=str(number))
+            self.add_row(
+                *(_cell(name, whole_clauses(texts[name], cells_wide), entry) for name, cells_wide in shown[2]), key=str(number)
+            )
         places = [number for number, entry in enumerate(self._entries) if entry.path == marked]
         self.move_cursor(row=places[0] if places else min(row, max(len(self._entries) - 1, 0)), scroll=True)
 
@@ -119,7 +133,7 @@ class Details(Drawn["LibraryEntry | None"]):
         whole, style = subject.state, "$text-warning"
         if subject.complete:
             whole, style = "complete: closed, and nothing was lost", "$text-success"
-        whose = {OWN: "your own", KEPT: "kept automatically"}.get(subject.origin, "ships with fwtui")
+        whose = {OWN: "your own", AUTOSAVED: "kept automatically"}.get(subject.origin, "ships with fwtui")
         return found + hanging("file", INDENT, [whole, whose], width, style=style, most=2)
 
 
@@ -175,7 +189,7 @@ class SessionsScreen(Frame):
 
     def __init__(self, view: View):
         super().__init__(view)
-        self._known: Known = {}
+        self._entry_cache: EntryCache = {}
         self._entries: list[LibraryEntry] | None = None  # None: still being read
         self._order = "date"
         self._words = ""
@@ -202,7 +216,7 @@ class SessionsScreen(Frame):
     def read(self) -> None:
         """Look at the folders again, in the background."""
         self._looks += 1
-        in_background(self, partial(find, self._known), partial(self._found, self._looks), "library")
+        in_background(self, partial(find, self._entry_cache), partial(self._found, self._looks), "library")
 
     def _found(self, look: int, entries: list[LibraryEntry]) -> None:
         if look != self._looks:  # something has been changed since

@@ -27,7 +27,7 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.sweep.map_and_curves import MEASURES, DotPlot, HeatMap, figure
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Update, kept, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Update, line, whole_clauses
 
 STATUS_BAR = 24  # cells of the bar
 LEAST_CURVES, LEAST_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
@@ -215,7 +215,7 @@ class SweepScreen(Frame):
         if squares is not None and square is not None:
             name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
             words = f"{name}: {_described(square, squares, self.model)}"
-        self.query_one("#where", Static).update(line((kept(words, heat.size.width or len(words)), MUTED)))
+        self.query_one("#where", Static).update(line((whole_clauses(words, heat.size.width or len(words)), MUTED)))
 
     def _moved(self) -> None:
         self._say_where()

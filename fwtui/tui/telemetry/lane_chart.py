@@ -34,7 +34,7 @@ TITLE, VALUE = 10, 11
 AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
 EIGHTHS = " ▁▂▃▄▅▆▇█"  # of a cell: braille of the same height has holes in most fonts
 UNREAD = "╌"  # at the foot of a lane
-KEPT = 1 / 3  # the share of a scale that must be used, or it gets a lower end
+LEAST_USED = 1 / 3  # the share of a scale that must be used, or it gets a lower end
 STEPS = 5  # of the gradient, from the foot of a lane to its top
 RunReadings = Mapping[DeviceId | None, tuple[Telemetry, Telemetry]]  # mean and peak of a run
 NO_RUN: RunReadings = {}
@@ -160,8 +160,8 @@ class Lanes:
         rows: list[Row] = []
         for row in range(height):
             if row == 0:
-                said = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
-                gutter = [(f"{lane.title:<{TITLE}}", "title"), said]
+                number = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
+                gutter = [(f"{lane.title:<{TITLE}}", "title"), number]
             else:
                 words = below_it[row - 1] if row <= len(below_it) else ""
                 gutter = [(f"{words:>{GUTTER - 1}.{GUTTER - 1}} ", "label")]
@@ -182,9 +182,9 @@ class Lanes:
     def _most(self, name: str, lanes: Sequence[tuple[TelemetryLane, Sequence[float | None]]]) -> float:
         """The upper end of the scale: the most that the devices allow, else a round number above all that is seen."""
         quantity = QUANTITIES[name]
-        known = [most_of(quantity, self.model, lane.gpu) or 0.0 for lane, _ in lanes]
-        if min(known) > quantity.least:
-            return max(known)
+        most = [most_of(quantity, self.model, lane.gpu) or 0.0 for lane, _ in lanes]
+        if min(most) > quantity.least:
+            return max(most)
         greatest = max((mean - quantity.least for _, means in lanes for mean in means if mean is not None), default=0.0)
         self.tops[name] = stepped(self.tops.get(name, 0.0), greatest)
         return quantity.least + self.tops[name]
@@ -237,8 +237,8 @@ class Lanes:
 
 def _either(masks: Sequence[int | None]) -> int | None:
     """Several throttle masks as one; None if none of them is known."""
-    known = [mask for mask in masks if mask is not None]
-    return reduce(or_, known) if known else None
+    masks_present = [mask for mask in masks if mask is not None]
+    return reduce(or_, masks_present) if masks_present else None
 
 
 def _ends(name: str, high: float) -> str:
@@ -248,7 +248,7 @@ def _ends(name: str, high: float) -> str:
 
 def stepped(top: float, greatest: float) -> float:
     """A round end for a scale: the one that it had, unless that is too low, or leaves more than two thirds empty."""
-    if KEPT * top <= greatest <= top and top > 0:
+    if LEAST_USED * top <= greatest <= top and top > 0:
         return top
     step = nice(max(greatest, 1e-9), 4)
     return step * max(1, ceil(greatest / step - 1e-9))
@@ -344,11 +344,11 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         gpus = {lane.gpu for lane in self._lanes}
         for gpu in gpus if gpus - {None} else {*gpus, model.watched}:  # a GPU for the lane of throttling
             names = tuple(lane.name for lane in self._lanes if lane.gpu == gpu)
-            known = self._bins.get(gpu)
-            if known is None or (known.seconds, known.names) != (window.seconds, names):
-                known = Bins(window.seconds, names)
-            known.take(model.of_host if gpu is None else model.readings.get(gpu, ()))
-            bins[gpu] = known
+            drawn_bins = self._bins.get(gpu)
+            if drawn_bins is None or (drawn_bins.seconds, drawn_bins.names) != (window.seconds, names):
+                drawn_bins = Bins(window.seconds, names)
+            drawn_bins.take(model.of_host if gpu is None else model.readings.get(gpu, ()))
+            bins[gpu] = drawn_bins
         self._bins = bins
         shown = self._view.run.id if self._view.run is not None else None
         before = self._rows

@@ -70,8 +70,8 @@ class BalanceLine(Drawn[tuple[str, Balance] | None]):
     def draw(self, subject: tuple[str, Balance], width: int) -> Sequence[Content]:
         when, found = subject
         words = (f"{found.word} {when}", f"{STRONG} {'$text-warning' if found.word == 'uneven' else '$text-primary'}")
-        said = line(words, f": {found.why}")
-        return [longest((*(line(said, (f"; {links}", MUTED)) for links in found.links), said), width)]
+        words_line = line(words, f": {found.why}")
+        return [longest((*(line(words_line, (f"; {links}", MUTED)) for links in found.links), words_line), width)]
 
 
 class Choices(SelectionList[str]):
@@ -202,10 +202,10 @@ class TelemetryScreen(Frame):
         run = self.view.run
         if run is None or self.view.busy or run.state == "running":
             return NO_RUN
-        if self._means[0] != (asked := (run, gpus)):
+        if self._means[0] != (key := (run, gpus)):
             on = [gpu for gpu in gpus if (gpu is None) != (run.backend == "cuda")]
             found = {gpu: during(self.model, run, gpu) for gpu in on}
-            self._means = asked, {gpu: both for gpu, both in found.items() if both is not None}
+            self._means = key, {gpu: both for gpu, both in found.items() if both is not None}
         return self._means[1]
 
     def _balance(self, gpus: tuple[DeviceId, ...]) -> tuple[str, Balance] | None:
@@ -216,8 +216,8 @@ class TelemetryScreen(Frame):
             since = max(run.started if run is not None and run.finished is None else 0.0, now - LATELY)
             found = balance(self.model, gpus, since, now)
             return ("now", found) if found is not None else None
-        if self._worked[0] != (asked := (gpus, *window)):
-            self._worked = asked, balance(self.model, gpus, *window)
+        if self._worked[0] != (key := (gpus, *window)):
+            self._worked = key, balance(self.model, gpus, *window)
         found = self._worked[1]
         return (f"in run {run.id}", found) if found is not None else None
 

@@ -67,11 +67,11 @@ def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ())
     from fwtui.tui.watch.screen import WatchScreen
 
     remember(frame.view, path)
-    asked = asked_for(path, name_for(path), device, None, 0, 0)
+    request = asked_for(path, name_for(path), device, None, 0, 0)
     source = frame.view.source
     samples = source.warp_sampling.wanted if source is not None else OFF
-    times = Times(asked, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy, samples)
-    frame.ask(WatchScreen(WatchLoop(asked, times), prompts))
+    times = Times(request, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy, samples)
+    frame.ask(WatchScreen(WatchLoop(request, times), prompts))
 
 
 def remember(view: View, path: Path) -> None:

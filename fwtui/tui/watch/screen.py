@@ -124,20 +124,20 @@ class WatchSubject(NamedTuple):
     @property
     def verdict(self) -> Report | None:
         """The last one: at size it may come out that a kernel is not right after all."""
-        return next((said for said in reversed(self.lines) if said.about == VERDICT), None)
+        return next((report for report in reversed(self.lines) if report.about == VERDICT), None)
 
     @property
     def hot(self) -> Report | None:
         """The line of the user's file with the most samples."""
-        return next((said for said in reversed(self.lines) if said.about == LINE), None)
+        return next((report for report in reversed(self.lines) if report.about == LINE), None)
 
     @property
     def where(self) -> Where | None:
-        return next((said.finding.where for said in self.lines if said.finding is not None and said.finding.where), None)
+        return next((report.finding.where for report in self.lines if report.finding is not None and report.finding.where), None)
 
     @property
     def seconds(self) -> float | None:
-        return next((said.seconds for said in self.lines if said.seconds is not None), None)
+        return next((report.seconds for report in self.lines if report.seconds is not None), None)
 
 
 class KernelVerdict(Drawn[WatchSubject]):
@@ -154,7 +154,7 @@ class KernelVerdict(Drawn[WatchSubject]):
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         verdict = subject.verdict
         if verdict is None:
-            tried = sum(1 for said in subject.lines if said.finding is not None)
+            tried = sum(1 for report in subject.lines if report.finding is not None)
             lines = [line(("JUDGING", STRONG), (f"  {units.counted(tried, 'check')} so far" if subject.save else "", MUTED))]
         else:
             word, style = VERDICTS[verdict.right]
@@ -174,13 +174,13 @@ class Checks(Drawn[WatchSubject]):
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         lines: list[Content] = []
         self.first_wrong = None
-        for said in subject.lines:
-            if said.right is False and self.first_wrong is None:
+        for report in subject.lines:
+            if report.right is False and self.first_wrong is None:
                 self.first_wrong = len(lines)
-            if said.about != VERDICT:
-                sign, style = MARKS[said.right]
-                muted = MUTED if said.about in (NOTE, DERIVED, REASON, HINT) else STRONG if said.about in (TIME, LINE) else ""
-                lines += hung(line((sign, style)), said.sentence, width, muted)
+            if report.about != VERDICT:
+                sign, style = MARKS[report.right]
+                muted = MUTED if report.about in (NOTE, DERIVED, REASON, HINT) else STRONG if report.about in (TIME, LINE) else ""
+                lines += hung(line((sign, style)), report.sentence, width, muted)
         if subject.old:
             lines.append(line(("it was saved again; what was found of the last save is old", MUTED)))
         return lines
@@ -240,7 +240,7 @@ class WatchScreen(Dialog):
 
     def __init__(self, sitting: WatchLoop, prompts: Sequence[Prompt] = ()):
         """With prompts of the course the one that stands now is at the top."""
-        super().__init__(_title(sitting.asked.path, 0), hint=KEYS)
+        super().__init__(_title(sitting.request.path, 0), hint=KEYS)
         self.sitting = sitting
         self.prompted = Prompted(prompts) if prompts else None
         self.shown = WatchSubject()
@@ -288,7 +288,7 @@ class WatchScreen(Dialog):
         match update:
             case Began(number):
                 self.shown = WatchSubject(number)
-                self.query_one("#title", Static).update(Content(_title(self.sitting.asked.path, number)))
+                self.query_one("#title", Static).update(Content(_title(self.sitting.request.path, number)))
             case Report():
                 self.shown = self.shown._replace(lines=(*self.shown.lines, update))
             case Overtaken():
@@ -334,7 +334,7 @@ class WatchScreen(Dialog):
         """The dashboard gives the terminal to the editor; the loop goes on meanwhile."""
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
         try:
-            words = [*shlex.split(command), str(self.sitting.asked.path)]
+            words = [*shlex.split(command), str(self.sitting.request.path)]
             with self.app.suspend():
                 subprocess.run(words, check=False)
         except SuspendNotSupported:
@@ -343,12 +343,12 @@ class WatchScreen(Dialog):
             self._say(f"{clean(command)} did not start: {why(error)}; set EDITOR")
 
     def action_version(self) -> None:
-        known = self.sitting.versions.all()
-        if not known:
+        versions = self.sitting.versions.all()
+        if not versions:
             self._say("no version is kept yet; each save that is judged is one")
             return
         room = min(100, self.app.size.width * 9 // 10) - CHOICE
-        choices = [(str(one.number), shortened(_choice(one), room)) for one in reversed(known)]
+        choices = [(str(one.number), shortened(_choice(one), room)) for one in reversed(versions)]
         screen = ChoiceScreen("Back to which version?", choices, "Enter writes it to the file, Esc does not")
         self.app.push_screen(screen, self._back)
 

@@ -45,7 +45,7 @@ def longest(lines: Iterable[Content], width: int) -> Content:
     return whole
 
 
-def kept(text: str, width: int) -> str:
+def whole_clauses(text: str, width: int) -> str:
     """As many whole clauses of a text as have room; cut within one only where that leaves hardly anything."""
     if len(text) <= width:
         return text

@@ -171,7 +171,7 @@ class Draft(Drafted):
         shown = field.offered(self.kernel)
         return FormRow(field.name, titled(field), help, text, choices, shown, names=names, changed=changed)
 
-    def asked(self) -> Experiment:
+    def typed(self) -> Experiment:
         """The experiment as it says. Raises Refused for what cannot be read."""
         changes, errors = self._read()
         for sentence in errors.values():
@@ -180,7 +180,7 @@ class Draft(Drafted):
 
     def experiment(self) -> Experiment:
         """The experiment as it would run here. Raises Refused with the first thing that is wrong."""
-        return changed(self._settled(self.asked()))
+        return changed(self._settled(self.typed()))
 
     check = experiment
 
@@ -307,7 +307,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     def __init__(self, draft: Drafted):
         super().__init__()
         self.draft = draft
-        self._known: dict[str, str] = {}  # what stood in text fields when the draft and they last agreed
+        self._agreed_texts: dict[str, str] = {}  # what stood in text fields when the draft and they last agreed
         self._rows: dict[str, Horizontal] = {}  # those that were ever shown: each is a dozen widgets, which takes its time
         self._late = False  # what is shown will be synced again, as rows were not mounted yet
         self._wrong: dict[str, str] = {}  # what is wrong, by row
@@ -411,9 +411,9 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         """Text that was typed but not yet handled counts more than the draft, unless something else has filled that in."""
         for field in self.query(Input):
             key = (field.id or "").removeprefix("field-")
-            known = self._known[key]
-            if field.value != known and (self.draft.last or self.draft.text(key) == known):
-                self._known[key] = field.value
+            drawn_text = self._agreed_texts[key]
+            if field.value != drawn_text and (self.draft.last or self.draft.text(key) == drawn_text):
+                self._agreed_texts[key] = field.value
                 self.draft.set(key, field.value)
 
     @on(Input.Submitted)
@@ -423,7 +423,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     def _take(self, field: Widget, text: str) -> None:
         key = (field.id or "").removeprefix("field-")
-        self._known[key] = text
+        self._agreed_texts[key] = text
         if self.draft.text(key) == text:
             return
         self.draft.set(key, text)
@@ -437,7 +437,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
             field: Widget = Input(row.text, row.hint, id=f"field-{row.key}", compact=True, select_on_focus=False)
         else:
             field = FieldSelect(row)
-        self._known[row.key] = row.text
+        self._agreed_texts[row.key] = row.text
         self._rows[row.key] = Horizontal(Label(Content(row.title)), field, classes="row", id=f"row-{row.key}")
         return self._rows[row.key]
 
@@ -452,4 +452,4 @@ class ExperimentForm(VerticalScroll, can_focus=False):
             if isinstance(field, FieldSelect):
                 field.offer(row)
             if isinstance(field, Input | FieldSelect) and field.value != row.text:
-                field.value = self._known[row.key] = row.text
+                field.value = self._agreed_texts[row.key] = row.text

@@ -16,7 +16,7 @@ from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import kept
+from fwtui.tui.widgets.drawn import whole_clauses
 
 SENTENCES = ("result", "because")  # columns of them
 Widths = Sequence[tuple[Column, int]]
@@ -48,7 +48,7 @@ def _whole(texts: Mapping[str, Text], columns: Widths) -> Mapping[str, Text]:
     """The texts, sentences among them without the clauses that have no room."""
     for column, width in columns:
         if column.key in SENTENCES:
-            texts[column.key].plain = kept(texts[column.key].plain, width)
+            texts[column.key].plain = whole_clauses(texts[column.key].plain, width)
     return texts
 
 

@@ -168,19 +168,19 @@ def remarks(s: RunSubject, width: int) -> list[Content]:
         if not message and run.state == "failed":
             message = "it failed; the log (l) says why"
         return line((message or "stopped before its end; what was measured so far is shown", MUTED)).wrap(width)
-    said: list[Content] = []
+    rows: list[Content] = []
     if run.indicative:
-        said.append(line(("indicative", "$text-warning"), (f": {run.indicative}", MUTED)))
+        rows.append(line(("indicative", "$text-warning"), (f": {run.indicative}", MUTED)))
     for word, why, _ in disturbances(run, s.evidence):
-        said.append(line((word, "$text-warning"), (f": {why}{f'; {s.again} repeats it' if s.again else ''}", MUTED)))
+        rows.append(line((word, "$text-warning"), (f": {why}{f'; {s.again} repeats it' if s.again else ''}", MUTED)))
     evidence = s.evidence if run.backend == "cuda" else None
     if evidence is not None and evidence.power_watts is not None:
         clock = f" at {evidence.gpu_clock_mhz:.0f} MHz" if evidence.gpu_clock_mhz is not None else ""
-        said.append(line((f"drew {evidence.power_watts:.0f} W{clock}", MUTED)))
-    if not said and message:
-        said.append(line((message, MUTED)))
+        rows.append(line((f"drew {evidence.power_watts:.0f} W{clock}", MUTED)))
+    if not rows and message:
+        rows.append(line((message, MUTED)))
     lines: list[Content] = []
-    for one in said:
+    for one in rows:
         if lines and lines[-1].cell_length + 3 + one.cell_length <= width:
             lines[-1] = line(lines[-1], "   ", one)
         else:
@@ -249,11 +249,11 @@ def rank_lines(run: Run, shares: Sequence[OfRank], width: int) -> list[Content]:
     if len(shares) > MOST_RANKS:
         rows.append(line((f"{'':<{LABEL}}and {units.counted(len(shares) - MOST_RANKS, 'other rank')}", MUTED)))
     link, even = carried(run), imbalance(shares)
-    said = [
+    rows_said = [
         (SENDS, [f"a row of tiles to every rank: {link}"] if link is not None else ["a row of tiles to every rank"]),
         (WAITS, ["until the owner of that row has made it", hidden(run)]),
     ]
-    for (title, sign, style), words in said:
+    for (title, sign, style), words in rows_said:
         first, *others = hanging(title, LABEL, [*filter(None, words)], width, most=MOST_SAID)
         rows += [line((sign, style), (f" {first.plain[: LABEL - 2]}", MUTED), first[LABEL:]), *others]
     if even is not None:
@@ -306,8 +306,8 @@ def meters(s: RunSubject, width: int) -> list[Content]:
     if cuda:
         dram, achieved = (s.evidence.dram_utilisation, s.evidence.sm_occupancy) if s.evidence is not None else (None, None)
         moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
-        asked = share_of_peak(run, s.device)
-        cached = dram is not None and asked is not None and asked > dram + CACHED
+        requested = share_of_peak(run, s.device)
+        cached = dram is not None and requested is not None and requested > dram + CACHED
         served = [f"{of_peak}; caches serve the rest", "of peak; caches serve the rest"] if cached else []
         theory = run.main_occupancy
         possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
@@ -350,15 +350,15 @@ def _metered(
     """Label, bar, amount, share, and the first of the words that fit whole; without a share no bar, and words of `alone`."""
     room = max(4, min(30, width - LABEL - 52))
     if share is None:
-        said = next((one for one in alone if LABEL + len(amount) + 2 + len(one) <= width), "")
-        return line((f"{label:<{LABEL}}", MUTED), (amount, number), (f"  {said}", MUTED))
-    said = next((one for one in words if LABEL + room + 20 + len(one) <= width), "")
+        words_that_fit = next((one for one in alone if LABEL + len(amount) + 2 + len(one) <= width), "")
+        return line((f"{label:<{LABEL}}", MUTED), (amount, number), (f"  {words_that_fit}", MUTED))
+    words_that_fit = next((one for one in words if LABEL + room + 20 + len(one) <= width), "")
     return line(
         (f"{label:<{LABEL}}", MUTED),
         *meter(share, room),
         (f"{amount:>11}", number),
         (f"{units.percent(share):>8}", number),
-        (f" {said}", MUTED),
+        (f" {words_that_fit}", MUTED),
     )
 
 
@@ -379,9 +379,9 @@ def checked(s: RunSubject, width: int) -> list[Content]:
         lines += hanging("graph", LABEL, words, width)
     e, usual = run.experiment, Experiment()
     set_here = [
-        f"{field.title.lower()} {said}{' s' * (field.metavar == 'SECONDS')}"
+        f"{field.title.lower()} {text}{' s' * (field.metavar == 'SECONDS')}"
         for field in FIELDS[1:]
-        if (said := field.show(e)) and said not in ("no", "0") and (s.details or said != field.show(usual))
+        if (text := field.show(e)) and text not in ("no", "0") and (s.details or text != field.show(usual))
     ]
     options = [f"{name} {value}" for name, value in e.options.items()] if s.details else wording.chosen_options(e)
     lines += hanging("settings", LABEL, [*set_here, *options], width, most=4) if set_here or options else []

@@ -60,7 +60,7 @@ class ClimbData(NamedTuple):
     """What is read in the background."""
 
     recorded: RecordedClimb
-    kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
+    session_runs: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
 
 
 def climb_of(runs: Iterable[Run], where: str) -> Climb | None:

@@ -70,23 +70,23 @@ def spread(builder: Any, vector: Any, place: Any) -> Any:
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count))
 
 
-def relaxed(builder: Any, kept: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
+def relaxed(builder: Any, current: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
     """min(kept, to + onward) in all lanes; `by_bits`: nonnegative floats, which are ordered like their bits."""
-    real = isinstance(kept.type.element, ir.FloatType)
+    real = isinstance(current.type.element, ir.FloatType)
     via = builder.fadd(to, onward) if real else builder.add(to, onward)
     if by_bits:
         # more pipes compare integers; a comparison and a choice of floats would be two instructions
-        whole = ir.VectorType(ir.IntType(32), kept.type.count)
-        least = _minimum(builder, "smin", "i32", builder.bitcast(via, whole), builder.bitcast(kept, whole))
-        return builder.bitcast(least, kept.type)
+        whole = ir.VectorType(ir.IntType(32), current.type.count)
+        least = _minimum(builder, "smin", "i32", builder.bitcast(via, whole), builder.bitcast(current, whole))
+        return builder.bitcast(least, current.type)
     if real:
         if features_of_cpu().get("neon"):
             # one instruction, as is a comparison with a choice on x86; both keep a number rather than NaN
-            return _minimum(builder, "minnum", "f32", via, kept)
-        less = builder.fcmp_ordered("<", via, kept)
+            return _minimum(builder, "minnum", "f32", via, current)
+        less = builder.fcmp_ordered("<", via, current)
     else:
-        less = builder.icmp_signed("<", via, kept)
-    return builder.select(less, via, kept)
+        less = builder.icmp_signed("<", via, current)
+    return builder.select(less, via, current)
 
 
 def _minimum(builder: Any, name: str, item: str, one: Any, other: Any) -> Any:
@@ -184,11 +184,11 @@ def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, firs
                 seconds = [loaded(builder, vector, place, itemsize) for place in vectors_at(line)]
                 for leg, row in zip(legs, best, strict=True):
                     to_all = spread(builder, vector, builder.gep(leg, [at], source_etype=item))
-                    for second, kept in zip(seconds, row, strict=True):
-                        builder.store(relaxed(builder, builder.load(kept, typ=vector), to_all, second), kept)
+                    for second, target in zip(seconds, row, strict=True):
+                        builder.store(relaxed(builder, builder.load(target, typ=vector), to_all, second), target)
         for row, kept_row in zip(places, best, strict=True):
-            for place, kept in zip(row, kept_row, strict=True):
-                builder.store(builder.load(kept, typ=vector), place).align = itemsize
+            for place, target in zip(row, kept_row, strict=True):
+                builder.store(builder.load(target, typ=vector), place).align = itemsize
         return context.get_dummy_value()
 
     numbers = (types.intp, types.intp)

@@ -62,7 +62,7 @@ functions: WeakSet[LoadedFunction] = WeakSet()  # all that are loaded in this pr
 
 def configured(kernel: Any, grid: Size, block: Size, stream: Stream = DEFAULT) -> Callable[..., None]:
     """What launches a kernel of fwtui_kernels.compiled.device so, after loading or compiling it for the arguments' types."""
-    where, handle, known = (*three(grid), *three(block)), stream.handle, kernel.overloads
+    where, handle, overloads = (*three(grid), *three(block)), stream.handle, kernel.overloads
 
     def launch(*given: Any) -> None:
         types: list[Any] = []
@@ -78,9 +78,9 @@ def configured(kernel: Any, grid: Size, block: Size, stream: Stream = DEFAULT) -
             else:
                 types.append(_flattened(argument, words))
         key = tuple(types)
-        function = known.get(key)
+        function = overloads.get(key)
         if function is None:
-            function = known[key] = load(kernel, key)
+            function = overloads[key] = load(kernel, key)
         function.launch(where, handle, words)
 
     return launch

@@ -37,8 +37,8 @@ class ObjectCode:
         self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
         self._functions: dict[str, Any] = {}
-        self._kept = c_void_p()  # into which each writes that it returns nothing
-        self._nothing = addressof(self._kept)
+        self._result = c_void_p()  # into which each writes that it returns nothing
+        self._nothing = addressof(self._result)
 
     def call(self, name: str, *given: np.ndarray | float) -> None:
         values: list[Any] = [self._nothing, None]

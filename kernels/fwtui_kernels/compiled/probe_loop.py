@@ -34,10 +34,10 @@ def probe_loop(dtype: str, rows: int, columns: int, depth: int, by_bits: bool) -
         builder.branch(loop)
         builder.position_at_end(loop)
         turn = builder.phi(index)
-        kept = [builder.phi(vector) for _ in cells]
+        cells_before = [builder.phi(vector) for _ in cells]
         # 0, but only the caller knows: the loads stay inside the loop
         offset = builder.mul(turn, stride)
-        now = list(kept)
+        now = list(cells_before)
         for k in range(depth):
             line = [load(b, builder.add(offset, index((k * columns + j) * lanes))) for j in range(columns)]
             for i in range(rows):
@@ -48,7 +48,7 @@ def probe_loop(dtype: str, rows: int, columns: int, depth: int, by_bits: bool) -
                     cell = i * columns + j
                     now[cell] = relaxed(builder, now[cell], to_k, line[j], by_bits)
         following = builder.add(turn, index(1))
-        for phi, first, last in zip([turn, *kept], [index(0), *cells], [following, *now], strict=True):
+        for phi, first, last in zip([turn, *cells_before], [index(0), *cells], [following, *now], strict=True):
             phi.add_incoming(first, before)
             phi.add_incoming(last, loop)
         builder.cbranch(builder.icmp_signed("<", following, turns), loop, after)

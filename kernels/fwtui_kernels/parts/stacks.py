@@ -191,8 +191,8 @@ class CudaStack(CudaProgram):
         self._size = (self._rows_of_n, shape.n)
 
     def allocate(self) -> Buffers:
-        matrices, kept = super().allocate()
+        matrices, copy = super().allocate()
         graphs, n = self.shape.graphs, self.shape.n
         first = np.arange(graphs, dtype=np.int64) * n**2
-        known = (first, np.full(graphs, n, np.int32), np.arange(graphs, dtype=np.int32))
-        return [matrices, matrices.reshape(matrices.size), *map(cuda.to_device, known), kept]
+        tables = (first, np.full(graphs, n, np.int32), np.arange(graphs, dtype=np.int32))
+        return [matrices, matrices.reshape(matrices.size), *map(cuda.to_device, tables), copy]

@@ -183,14 +183,14 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
                 if before[row, j] < 0 and i != j and cell < far:
                     for arc in range(first[j], first[j + 1]):
                         v = others[arc]
-                        known = v == i or before[row, v] >= 0
+                        reachable = v == i or before[row, v] >= 0
                         if rounded:
                             via = distance[i, v] + distance[v, j]
                             tight = via <= cell + cell * slack
                         else:
                             via = whole(distance[i, v], scale, half) + whole(distance[v, j], scale, half)
                             tight = via == whole(cell, scale, half)
-                        if known and tight:
+                        if reachable and tight:
                             before[row, j] = v
                             found = 1
                             break

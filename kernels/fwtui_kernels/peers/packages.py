@@ -70,7 +70,7 @@ def _torch(shape: Shape, target: Target) -> Program:
     def to_device(matrix: Any) -> Any:
         return torch.from_numpy(matrix).to("cuda")
 
-    return DeviceLoop(shape, relax, of, to_device, lambda matrix: matrix.cpu().numpy(), lambda to, kept: to.copy_(kept))
+    return DeviceLoop(shape, relax, of, to_device, lambda matrix: matrix.cpu().numpy(), lambda to, source: to.copy_(source))
 
 
 def _cupy(shape: Shape, target: Target) -> Program:

@@ -154,7 +154,7 @@ def _compiled(
         file, library = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         file.write_text(f'#include "{_STAND_IN}"\n#line 1 "{Path(source).name}"\n{text}\n{"".join(ends)}')
         options = [f"-D{name}={value}" for name, value in define] + [f"-I{folder}" for folder in include]
-        said = ""
+        reason = ""
         for looking in (_SEEN, ()):
             try:
                 threads = Path(folder) / "threads.o"
@@ -164,13 +164,13 @@ def _compiled(
                 if not code:
                     return HostCode(library, names)
             except (OSError, subprocess.TimeoutExpired) as error:
-                said = f"{Path(compiler).name} does not compile it here: {error}"
+                reason = f"{Path(compiler).name} does not compile it here: {error}"
                 continue
             wrong = next((line for line in messages.splitlines() if "error" in line), "it does not say why")
-            said = f"the stand-in for CUDA here does not compile it: {wrong.strip()}"
+            reason = f"the stand-in for CUDA here does not compile it: {wrong.strip()}"
             if f"{Path(source).name}:" in wrong:
                 break
-        raise NoTrial(f"{Path(source).name} takes a GPU: {said}")
+        raise NoTrial(f"{Path(source).name} takes a GPU: {reason}")
 
 
 @cache

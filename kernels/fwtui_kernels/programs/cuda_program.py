@@ -102,12 +102,12 @@ class CudaProgram(Program):
         self.unpack(buffers, stream)
 
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        kept = buffers[-1]
+        input_copy = buffers[-1]
         if self._shared_with_host:
             stream.synchronize()
-            self.pad(matrix, kept)
+            self.pad(matrix, input_copy)
         else:
-            (kept if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
+            (input_copy if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
             # the host array may be freed once this returns
             stream.synchronize()
 
@@ -121,16 +121,16 @@ class CudaProgram(Program):
         self.restore(buffers, stream)
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        to, kept = buffers[0], buffers[-1]
+        to, input_copy = buffers[0], buffers[-1]
         if self.shape.memory == "mapped":
             # it is the host's memory: a copy on the device would cross the link twice
             stream.synchronize()
-            np.copyto(to, kept)
+            np.copyto(to, input_copy)
         elif self.shape.memory == "managed":
             # the device copies, so that the pages are there when the clock starts
-            cuda.copy_on_device(to, kept, kept.nbytes, stream)
+            cuda.copy_on_device(to, input_copy, input_copy.nbytes, stream)
         else:
-            to.copy_to_device(kept, stream=stream)
+            to.copy_to_device(input_copy, stream=stream)
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         op = self.ops[step.op]

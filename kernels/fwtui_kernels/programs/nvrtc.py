@@ -140,8 +140,8 @@ def _first_error(log: str, source: Path) -> OwnKernelError:
     missing, beyond = re.search(r"#pragma nv_mangled_name (.+)", log), _TOO_MUCH.search(log)
     if beyond:
         function, needs, most = beyond[2][: int(beyond[1])], int(beyond[3], 16), int(beyond[4], 16)
-        said = f"{function} takes {needs:,} bytes of shared memory a block, and may take {most:,}"
-        return at_function(source, function, said, "__shared__")
+        message = f"{function} takes {needs:,} bytes of shared memory a block, and may take {most:,}"
+        return at_function(source, function, message, "__shared__")
     if not places and missing:
         return OwnKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches")
     if not places:
@@ -150,7 +150,7 @@ def _first_error(log: str, source: Path) -> OwnKernelError:
     first = places[0]
     found = _ERROR.match(lines[first])
     assert found is not None
-    said = found["said"]
+    message = found["said"]
     # below it stand the line of the source and a caret under the place in it; long words go on in lines before these
     caret = next((i for i in range(first + 1, min(first + 12, len(lines))) if lines[i].strip() == "^"), None)
     column, text = "", ""
@@ -160,10 +160,10 @@ def _first_error(log: str, source: Path) -> OwnKernelError:
         written = _line(source, found)
         shift = len(written) - len(written.lstrip()) - indent if written.strip() == text.strip() else 0
         column = f":{lines[caret].index('^') + 1 + shift}"
-        said = " ".join([said, *(line.strip() for line in lines[first + 1 : caret - 1])])
+        message = " ".join([message, *(line.strip() for line in lines[first + 1 : caret - 1])])
     others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
     where = f"{Path(found['file']).name}:{found['line']}{column}"
-    return OwnKernelError(f"{where}: {said.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")
+    return OwnKernelError(f"{where}: {message.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")
 
 
 def _line(source: Path, found: re.Match[str]) -> str:

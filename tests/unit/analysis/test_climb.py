@@ -56,6 +56,6 @@ def test_it_is_of_the_graph_with_the_most_steps_and_where_there_is_little_room_t
     assert kernels(fitted(found, 4)) == ["serial", "tiled-cpu", "katz-kider", "look-ahead"]
     assert kernels(fitted(found, 3)) == ["serial", "tiled-cpu", "look-ahead"]
     assert kernels(fitted(found, 0)) == ["serial", "look-ahead"], "the ends always stay"
-    assert kernels(fitted(found, 3, kept=2)) == ["serial", "naive", "look-ahead"]
+    assert kernels(fitted(found, 3, marked=2)) == ["serial", "naive", "look-ahead"]
     assert fitted(found, 3)[2].gain == pytest.approx(10.0 / 1.4), "against the step that is shown before"
     assert fitted((), 3) == ()

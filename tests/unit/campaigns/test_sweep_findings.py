@@ -16,7 +16,7 @@ from made_sessions import Made
 
 from fwtui.__main__ import main, parser
 from fwtui.campaigns.sweep.findings import BreakEven, best, bracket, break_even, findings, finished, fit, series
-from fwtui.commands.sweep import asked
+from fwtui.commands.sweep import base_and_axes
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
@@ -135,7 +135,7 @@ def test_the_command_prints_cells_findings_and_what_was_left_out_also_as_json(ca
 
 def test_a_question_fills_in_what_is_not_given() -> None:
     given = parser("sweep").parse_args(["sweep", "--question", "density", "-n", "100"])
-    base, axes = asked(given, False)
+    base, axes = base_and_axes(given, False)
     told = {axis.name: axis.values for axis in axes if axis.name != "density"}
     assert told == {"kernel": ("tiled-cpu", "sparse-cpu"), "n": ("100",)}
     assert base.kernel == "tiled-cpu" and len(next(axis for axis in axes if axis.name == "density").values) == 7

@@ -238,7 +238,7 @@ def live_of() -> Iterator[Callable[..., Live]]:
         experiment = Experiment(kernel="serial", n=30)
         live.tell(events.RunStarted(t=0, run=1, experiment=experiment, title="", backend="cpu", phases=()))
         live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
-        live.asked[1] = settle(experiment)
+        live.experiments[1] = settle(experiment)
         return live
 
     yield make

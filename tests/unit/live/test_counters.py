@@ -341,7 +341,7 @@ def after_a_run(telemetry_hz: float = 0, profile: Profile | None = None) -> Live
     session = Live(telemetry_hz=telemetry_hz, profile=profile)
     session.tell(events.RunStarted(t=0, run=1, experiment=KATZ, title="", backend="cuda", phases=()))
     session.tell(events.RunDone(t=1, run=1, outcome="done"))
-    session.asked[1] = KATZ
+    session.experiments[1] = KATZ
     return session
 
 

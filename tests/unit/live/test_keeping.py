@@ -175,7 +175,7 @@ def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Liv
         autosave.taken_up(found)
     assert [(run.id, run.state) for run in model.runs.values()] == [(1, "done"), (2, "cancelled")]
     assert model.runs[2].done is not None and "the program ended meanwhile" in model.runs[2].done.message
-    assert second.now > model.runs[1].started and second.asked[1] == as_it_ran(Experiment(), model.runs[1].device)
+    assert second.now > model.runs[1].started and second.experiments[1] == as_it_ran(Experiment(), model.runs[1].device)
     run(second, 3)
     second.close()
     (whole,) = files(kept_folder())

@@ -193,7 +193,7 @@ def test_only_what_is_verified_and_can_be_kept_is_known(monkeypatch: pytest.Monk
         raise Refused(f"{path.name} cannot be written")
 
     monkeypatch.setattr(device_cache, "whole_file", refused)
-    assert made.kept and made.tune([Problem(64, "float32", True)], 60.0) and not made.kept
+    assert made.saved and made.tune([Problem(64, "float32", True)], 60.0) and not made.saved
 
 
 def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long() -> None:
@@ -233,7 +233,7 @@ def test_a_tune_that_keeps_nothing_does_not_go_on_from_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def over(self: Tuner, problems: object, seconds: float) -> bool:
-        self.kept = kept
+        self.saved = kept
         return False
 
     monkeypatch.setattr(Tuner, "tune", over)

@@ -38,7 +38,7 @@ def write(folder: Path, text: str) -> Path:
 
 def test_nothing_said_is_the_default_and_an_option_wins_over_environment_and_file(folder: Path) -> None:
     found = settings.load({})
-    assert not found.said and found.path == folder / "config.toml"
+    assert not found.values and found.path == folder / "config.toml"
     assert found.value("theme") == Value("fwtui", "default")
     for gpu in (False, True):
         assert found.experiment(defaults(gpu), lambda k: False) == defaults(gpu)
@@ -152,7 +152,7 @@ def test_a_folder_and_an_unwritten_pipe_hold_no_file(
     (tmp_path / "plain").write_text("")
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("XDG_CONFIG_HOME", str(tmp_path / "plain"))
-        assert not settings.load({}).said
+        assert not settings.load({}).values
     (folder / "config.toml").mkdir()
     with pytest.raises(Refused, match="cannot be read"):
         settings.load({})

@@ -71,7 +71,7 @@ def test_the_loop_with_the_most_relaxations_is_found(
 def test_the_loops_of_the_tiled_kernel_are_those_it_runs(dtype: str, vector: int) -> None:
     kernel, options = registry()["tiled-cpu"], (("cores", 0), ("order", 1), ("vector", vector))
     with loaded(kernel, Shape(64, 32, dtype, options=options), HostEngine(Target("cpu"))) as it:
-        found = dict(inner_loops(it, kept=False))
+        found = dict(inner_loops(it, cached=False))
     assert set(found) == {"pivot", "panels", "rest"}
     width, item = width_of(ITEMSIZE[dtype], 32), ITEMSIZE[dtype]
     loop = found["rest"]

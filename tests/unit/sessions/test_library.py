@@ -111,7 +111,7 @@ class TestLibrary:
         assert units.rate(2e6) in table[2]
 
     def test_a_session_that_grows_is_known_once(self, shelves: tuple[Path, Path]) -> None:
-        known: library.Known = {}
+        known: library.EntryCache = {}
         path = record(shelves[1] / "growing.fwt.jsonl", started(1, 1), close=False)
         for run in range(2, 5):
             with path.open("ab") as file:

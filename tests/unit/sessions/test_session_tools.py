@@ -55,7 +55,7 @@ class TestTrim:
         whole = load(two_runs(tmp_path / "whole"))
         written = trim(tmp_path / "whole", SessionCut(start=2.0, stop=4.5), tmp_path / "part")
         part = load(tmp_path / "part")
-        assert part.complete and written.complete and written.kept == len(part.lines)
+        assert part.complete and written.complete and written.events == len(part.lines)
         assert all(line in whole.lines for line in part.lines[:-1])
         assert part.lines[0] == whole.lines[0] and LATER_LINE in part.lines
         times = [line.event.t for line in part.lines if isinstance(line.event, events.Telemetry)]

@@ -129,14 +129,14 @@ def beyond_memory(results: Results) -> ClaimAnswer:
     n = results.sizes(at(SIMPLE))[-1]
     wanted = at(SIMPLE)(n)
     peak = results.peak_bandwidth
-    asked = needed(results.find(wanted).bandwidth, "the peak bandwidth of this device is not known")
-    value = f"{units.percent(asked / peak)} of {units.bandwidth(peak)} (n {n})"
+    bandwidth = needed(results.find(wanted).bandwidth, "the peak bandwidth of this device is not known")
+    value = f"{units.percent(bandwidth / peak)} of {units.bandwidth(peak)} (n {n})"
     try:
         hits = [results.counter(wanted, "relax", name) for name in ("l1_hit_rate", "l2_hit_rate")]
         value, note = f"{value}, hits L1 {units.percent(hits[0])}, L2 {units.percent(hits[1])}", ""
     except Missing:
-        note = "only counters can confirm that caches are the cause" if asked > peak else ""
-    return judged(asked > peak, value, "it stays below", note, not_memory(results, peak))
+        note = "only counters can confirm that caches are the cause" if bandwidth > peak else ""
+    return judged(bandwidth > peak, value, "it stays below", note, not_memory(results, peak))
 
 
 @claim("CA4", "pseudo-blocked is best at 4, as simple at 1", f"4; {SECONDS_AT_32:g} s at 32 (n = 4096)")
@@ -224,13 +224,13 @@ def pitched(results: Results) -> ClaimAnswer:
 def density(results: Results) -> ClaimAnswer:
     """edges of a graph of density 0.3"""
     for run in results.runs:
-        asked = run.experiment
+        experiment = run.experiment
         if (
             run.graph is not None
             and run.n > 1
-            and not asked.file
-            and not asked.exact
-            and (asked.kind, asked.density) == ("random", DENSITY)
+            and not experiment.file
+            and not experiment.exact
+            and (experiment.kind, experiment.density) == ("random", DENSITY)
         ):
             share = run.graph.edges / (run.n * (run.n - 1))
             return judged(abs(share - DENSITY) < abs(share - (1 - DENSITY)), f"{units.percent(share)} of pairs at density 30 %")
@@ -282,9 +282,9 @@ def not_memory(results: Results, peak: float) -> str:
     words = starting(results)
     with suppress(Missing):
         n = results.sizes(at(SIMPLE_VECTOR))[-1]
-        asked = results.find(at(SIMPLE_VECTOR)(n)).bandwidth or 0.0
-        if words and asked > peak:
-            words += f"; {SIMPLE_VECTOR}, which starts fewer, requests {units.percent(asked / peak)} of the peak (n {n})"
+        bandwidth = results.find(at(SIMPLE_VECTOR)(n)).bandwidth or 0.0
+        if words and bandwidth > peak:
+            words += f"; {SIMPLE_VECTOR}, which starts fewer, requests {units.percent(bandwidth / peak)} of the peak (n {n})"
     return words
 
 
@@ -292,9 +292,9 @@ def room_for_two(results: Results, n: int) -> str:
     """Why the memory may have time for a second matrix."""
     bound = evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256))
     with suppress(Missing):
-        asked, peak = results.find(at(BLOCKED)(n)).bandwidth or 0.0, results.peak_bandwidth
-        if not bound and 0 < asked < peak / 2:
-            bound = f"{BLOCKED} requests {units.percent(asked / peak)} of the peak bandwidth (model, n {n})"
+        bandwidth, peak = results.find(at(BLOCKED)(n)).bandwidth or 0.0, results.peak_bandwidth
+        if not bound and 0 < bandwidth < peak / 2:
+            bound = f"{BLOCKED} requests {units.percent(bandwidth / peak)} of the peak bandwidth (model, n {n})"
     return f"{bound}: accesses to a second matrix are hidden" if bound else ""
 
 

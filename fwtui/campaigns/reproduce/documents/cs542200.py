@@ -183,11 +183,11 @@ def correct(results: Results) -> ClaimAnswer:
     for tile in TILES:
         if tile not in right:
             simulated = " (simulated)" * all(r.simulated for r in found)
-            said = f"tiles {', '.join(map(str, right)) or 'none'} are right{simulated}"
+            words = f"tiles {', '.join(map(str, right)) or 'none'} are right{simulated}"
             try:
                 results.sizes(at(KATZ, tile=tile))
             except Missing as missing:
-                raise Missing(f"{said}; tile {tile}: {missing}") from None
+                raise Missing(f"{words}; tile {tile}: {missing}") from None
     n = results.sizes(*(at(KATZ, tile=tile) for tile in right))[-1]
     took = ", ".join(f"{tile}: {units.duration(results.seconds(at(KATZ, tile=tile)(n)))}" for tile in right)
     cause = "Nothing in the algorithm depends on the tile; why theirs failed is not known"

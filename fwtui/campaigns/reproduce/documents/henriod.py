@@ -9,7 +9,7 @@ from itertools import product
 
 from fwtui.campaigns.reproduce.claim import ClaimAnswer, Ratio, claim, compared, judged, listed, near
 from fwtui.campaigns.reproduce.preset import Preset, RunScale
-from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask, known, needed
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask, kernel_here, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
@@ -62,7 +62,7 @@ def runs(results: Results, scale: RunScale) -> Iterator[Experiment]:
 @claim("HE1", "more threads (larger beta) in the sequential kernel: no gain", "slightly worse than 16")
 def more_threads(results: Results) -> ClaimAnswer:
     """sweep over the width of the base case at n = 256 and 8192"""
-    wider = needed([tile for tile in known(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
+    wider = needed([tile for tile in kernel_here(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
     sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
     places = product(wider, dict.fromkeys((sizes[0], sizes[-1])))
     found = {(tile, n): compared(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
@@ -117,14 +117,14 @@ def correctness(results: Results) -> ClaimAnswer:
     return judged(False, value, "every thread count gives right answers", cause=cause)
 
 
-def _threads(asked: Experiment) -> int:
-    return max(1, asked.tile**2 // asked.options.get("results", 1))
+def _threads(experiment: Experiment) -> int:
+    return max(1, experiment.tile**2 // experiment.options.get("results", 1))
 
 
 @claim("HE4", "the two half-size subproblems cannot run at the same time", "one needs the other")
 def halves(results: Results) -> ClaimAnswer:
     """derived from the plan's reads and writes"""
-    kernel = known(KLEENE)
+    kernel = kernel_here(KLEENE)
     tile = kernel.default_tile
     chain = dependency(kernel.plan(Shape(4 * tile, tile, kernel.dtypes[0], options=kernel.defaults), False), 2 * tile)
     if chain is None:
@@ -138,7 +138,7 @@ def dependency(plan: Iterable[Step], middle: int) -> list[str] | None:
     chain: list[str] = []
     for step in plan:
         quadrants = {f"A{1 + (rect.top >= middle)}{1 + (rect.left >= middle)}" for rect in step.writes}
-        touched = any(rect.overlaps(known) for rect in (*step.reads, *step.writes) for known in inside)
+        touched = any(rect.overlaps(region) for rect in (*step.reads, *step.writes) for region in inside)
         if quadrants == {"A22"} and step.phase == "base":
             return [*dict.fromkeys(chain), "A22*"] if touched else None
         if quadrants == {"A11"} and (not chain or chain[-1] == "A11*"):
@@ -184,7 +184,7 @@ def registers(results: Results) -> ClaimAnswer:
 @claim("HE7", "three multiplies by width; a larger beta may make one unnecessary", "may")
 def needless(results: Results) -> ClaimAnswer:
     """share of time per multiply over beta"""
-    tiles = known(KLEENE).tiles
+    tiles = kernel_here(KLEENE).tiles
     n = results.sizes(*(plain(tile) for tile in tiles))[-1]
     words, absent = [], []
     for tile in tiles:

@@ -100,9 +100,9 @@ def large(results: Results) -> ClaimAnswer:
 def flat(results: Results) -> ClaimAnswer:
     """5 densities, spread against noise"""
     kernel, sizes = first_of((NAIVE, CPU), lambda name: results.sizes(*(at(name, density=density) for density in DENSITIES)))
-    asked = [at(kernel, density=density)(sizes[-1]) for density in DENSITIES]
-    seconds = [results.seconds(wanted) for wanted in asked]
-    noise = max(results.spread(wanted) for wanted in asked)
+    experiments = [at(kernel, density=density)(sizes[-1]) for density in DENSITIES]
+    seconds = [results.seconds(wanted) for wanted in experiments]
+    noise = max(results.spread(wanted) for wanted in experiments)
     apart = max(seconds) / min(seconds)
     value = f"{times(apart)} between densities, noise {units.spread(noise)} ({kernel}, n {sizes[-1]})"
     needed(2 * noise <= NOISY, f"{value}: too noisy to judge")
