@@ -76,7 +76,7 @@ class EventChild(ChildProcess):
     def last_words(self) -> str:
         """The end of its stderr, safe to show, with the first line of a crash before it."""
         if self.exit_code is not None:
-            self._listeners[1].join(0.1)  # the pipe of events closes first; stderr may still be arriving
+            self._listeners[1].join(0.5)  # the pipe of events closes first; stderr may still be arriving
         lines = [clean(line) for line in bytes(self._stderr).decode("utf-8", "replace").splitlines()]
         lines = [line for line in lines if not line.startswith("Extension modules: ")]
         crash = next((f"{line}\n" for line in lines if line.startswith("Fatal Python error: ")), "")[:MAX_LENGTH]

@@ -40,6 +40,7 @@ _CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files
 _RANK = re.compile(r"\b(?:rank|task) (\d+)\b")
 _SIGNAL = re.compile(r"\bsignal (\d+)")
 _CODE = re.compile(r"EXIT CODE: (\d+)")
+_FAILED = re.compile(r"^\[(mpiexec|proxy:\d+)@", re.M)  # MPICH's mpiexec did, as it wrote to ranks that it had just killed
 
 
 def mpiexec() -> str:
@@ -165,10 +166,11 @@ class RankJob(EventChild):
     @property
     def death(self) -> str:
         rank, how = self._dead
+        how = how and f" ({how})"
         if rank is None:
-            return f"one of the ranks died ({how})" if self.pids and self._words else super().death
+            return f"one of the ranks died{how}" if self.pids and self._words else super().death
         gpu = self.places[rank].gpu
-        return f"rank {rank} ({'CPU' if gpu is None else f'GPU {gpu}'}) died ({how})"
+        return f"rank {rank} ({'CPU' if gpu is None else f'GPU {gpu}'}) died{how}"
 
     @property
     def killed(self) -> bool:
@@ -176,10 +178,11 @@ class RankJob(EventChild):
 
     @property
     def _dead(self) -> tuple[int | None, str]:
-        """The rank that died first, as far as it is known, and how."""
+        """The rank that died first, and how, as far as they are known."""
         words = self.last_words
         rank, ended, code = _RANK.search(words), _SIGNAL.search(words), _CODE.search(words)
-        how = epitaph(-int(ended[1])) if ended else epitaph(int(code[1]) if code else self.exit_code or 0)
+        own = "" if _FAILED.search(words) else epitaph(self.exit_code or 0)
+        how = epitaph(-int(ended[1])) if ended else epitaph(int(code[1])) if code else own
         if self._first is None and rank and int(rank[1]) < len(self.places):
             return int(rank[1]), how
         return self._first, how

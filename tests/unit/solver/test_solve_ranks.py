@@ -17,7 +17,6 @@ import pytest
 import scipy.sparse
 from builders import gone
 from path_checks import by_scipy, check_paths
-from pretending import Pretend
 
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
@@ -188,7 +187,11 @@ class TestJob:
         assert psutil.Process().children() == before
 
     def test_a_rank_that_dies_is_named_and_nothing_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        pids = at_the_build(monkeypatch, lambda job: os.kill(job.pids[1], signal.SIGKILL))
+        def kill(job: RankJob) -> None:
+            os.kill(job.pids[1], signal.SIGKILL)
+            assert_gone([job.pid])  # an order that mpiexec passes on meanwhile may end it before it has said why
+
+        pids = at_the_build(monkeypatch, kill)
         with pytest.raises(Failed, match=r"^rank 1 \(CPU\) died \(signal 9, killed\)$"):
             solve(GRAPHS["whole"], devices="cpu,cpu")
         assert_gone(pids)
@@ -214,10 +217,9 @@ class TestJob:
         ],
     )
     def test_what_is_refused_before_a_job_begins(
-        self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+        self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
-        pretend.gpus()
         with pytest.raises((Refused, NoGpu)) as refusal:
             solve(given.get("graph", GRAPHS["smaller than a tile"]), **{name: given[name] for name in given if name != "graph"})
         assert words in str(refusal.value)
