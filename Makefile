@@ -50,13 +50,12 @@ demo: $(VENV)/run.stamp
 learn: $(VENV)/run.stamp
 	@$(BIN)/fwtui learn
 
-# four processes for two cores, as many tests wait: first those that kill and interrupt processes, which wait longest. What
-# failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then, and only then
-# is it worth the time to prepare what an assertion tells of its values
+# four processes for two cores, as many tests wait: first those that kill and interrupt processes, which wait longest. To prepare
+# what each assertion would tell of its values takes long: a test that fails tells them when it is run by itself
 export PYTHONDONTWRITEBYTECODE =
 PYTEST := $(BIN)/python -m pytest
 SUITE := tests/faults tests/attack tests/unit tests/ui tests/bad_files
-TESTED := $(PYTEST) -n 4 --assert plain $(SUITE) || $(PYTEST) --lf --lfnf none $(SUITE)
+TESTED := $(PYTEST) -n 4 --assert plain $(SUITE)
 
 test: $(VENV)/test.stamp
 	$(TESTED)
