@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 
 from fwtui.engine.engine import Cancelled
+from fwtui.experiment import own_kernels
 from fwtui.stream.codec import Unknown
 from fwtui.stream.events import Event, Occupancy
 from fwtui.stream.model import Model
@@ -50,6 +51,11 @@ def after(count: int) -> Callable[[], None]:
             raise Cancelled
 
     return check
+
+
+def forget_own_kernels() -> None:
+    """As in a process that has admitted none."""
+    own_kernels._known.clear()
 
 
 class Terminal(io.StringIO):

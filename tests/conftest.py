@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import settings
 from pretending import Pretend
 
 from fwtui.common.environment import cache_folder, lasting, worker_environment
+from fwtui.experiment import own_kernels
 
 # numba reads them when it is imported: what one process compiled, tests and workers find
 for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
@@ -27,6 +29,12 @@ os.environ.pop("COLUMNS", None)  # a terminal's width, which tables and help wou
 @pytest.fixture
 def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
     return Pretend(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _own_kernels_are_forgotten() -> Iterator[None]:
+    yield
+    own_kernels._known.clear()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from fwtui.experiment import own_kernels
 from fwtui.machine import hardware
 from fwtui.stream.events import Device
 from fwtui_kernels import peers
@@ -56,7 +55,3 @@ class Pretend:
         """The sessions that come with the program are in this folder."""
         for module in ("fwtui.sessions.library", "fwtui.commands.support.readme_parts"):
             self._patch.setattr(f"{module}.shipped_folder", lambda: folder)
-
-    def no_own_kernels(self) -> None:
-        """No kernel of the user's was admitted to this process."""
-        self._patch.setattr(own_kernels, "_known", {})

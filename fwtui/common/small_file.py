@@ -9,27 +9,26 @@ import stat
 import tomllib
 from typing import Any
 
-PATIENCE = 1  # seconds for which a pipe may be silent
 # characters: a key of thousands of parts keeps tomllib busy for seconds, and Python reads no number of 4,300 digits
 LONGEST_LINE = 4096
 
 
-def beginning(path: str | os.PathLike[str], most: int) -> bytes:
-    """Up to that many bytes of a file or of a pipe. Raises OSError, also for a pipe into which nobody writes."""
+def beginning(path: str | os.PathLike[str], most: int, patience: float = 1.0) -> bytes:
+    """Up to that many bytes of a file or of a pipe. Raises OSError, also for a pipe that is silent for so many seconds."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return file.read(most)
         held = b""
-        while len(held) < most and (part := _piped(descriptor, most - len(held))):
+        while len(held) < most and (part := _piped(descriptor, most - len(held), patience)):
             held += part
         return held
 
 
-def _piped(descriptor: int, most: int) -> bytes:
+def _piped(descriptor: int, most: int, patience: float) -> bytes:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    if not poll.poll(1000 * PATIENCE):
+    if not poll.poll(1000 * patience):
         raise TimeoutError(errno.ETIMEDOUT, "nobody writes into it")
     return os.read(descriptor, most)
 

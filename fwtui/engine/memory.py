@@ -19,8 +19,9 @@ _ROW = 128  # pitched rows begin at multiples of that many bytes
 _MANAGED_SHARE = 2  # managed memory only for sizes well below the free memory
 
 
-def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = False) -> None:
-    """Raises Refused with the memory needed, the free memory, and the n that fits. `full`: compared with SciPy's result."""
+def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = False, free_host: int | None = None) -> None:
+    """Raises Refused with the memory needed, the free memory, and the n that fits. `full`: compared with SciPy's result;
+    `free_host`: bytes of the host's memory, by default what is free."""
     free_device = engine.free_bytes()
     matrices = kernel.matrices + 1  # and the kept input
     in_host = free_device is None or shape.memory == "mapped"
@@ -28,7 +29,7 @@ def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = Fals
     shares = [rank for rank in engine.ranks if rank.backend == "cpu" and rank.host == 0]  # on this host besides
     on_host += -(-matrices * shape.itemsize * len(shares) // shape.ranks)
     on_host += max(kernel.host_bytes, _REFERENCE if full else 0)
-    _check("host", shape, on_host, psutil.virtual_memory().available)
+    _check("host", shape, on_host, psutil.virtual_memory().available if free_host is None else free_host)
     if engine.ranks:
         assert free_device is not None
         _check(

@@ -14,7 +14,6 @@ from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.vertices import Vertices
 from fwtui_kernels.plan import NO_EDGE, EliminationOrder
 
-MOST_APART = 1 << 20  # arcs that are held before parallel ones are merged
 _SHORT = 1 << 31  # ends below it are packed two in a number
 _DENSE = 4  # denser than one edge in that many cells, arcs take more room than the matrix
 
@@ -26,15 +25,15 @@ class Arcs(NamedTuple):
 
 
 class ArcCollector:
-    """Arcs as they come. Of many, parallel ones are merged now and then, so that they take no room.
+    """Arcs as they come. When more than `most` are held, parallel ones are merged, so that they take no room.
 
     `check` is given all arcs so far whenever that happens; what it raises ends the gathering.
     """
 
-    def __init__(self, check: Callable[[Arcs], None] = lambda arcs: None):
+    def __init__(self, most: int, check: Callable[[Arcs], None] = lambda arcs: None):
         self._parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         self._held = 0
-        self._room = MOST_APART
+        self._most = self._room = most
         self._check = check
         self.merged = 0  # arcs between different vertices that are no longer there
 
@@ -46,7 +45,7 @@ class ArcCollector:
             least = least_of_parallel(given)
             self.merged += _apart(given) - _apart(least)
             self._parts, self._held = [least], len(least.weights)
-            self._room = max(MOST_APART, 2 * self._held)
+            self._room = max(self._most, 2 * self._held)
             self._check(least)
 
     def all(self) -> Arcs:

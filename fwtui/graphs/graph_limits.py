@@ -24,6 +24,9 @@ class GraphLimits(NamedTuple):
     dtype: str | None = None
     most: int = MOST_VERTICES
     free_bytes: int = 0
+    chunk: int = 1 << 22  # bytes parsed at once
+    idle: int = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and to read them line by line takes long
+    apart: int = 1 << 20  # arcs that are held before parallel ones are merged
 
     def check_size(self, n: int, name: str, verb: str) -> None:
         """Raises Refused for a file with, or declaring, too many vertices."""

@@ -16,9 +16,6 @@ from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import GraphLimits
 
-CHUNK = 1 << 22  # bytes parsed at once
-MOST_IDLE = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and reading them line by line takes long
-
 
 class GraphFile(NamedTuple):
     """The input of a format's reader."""
@@ -32,7 +29,7 @@ class GraphFile(NamedTuple):
 
     def lines(self, first: int = 1) -> Iterator[tuple[int, bytes]]:
         """The remaining lines and their numbers; a very long line comes in pieces."""
-        return enumerate(iter(partial(self.file.readline, CHUNK), b""), first)
+        return enumerate(iter(partial(self.file.readline, self.limits.chunk), b""), first)
 
     def header(self, comment: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
         """The words of each line that is neither empty nor a comment, and its number."""
@@ -48,8 +45,8 @@ class GraphFile(NamedTuple):
 
     def check_idle(self, idle: int, line: int) -> None:
         """Raises Refused if that many bytes before the end of a line, holding no number, are more than any graph has."""
-        if idle > MOST_IDLE:
-            what = f"more than {MOST_IDLE:,} bytes of blank lines and comments"
+        if idle > self.limits.idle:
+            what = f"more than {self.limits.idle:,} bytes of blank lines and comments"
             raise Refused(f"{self.name} has {what} before line {line + 1}; remove them")
 
     def wrong(self, line: int, why: str) -> Refused:
@@ -92,7 +89,7 @@ def numbered(layout: Layout) -> Adjacency:
 
 def arcs_in(layout: Layout) -> ArcCollector:
     """The rest of the file, parsed in batches of lines. Raises Refused for wrong lines and counts, and what check raises."""
-    gathered, read_rows = ArcCollector(layout.check), 0
+    gathered, read_rows = ArcCollector(layout.source.limits.apart, layout.check), 0
     for chunk, first_line in _chunks(layout):
         rows = _parse(chunk, first_line, layout)
         if not len(rows):
@@ -113,12 +110,12 @@ def arc_of_each(rows: np.ndarray, least: int = 1) -> Arcs:
 
 def _chunks(layout: Layout) -> Iterator[tuple[bytes, int]]:
     """The rest of the file in whole lines, each piece with the number of its first line."""
-    file, line, head = layout.source.file, layout.first_line, layout.head
-    while chunk := head + file.read(CHUNK):
+    file, line, head, size = layout.source.file, layout.first_line, layout.head, layout.source.limits.chunk
+    while chunk := head + file.read(size):
         head = b""
-        chunk += file.readline(CHUNK)
-        if len(chunk) >= 2 * CHUNK + len(layout.head):
-            raise Refused(f"{layout.source.name} has a line of more than {CHUNK:,} bytes after line {line}; break it up")
+        chunk += file.readline(size)
+        if len(chunk) >= 2 * size + len(layout.head):
+            raise Refused(f"{layout.source.name} has a line of more than {size:,} bytes after line {line}; break it up")
         yield chunk, line
         line += chunk.count(b"\n")
 

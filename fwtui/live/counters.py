@@ -85,11 +85,11 @@ METRICS = (
 )
 
 
-def measure(experiment: Settled, stop: Event | None = None) -> dict[str, Counters] | str:
+def measure(experiment: Settled, stop: Event | None = None, most_seconds: float = 600.0) -> dict[str, Counters] | str:
     """Counters of one launch of every op (a middle one of its largest), or a sentence why there are none.
 
-    Takes seconds to minutes; another thread can set `stop`. Nothing else may profile the GPU meanwhile: a session's sampler
-    reads the same counters.
+    Takes seconds to minutes for each call of ncu; another thread can set `stop`. Nothing else may profile the GPU meanwhile: a
+    session's sampler reads the same counters.
     """
     try:
         reason = _refusal(experiment)
@@ -98,7 +98,7 @@ def measure(experiment: Settled, stop: Event | None = None) -> dict[str, Counter
     tool = ncu.find()
     if reason or tool is None:
         return reason or ncu.ABSENT
-    return _profile(tool, experiment, stop or Event())
+    return _profile(tool, experiment, stop or Event(), most_seconds)
 
 
 def tell(live: RunSession, run: int, experiment: Settled) -> str:
@@ -133,25 +133,25 @@ def _refusal(experiment: Settled) -> str | None:
     return None if ncu.permitted() else ncu.FORBIDDEN
 
 
-def _profile(tool: str, experiment: Settled, stop: Event) -> dict[str, Counters] | str:
+def _profile(tool: str, experiment: Settled, stop: Event, most_seconds: float) -> dict[str, Counters] | str:
     names_by_key = {metric.key: metric.names.split() for metric in METRICS if metric.names}
     request = ProfileRequest(experiment, path_of(experiment.kernel))
     program = python("fwtui.measure.profile_target", msgspec.json.encode(request).decode())
     while True:
         names = [left[0] for left in names_by_key.values() if left]
-        output = ncu.run(tool, names, program, worker_environment("real"), stop)
+        output = ncu.run(tool, names, program, worker_environment("real"), stop, most_seconds)
         complaints = ncu.errors(output.log)
         # a chip that lacks one counter makes ncu refuse them all: retry without it
         said_of = {word.rstrip(".") for words in complaints for word in re.findall(r"[^\s,'\"]+", words)}
         unknown = [name for name in names if name in said_of]
         if not unknown or len(unknown) == len(names):
-            return _understood(output, complaints)
+            return _understood(output, complaints, most_seconds)
         for left in names_by_key.values():
             if left and left[0] in unknown:
                 left.pop(0)
 
 
-def _understood(output: ncu.NcuOutput, complaints: list[str]) -> dict[str, Counters] | str:
+def _understood(output: ncu.NcuOutput, complaints: list[str], most_seconds: float) -> dict[str, Counters] | str:
     launches = []
     for line in output.stdout.splitlines():
         with suppress(msgspec.MsgspecError):  # the profiler prints too
@@ -160,7 +160,7 @@ def _understood(output: ncu.NcuOutput, complaints: list[str]) -> dict[str, Count
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}
     if output.code is None:
-        return f"the profiler took more than {ncu.MOST_SECONDS:g} s and was ended; choose a smaller n"
+        return f"the profiler took more than {most_seconds:g} s and was ended; choose a smaller n"
     if any("NVGPUCTRPERM" in words for words in (output.log, output.stderr)):
         return ncu.FORBIDDEN
     if profiled:

@@ -26,7 +26,6 @@ FORBIDDEN = (
     "`options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a file of /etc/modprobe.d and reboot "
     "(a container needs --cap-add=SYS_ADMIN)"
 )
-MOST_SECONDS = 600.0
 _SYS_ADMIN = 21  # bit of CAP_SYS_ADMIN in Linux' sets of capabilities
 # ncu is asked for base units, but versions differ; an unknown unit is not scaled
 _SCALES = {
@@ -76,7 +75,9 @@ def permitted(parameters: str | Path = PARAMETERS, privileges: str | Path = PRIV
     return not restricted or (held is not None and bool(int(held[1], 16) >> _SYS_ADMIN & 1))
 
 
-def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str], stop: Event) -> NcuOutput:
+def run(
+    tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str], stop: Event, seconds: float
+) -> NcuOutput:
     """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop; ended early by `stop`."""
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log.csv"
@@ -86,7 +87,7 @@ def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: 
         command += ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log), *program]
         # LC_ALL decides the number format; another user's lock file in /tmp would block
         process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": folder})
-        ended = process.finish(MOST_SECONDS, stop=stop)
+        ended = process.finish(seconds, stop=stop)
         output = log.read_bytes() if log.exists() else b""
     return NcuOutput(ended.code, *(part.decode("utf-8", "replace") for part in (output, ended.stdout, ended.stderr)))
 

@@ -26,7 +26,6 @@ from fwtui.stream import events
 from fwtui.stream.event import Cache
 from fwtui.stream.requests import Hardware
 
-PROBE_SECONDS = 10.0
 DRIVER_FILES = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # the last one is WSL's
 CU13_DRIVER, CU12_DRIVER = 580, 525  # the oldest drivers that run each toolkit
 CU13_CAPABILITY, CU12_CAPABILITY = (7, 5), (5, 0)
@@ -43,17 +42,17 @@ def driver_present(files: tuple[str, ...] = DRIVER_FILES, library: Callable[[str
 
 
 @cache
-def gpus() -> Hardware:
-    """The GPUs that CUDA sees, found by a child once per process; takes up to 10 s if a driver hangs.
+def gpus(seconds: float = 10.0) -> Hardware:
+    """The GPUs that CUDA sees, found by a child once per process; takes so many seconds if a driver hangs.
 
     A crash inside NVML kills only that child; every failure becomes a reason in words.
     """
     try:
-        ended = ChildProcess(python("fwtui.machine.telemetry.sampler", "--probe")).finish(PROBE_SECONDS)
+        ended = ChildProcess(python("fwtui.machine.telemetry.sampler", "--probe")).finish(seconds)
     except OSError as error:
         return Hardware(reason=f"the process that looks for GPUs did not start: {error}")
     if ended.code is None:
-        return Hardware(reason=f"the NVIDIA driver did not answer within {PROBE_SECONDS:g} s; run nvidia-smi to see why")
+        return Hardware(reason=f"the NVIDIA driver did not answer within {seconds:g} s; run nvidia-smi to see why")
     if ended.code < 0:
         name = signal.strsignal(-ended.code) or f"signal {-ended.code}"
         return Hardware(reason=f"the NVIDIA driver crashed while it was asked ({name.lower()}); run nvidia-smi to see why")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
@@ -86,21 +86,21 @@ class Passes:
         copied = None
         while not seconds or (len(seconds) < MOST_COPIES and sum(seconds) < COPY_SECONDS):
             copied = None  # so that two results are never in memory at once
-            begin = perf_counter()
+            begin = self.job.now()
             copied = copy()
-            seconds.append(perf_counter() - begin)
+            seconds.append(self.job.now() - begin)
         self.job.tell(events.Stage, name=name, seconds=median(seconds), bytes=size)
         return copied
 
     def warm_up(self, alone: bool = False) -> float:
         """One untimed pass with progress; returns roughly its seconds. `alone`: no timed passes follow."""
         self.loaded.restore()
-        begin = perf_counter()
+        begin = self.job.now()
         with self.job.stage("warm-up"):
             self.job.engine.warm_up(
                 self.loaded.program, self.loaded.plan, self.loaded.buffers, self.job.check, self.progress(begin, alone)
             )
-        return perf_counter() - begin
+        return self.job.now() - begin
 
     def clean(self, samples: Samples, guess: float) -> None:
         """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps its passes."""
@@ -168,7 +168,7 @@ class Passes:
 
         def tell(finished: int) -> None:
             nonlocal last_told
-            clock = perf_counter()
+            clock = self.job.now()
             if clock - last_told < TELL_EVERY:
                 return
             last_told = clock

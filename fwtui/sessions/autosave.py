@@ -26,6 +26,7 @@ class Keeper(Recorder):
 
     def __init__(self, path: Path, *given: Any) -> None:
         self.limited = path.parent == kept_folder()  # the user has not named it
+        self.most_bytes = MOST_BYTES
         super().__init__(path, *given)
 
     def write(self, line: Line) -> None:
@@ -34,8 +35,8 @@ class Keeper(Recorder):
                 self.thinned.paused = True
             case events.RunDone() | events.Fault(run=int()):
                 self.thinned.paused = False
-        if self.limited and self.bytes + len(line.raw) > MOST_BYTES:
-            self._fail(OSError(0, f"it has {MOST_BYTES // 10**6} MB, the limit"))
+        if self.limited and self.bytes + len(line.raw) > self.most_bytes:
+            self._fail(OSError(0, f"it has {self.most_bytes // 10**6} MB, the limit"))
         super().write(line)
 
 

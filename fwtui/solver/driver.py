@@ -75,7 +75,7 @@ def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) ->
             return there
     assert isinstance(graph, GivenGraph)
     if engine is choose.CPU:
-        code = warm.everyday.ready(graph.n) if call.named is None and (graph.n <= warm.MOST or threads_lost()) else None
+        code = warm.everyday.ready(graph.n) if call.named is None and (graph.n <= warm.everyday.most or threads_lost()) else None
         call.clock.lap("set-up")
         if code is not None:
             return OneCoreGraph(graph, engine, code)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
 _ROUNDS = 16  # of a search by compiled code, at most
-_LOOKED_AT = 1 << 24  # arcs relaxed in a tenth of a second
+_RELAXED_BY_NUMPY = 1 << 24  # arcs in a tenth of a second, which loading SciPy takes
 _DENSE_ROUNDS = 3  # of a search through a dense matrix, whose paths have few edges
 
 
@@ -177,15 +177,17 @@ def reach_of(graph: Adjacency, enough: float) -> tuple[float, bool]:
     return longest(*(from_first(graph.n, *ends, weights) for ends in ((sources, targets), (targets, sources))))
 
 
-def from_first(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def from_first(
+    n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, most: int = _RELAXED_BY_NUMPY
+) -> np.ndarray:
     """(n,) distances from vertex 0 over arcs of nonnegative weight, +inf for no path.
 
-    All arcs are relaxed repeatedly until nothing changes (Bellman, Ford); if that would take longer than loading SciPy, its
+    All arcs are relaxed repeatedly until nothing changes (Bellman, Ford); if `most` relaxations are not enough, SciPy's
     Dijkstra takes over.
     """
     distance = np.full(n, np.inf)
     distance[0] = 0
-    for _ in range(_LOOKED_AT // max(1, len(weights))):
+    for _ in range(most // max(1, len(weights))):
         before = distance.copy()
         np.minimum.at(distance, targets, before[sources] + weights)
         if (distance == before).all():

@@ -33,7 +33,6 @@ INSIDE = ("copy in", "kernels", "searches", "copy out")
 ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "searches", "copy out", "paths", "write")
 ARROW = " -> "
 PARQUET = ".parquet"
-_ROWS = 1 << 20  # of a Parquet file that are written at once, about
 Pairs = Sequence[tuple[int, int]]
 
 
@@ -50,8 +49,13 @@ def check_out(path: str, pairs: bool, paths: bool) -> None:
         arrow(f"{shown(Path(path).name)} is Parquet, which")
 
 
-def save(result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Callable[[float], None]) -> int:
-    """Write the result and return its bytes; the file is written whole or not at all. Raises Refused if it cannot be written."""
+def save(
+    result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Callable[[float], None], at_once: int = 1 << 20
+) -> int:
+    """Write the result and return its bytes; the file is written whole or not at all. Raises Refused if it cannot be written.
+
+    `at_once`: about that many rows of a Parquet file are one group.
+    """
     suffix = Path(path).suffix.lower()
     with whole_file(path) as file:
         if suffix == ".npy":
@@ -59,7 +63,7 @@ def save(result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Call
         elif suffix == ".npz":
             np.savez(file, allow_pickle=False, **_arrays(result, paths))  # type: ignore[arg-type]
         elif suffix == PARQUET:
-            _save_parquet(result, file, paths, tell)
+            _save_parquet(result, file, paths, tell, at_once)
         else:
             rows = _pair_rows(result, pairs, paths) if pairs is not None else _all_rows(result, paths, tell)
             text = io.TextIOWrapper(file, "utf-8", newline="")
@@ -105,7 +109,7 @@ def _ends(result: Result) -> tuple[np.ndarray, np.ndarray]:
     return every if result.rows is None else result.rows, every if result.columns is None else result.columns
 
 
-def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[float], None]) -> None:
+def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[float], None], at_once: int) -> None:
     """The rows of _all_rows, in columns: source, target, distance, and before; a group of rows for some sources."""
     pyarrow = arrow("a Parquet file")
     from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
@@ -130,7 +134,7 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
         return pyarrow.table(columns)
 
     with ParquetWriter(file, group(slice(0, 0)).schema) as writer:
-        step = max(1, _ROWS // max(1, n))
+        step = max(1, at_once // max(1, n))
         for start in range(0, len(sources), step):
             tell(start / len(sources))
             writer.write_table(group(slice(start, min(len(sources), start + step))))

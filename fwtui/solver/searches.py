@@ -18,7 +18,6 @@ from fwtui.common.errors import Failed, why
 from fwtui.common.serve import Parent, serve
 
 AT_ONCE, CELLS = 64, 1 << 23  # sources, and distances, of a block at most
-_PATIENCE = 600.0  # seconds for a block, or a process hangs
 Block = tuple[slice, np.ndarray, np.ndarray | None]
 
 
@@ -36,10 +35,11 @@ def block_rows(n: int) -> int:
     return max(1, min(AT_ONCE, CELLS // n))
 
 
-def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int) -> Iterator[Block]:
+def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int, patience: float = 600.0) -> Iterator[Block]:
     """Rows of float64 distances and, if asked for, of predecessors from these sources, a block at a time, in their order.
 
-    `matrix` is a CSR array whose entries are not negative. Raises Failed if one of `shares` processes ends.
+    `matrix` is a CSR array whose entries are not negative. Raises Failed if one of `shares` processes ends, or
+    gives no block in `patience` seconds.
     """
     step = block_rows(matrix.shape[0])
     blocks = [slice(start, start + step) for start in range(0, len(sources), step)]
@@ -59,7 +59,7 @@ def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int) 
             child.send(request_line(order) + b"".join(part.tobytes() for part in (*graph, own.astype(np.int64))))
         for block, k in zip(blocks, count()):
             rows = len(sources[block])
-            data = children[k % len(children)].take(rows * n * width)
+            data = children[k % len(children)].take(rows * n * width, patience)
             before = np.frombuffer(data, np.int32, rows * n, 8 * rows * n).reshape(rows, n) if predecessors else None
             yield block, np.frombuffer(data, np.float64, rows * n).reshape(rows, n), before
     except OSError as error:
@@ -76,12 +76,12 @@ class _Child(ModuleProcess):
         super().__init__("fwtui.solver.searches")
         self._stdout, self._stderr = bytearray(), b""
 
-    def take(self, size: int) -> bytearray:
-        until = monotonic() + _PATIENCE
+    def take(self, size: int, patience: float) -> bytearray:
+        until = monotonic() + patience
         while len(self._stdout) < size:
             output = self.read(max(0.0, until - monotonic()))
             if monotonic() > until:
-                raise Failed(f"a process that searches for shortest paths gave nothing in {_PATIENCE:g} s; choose fewer vertices")
+                raise Failed(f"a process that searches for shortest paths gave nothing in {patience:g} s; choose fewer vertices")
             if output is None:
                 words = self._stderr.decode("utf-8", "replace").strip().splitlines()
                 raise Failed(f"a process that searched for shortest paths ended ({words[-1] if words else 'killed'}); try again")

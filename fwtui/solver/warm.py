@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,9 +38,13 @@ _MOST_BYTES = 1 << 20  # a larger file is not from this program
 
 
 class SmallGraphCode:
-    """The compiled code of a process, as far as it is loaded."""
+    """The compiled code of a process, as far as it is loaded, for graphs of up to `most` vertices.
 
-    def __init__(self) -> None:
+    After `patience` seconds of NumPy it is compiled for later calls.
+    """
+
+    def __init__(self, compile_for_later: Callable[[], None], most: int = MOST, patience: float = PATIENCE) -> None:
+        self.most, self.patience, self._compile_for_later = most, patience, compile_for_later
         self._code: OneCore | None = None
         self._again = False  # whether there was a call before
         self._spent = 0.0
@@ -65,20 +70,17 @@ class SmallGraphCode:
         spent = stats.seconds.get("kernels", 0.0)
         if stats.n >= WORTH_STANDING:
             self._beside_gpu += spent
-        if stats.n <= MOST and self._code is None:
+        if stats.n <= self.most and self._code is None:
             self._spent += spent
-            if self._spent > PATIENCE and not self._compiles:
+            if self._spent > self.patience and not self._compiles:
                 self._compiles = True
-                compile_for_later()
+                self._compile_for_later()
 
     def _load(self) -> None:
         written = _written()
         if written != self._tried:
             self._tried = written
             self._code = load()
-
-
-everyday = SmallGraphCode()
 
 
 def path(suits: str) -> Path:
@@ -129,3 +131,6 @@ def _written() -> int:
     with suppress(OSError):
         return max((file.stat().st_mtime_ns for file in cache_folder().glob(f"{_NAME}*{_ENDING}")), default=0)
     return 0
+
+
+everyday = SmallGraphCode(compile_for_later)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pretending import Pretend
 from small_runs import ran, wrong
 
 import fwtui_kernels
@@ -21,8 +20,7 @@ SIZES = (1, 31, 32, 33, 64, 65, 257)
 
 
 @pytest.mark.parametrize("name", ["one_thread", "tile_32", "tile_64"])
-def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: str, pretend: Pretend) -> None:
-    pretend.no_own_kernels()
+def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: str) -> None:
     admit_here(name, str(EXAMPLES / f"{name}.py"), "")
     kernel = kernel_named(name)
     asked = [Experiment(kernel=name, n=200, dtype="int32", negative=0.3, density=0.1, repeats=2, verify="full")]
@@ -31,8 +29,7 @@ def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: st
     assert not wrong(engine, *asked)
 
 
-def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any, pretend: Pretend) -> None:
-    pretend.no_own_kernels()
+def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any) -> None:
     admit_here("tile_64", str(EXAMPLES / "tile_64.py"), "")
     run = ran(engine, Experiment(kernel="tile_64", n=1024, repeats=5)).runs[1]
     assert run.verified

@@ -8,7 +8,6 @@ import scenes
 from apps import Replay, screen_of
 from fake_live import FakeLive
 from pressing import keyed, opened, press, until
-from pretending import Pretend
 from textual.widgets import Button, Input, OptionList, Select, Static
 
 from fwtui.commands.new import python
@@ -247,9 +246,8 @@ def test_only_kernels_that_take_many_graphs_have_a_row_for_them() -> None:
 
 
 async def test_a_kernel_of_ones_own_is_chosen_in_the_form_once_its_folder_is_trusted(
-    dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+    dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretend.no_own_kernels()
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "hw").mkdir()
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path / "hw"}"\n')

@@ -10,7 +10,6 @@ from apps import Compare, Replay, dashboard_of, screen_of
 from builders import model_of
 from fake_live import FakeLive
 from pressing import SIZES, WIDE, keyed, opened, press
-from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -347,8 +346,7 @@ def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
     assert (draft.text("kernel"), draft.text("kind")) == ("sparse-cpu,tiled-cpu", "all")
 
 
-def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(live: ScriptedLive, tmp_path: Path, pretend: Pretend) -> None:
-    pretend.no_own_kernels()
+def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(live: ScriptedLive, tmp_path: Path) -> None:
     draft = SweepDraft(settle(Experiment()), lambda: live.settled, {"mine", "serial"})
     draft.set("kernel", "serial,mine")
     assert draft.files == ("mine",) and draft.errors() == {}
@@ -369,8 +367,7 @@ def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(live: Script
     ]
 
 
-def test_a_sweep_around_a_users_kernel_runs_its_file_as_it_is_now(live: ScriptedLive, tmp_path: Path, pretend: Pretend) -> None:
-    pretend.no_own_kernels()
+def test_a_sweep_around_a_users_kernel_runs_its_file_as_it_is_now(live: ScriptedLive, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="mine is a kernel of your own; choose its file first"):
         SweepDraft(Experiment(kernel="mine", code="0123456789abcdef"), lambda: live.settled)
     (tmp_path / "mine.py").write_text("")

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,18 @@ from fake_ncu import Fake
 from pretending import Pretend
 
 from fwtui.live import ncu
+from fwtui.machine import hardware
 from fwtui.stream.events import Device
 
 FAKE = Path(__file__).resolve().parents[1] / "faults" / "fake_nvml.c"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_gpu() -> Iterator[None]:
+    """There is none here unless a test says so."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+        yield
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import CHUNK, GraphFile, Layout, arc_count, arc_of_each, are_counts, comment, numbered, write_arcs
+from fwtui.graphs.number_lines import GraphFile, Layout, arc_count, arc_of_each, are_counts, comment, numbered, write_arcs
 
 TITLE = "Matrix Market"
 SUFFIXES = (".mtx",)
@@ -43,7 +43,7 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
 
 def _layout(source: GraphFile) -> Layout:
     """What the header declares; leaves the file at the line after it."""
-    banner = source.file.readline(CHUNK).decode("latin1").lower().split()
+    banner = source.file.readline(1 << 12).decode("latin1").lower().split()
     if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
         way = "begin with '%%MatrixMarket matrix coordinate real general'"
         raise Refused(f"{source.name}, line 1 is not a Matrix Market banner; {way}")

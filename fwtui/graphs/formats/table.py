@@ -19,7 +19,7 @@ from fwtui.common.text import clean
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import CHUNK, GraphFile, names_of, write_arcs, write_lonely
+from fwtui.graphs.number_lines import GraphFile, names_of, write_arcs, write_lonely
 
 TITLE = "table"
 SUFFIXES = (".csv", ".tsv")
@@ -52,7 +52,7 @@ def read(source: GraphFile) -> Adjacency:
     if columns is None:
         columns = _unnamed(first, name)
         rows = itertools.chain([first], rows)
-    gathered, number = ArcCollector(), dict[str, int]()
+    gathered, number = ArcCollector(source.limits.apart), dict[str, int]()
     edges = _edges(rows, columns, name)
     while chunk := list(itertools.islice(edges, _ROWS)):
         if number:  # before all of them are there
@@ -85,8 +85,8 @@ def rows_in(source: GraphFile, delimiter: str) -> Iterator[tuple[int, list[str]]
         nonlocal idle
         for number, line in source.lines():
             idle += len(line)
-            if len(line) >= CHUNK:
-                raise Refused(f"{source.name}, line {number} has more than {CHUNK:,} bytes; break it up")
+            if len(line) >= (most := source.limits.chunk):
+                raise Refused(f"{source.name}, line {number} has more than {most:,} bytes; break it up")
             source.check_idle(idle - len(line), number - 1)
             try:
                 yield line.decode("utf-8")

@@ -111,7 +111,7 @@ def unsealed(path: Path, name: str, most: int) -> bytes | None:
     return None
 
 
-def keep(place: Path, name: str, code: CompiledCode) -> None:
+def keep(place: Path, name: str, code: CompiledCode, most_bytes: int = MOST_BYTES) -> None:
     """Write it, unless it is there already or cannot be written; then it is compiled again some time."""
     if load(place, name) is not None:
         return
@@ -128,15 +128,15 @@ def keep(place: Path, name: str, code: CompiledCode) -> None:
         except OSError:
             os.unlink(temporary)
             raise
-        _limit(place)
+        _limit(place, most_bytes)
 
 
-def _limit(place: Path) -> None:
+def _limit(place: Path, most_bytes: int) -> None:
     files = sorted(((file.stat(), file.path) for file in os.scandir(place)), key=lambda file: -file[0].st_mtime_ns)
     used = 0
     for state, path in files:
         used += state.st_size
-        if used > MOST_BYTES:
+        if used > most_bytes:
             with suppress(OSError):  # another process does the same
                 os.unlink(path)
 

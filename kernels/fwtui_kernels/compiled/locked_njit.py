@@ -18,7 +18,6 @@ import numba
 
 from fwtui_kernels.compiled.numba_internals import COMPILER_LOCK, FOR_PYTHON
 
-LONGEST = 30.0  # seconds that a process waits for one that may be stopped
 _SOON = 0.02
 _numba: Any = numba  # whose types know neither the option that is added here nor `unliteral`
 
@@ -44,16 +43,16 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """In one process at a time; in several where the folder takes no lock, or another process does not give it back."""
+def alone(path: Path, longest: float = 30.0) -> Iterator[None]:
+    """In one process at a time; in several where the folder takes no lock, or another process keeps it for so many seconds."""
     with ExitStack() as held:
         with suppress(OSError):
-            _lock(held.enter_context(path.open("a")))
+            _lock(held.enter_context(path.open("a")), longest)
         yield
 
 
-def _lock(file: IO[str]) -> None:
-    end = time.monotonic() + LONGEST
+def _lock(file: IO[str], longest: float) -> None:
+    end = time.monotonic() + longest
     while time.monotonic() < end:
         with suppress(BlockingIOError, PermissionError):
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

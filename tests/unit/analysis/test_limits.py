@@ -47,7 +47,6 @@ GPU = Limits(t=0.0, backend="cuda", device="NVIDIA H200", forms=FORMS, copy_byte
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    pretend.gpus()
     return tmp_path
 
 

@@ -28,9 +28,8 @@ LIMIT = Limits(t=0.0, backend="cpu", forms=(FormLimit("float32", 5e10),), comple
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
-    """No GPU, nothing kept, and of the packages NumPy alone."""
+    """Nothing kept, and of the packages NumPy alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    pretend.gpus()
     pretend.packages("numpy")
 
 

@@ -4,13 +4,11 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders import fwtui
+from builders import forget_own_kernels, fwtui
 from own_files import TELLS, written
-from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.commands.new import python
@@ -29,14 +27,11 @@ QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
 
 
 @pytest.fixture(autouse=True)
-def forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Callable[[], None]:
-    """With no settings and no sessions of the user's; returns what makes this process forget the user's kernels."""
-    pretend.no_own_kernels()
+def _nothing_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings" / "config.toml"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     (tmp_path / "settings").mkdir()
     (tmp_path / "settings" / "config.toml").write_text("")
-    return pretend.no_own_kernels
 
 
 def test_a_file_of_a_new_folder_is_not_run_unless_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,15 +53,16 @@ def test_only_a_folder_that_was_named_is_trusted(sign: str, tmp_path: Path) -> N
     assert not any(trust.trusted(tmp_path / part / "mine.py") for part in ("hw", "other"))
 
 
-def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its_name(tmp_path: Path, pretend: Pretend) -> None:
-    trust.trust(tmp_path / "first" / "mine.py")
-    pretend.limits(trust, LARGEST_FILE=len(f"{tmp_path}/first\n{tmp_path}/other"))
-    trust.trust(tmp_path / "others" / "mine.py")
+def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its_name(tmp_path: Path) -> None:
+    last = f"{tmp_path}/other"
+    others = f"{tmp_path}/first\n".ljust(trust.LARGEST_FILE - len(last) - 1, "x")
+    for folder in (*others.split("\n"), f"{last}s"):
+        trust.trust(Path(folder) / "mine.py")
     assert trust.trusted(tmp_path / "first" / "mine.py") and not trust.trusted(tmp_path / "other" / "mine.py")
 
 
 def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_runs_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, session = written(tmp_path / "hw", more=TELLS), tmp_path / "own.fwt.jsonl"
     assert main(["run", "-k", f"serial,{path}", "--baseline", str(path), "--trust", "--record", str(session), *QUICK]) == 0
@@ -75,7 +71,7 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
     assert str(tmp_path / "hw") not in session.read_text() and '"kind":"source"' not in session.read_text()
     assert trust.trusted(path)
     path.with_suffix(".ran").unlink()
-    forget()
+    forget_own_kernels()
     monkeypatch.chdir(path.parent)
     for words in (
         ["replay", str(session)],
@@ -131,7 +127,7 @@ def test_its_own_options_are_swept_like_those_of_the_rungs(tmp_path: Path, capsy
 
 
 def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_their_names_and_by_all(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], forget: Callable[[], None]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, folder = written(tmp_path / "hw", more=TELLS), tmp_path / "hw"
     (folder / "helper.py").write_text(f"x = 1\n{TELLS}")
@@ -153,11 +149,11 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
     assert "--trust" in left_out[0][1] and not any(folder.glob("*.ran"))
     names, left_out = everything("--trust")
     assert names[-1] == "mine" and left_out == [("broken", "broken.py:1:10: SyntaxError: '(' was never closed: KERNEL = (")]
-    forget()
+    forget_own_kernels()
     assert main(["sweep", "-k", "all", "-n", "7,8", "--telemetry-hz", "0", "--within", "1"]) == 1, "there is no time for any"
     told = capsys.readouterr()
     assert "left out: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
-    forget()
+    forget_own_kernels()
     assert main(["run", "-k", "mine", *QUICK]) == 0
     assert json.loads(capsys.readouterr().out)["experiment"]["code"] == own_kernels.fingerprint(path)
 

@@ -1,12 +1,10 @@
 """Kernels of a user's own in a process that loads none: their names, and what is asked of another process."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from own_files import TELLS, written
-from pretending import Pretend
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
@@ -14,12 +12,6 @@ from fwtui.experiment.own_kernels import admit, located, name_for
 from fwtui.learn.kernel_source import SourcePart, source
 from fwtui.learn.stepping import Stepping, stepping
 from fwtui_kernels.plan import Cost, Shape
-
-
-@pytest.fixture(autouse=True)
-def forgotten(pretend: Pretend) -> Iterator[None]:
-    pretend.no_own_kernels()
-    yield
 
 
 def test_an_admitted_file_is_a_kernel_whose_experiment_has_its_fingerprint_and_no_path(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 import scipy.io
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pretending import Pretend
 from scipy.sparse import coo_array, csc_array, csr_array, save_npz
 from test_graph_writers import of
 
@@ -21,7 +20,8 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs import formats, opening
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, LazyGraph
-from fwtui.graphs.formats import graphml, npy, read_help, suffix_of, written_help
+from fwtui.graphs.formats import npy, read_help, suffix_of, written_help
+from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.loading import load, load_lazily, read
 from fwtui.graphs.writers import write
 from fwtui_kernels.plan import NO_EDGE
@@ -35,7 +35,7 @@ def gr(folder: Path, text: str, name: str = "graph.gr") -> str:
     return str(path)
 
 
-def test_gr_with_comments_over_several_chunks_and_in_float32(tmp_path: Path, pretend: Pretend) -> None:
+def test_gr_with_comments_over_several_chunks_and_in_float32(tmp_path: Path) -> None:
     text = "c roads\n\nc of nowhere\np sp 3 6\na 1 2 7\nc in between\na 1 2 4\r\n\na 1 2 9\na 2 2 5\na 3 3 -1\na 2 3 0"
     graph = read(gr(tmp_path, text), "int32")
     assert graph.matrix.tolist() == [[0, 4, FAR], [FAR, 0, 0], [FAR, FAR, -1]]
@@ -47,19 +47,20 @@ def test_gr_with_comments_over_several_chunks_and_in_float32(tmp_path: Path, pre
     assert not read(gr(tmp_path, "p sp 2 1\na 1 2 0.1\n"), "float32").exact_sums
     whole = read(gr(tmp_path, "p sp 2 1\na 1 2 16777216\n"), "float32")
     assert whole.integer and np.isposinf(whole.matrix[1, 0])
-    pretend.limits("fwtui.graphs.number_lines", CHUNK=64)
+    small = GraphLimits(chunk=64)
     rng = np.random.default_rng(3)
     arcs = np.column_stack([rng.integers(1, 9, 300), rng.integers(1, 9, 300), rng.integers(0, 99, 300)]).tolist()
     lines = "".join(f"a {u} {v} {w}\n" for u, v, w in arcs)
-    matrix = read(gr(tmp_path, "p sp 8 300\n" + lines), "int32").matrix
+    matrix = np.empty((8, 8), np.int32)
+    load(gr(tmp_path, "p sp 8 300\n" + lines), small).fill(matrix)
     least = np.full((8, 8), FAR)
     np.minimum.at(least, tuple(np.array(arcs).T[:2] - 1), [w for *_, w in arcs])
     np.fill_diagonal(least, 0)
     assert (matrix == least).all()
     with pytest.raises(Refused, match="line 302: 'b 1 2 3'"):
-        read(gr(tmp_path, "p sp 8 301\n" + lines + "b 1 2 3\n"), "int32")
+        load(gr(tmp_path, "p sp 8 301\n" + lines + "b 1 2 3\n"), small)
     with pytest.raises(Refused, match="line of more than 64 bytes"):
-        read(gr(tmp_path, "p sp 8 1\na 1 2 " + "3" * 200 + "\n"), "int32")
+        load(gr(tmp_path, "p sp 8 1\na 1 2 " + "3" * 200 + "\n"), small)
 
 
 @pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
@@ -243,8 +244,7 @@ def test_only_refusals_leave_for_any_bytes(tmp_path: Path, pieces: list[str], be
 
 
 def test_far_numbers_are_merged_too() -> None:
-    gathered = ArcCollector()
-    gathered._room = 3
+    gathered = ArcCollector(3)
     ends = np.array([2**52, 1, 2**52, 1])
     gathered.add(Arcs(ends, ends[::-1], np.array([4.0, 3.0, 2.0, 5.0])))
     assert [part.tolist() for part in gathered.all()] == [[1, 2**52], [2**52, 1], [3.0, 2.0]]
@@ -281,13 +281,19 @@ def test_what_is_read_and_written_is_told_in_full() -> None:
     ],
 )
 def test_npy_has_the_narrowest_floats_and_a_diagonal_that_shows_zeros(
-    tmp_path: Path, pretend: Pretend, cells: Any, dtype: str, written: Any
+    tmp_path: Path, cells: Any, dtype: str, written: Any
 ) -> None:
-    pretend.limits("fwtui.graphs.graph", CELLS_AT_ONCE=3)
     matrix = np.array(cells, np.float32 if any(isinstance(w, float) for row in cells for w in row) else np.int32)
     write(of(matrix), tmp_path / "g.npy")
     found = np.load(tmp_path / "g.npy")
     assert found.dtype == dtype and found.tolist() == written
+
+
+def test_npy_is_written_block_by_block(tmp_path: Path) -> None:
+    matrix = np.random.default_rng(1).integers(1, 99, (600, 600), np.int32)  # two blocks
+    write(of(matrix), tmp_path / "g.npy")
+    np.fill_diagonal(matrix, 0)
+    assert (np.load(tmp_path / "g.npy") == matrix).all()
 
 
 def named(graph: Adjacency) -> list[str]:
@@ -362,28 +368,21 @@ def test_numbers_of_vertices_are_kept_in_an_edge_list_and_names_are_not(tmp_path
     assert named(load(str(tmp_path / "g.txt"))) == ["3", "4", "5"]
 
 
-def test_half_of_a_skew_symmetric_matrix_and_an_array_in_pieces(tmp_path: Path, pretend: Pretend) -> None:
+def test_half_of_a_skew_symmetric_matrix_and_an_array_in_pieces(tmp_path: Path) -> None:
     lines = "%%MatrixMarket matrix array integer skew-symmetric\n3 3\n" + "1\n2\n3\n"
     (tmp_path / "g.mtx").write_text(lines)
-    for most in (1 << 20, 4):  # bytes of text at a time
-        pretend.limits("fwtui.graphs.number_lines", CHUNK=most) if most == 4 else None
-        arcs = load(str(tmp_path / "g.mtx")).all_arcs()
+    for chunk in (1 << 20, 4):
+        arcs = load(str(tmp_path / "g.mtx"), GraphLimits(chunk=chunk)).all_arcs()
         found = {(int(u), int(v)): float(w) for u, v, w in zip(*arcs, strict=True)}
         assert found == {(1, 0): 1, (2, 0): 2, (2, 1): 3, (0, 1): -1, (0, 2): -2, (1, 2): -3}
     with pytest.raises(Refused, match=r"half its weights are negative, which int16 does not take; choose int32 or float32$"):
         read(str(tmp_path / "g.mtx"), "int16")
 
 
-def test_graphml_without_networkx_or_with_too_many_edges(
-    tmp_path: Path, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pretend.limits(graphml, _MOST_TAGS=5)
-    edge, two = (np.array(cells, np.int32) for cells in ([[0, 7], [NONE, 0]], [[0, 7], [7, 0]]))
-    write(of(edge), tmp_path / "g.graphml")
-    with pytest.raises(Refused, match=r"^2 edges are too many for GraphML, which is read up to 1; choose \.npz or \.csv$"):
-        write(of(two), tmp_path / "h.graphml")
-    pretend.limits(graphml, _MOST_TAGS=14)
-    assert isinstance(load(str(tmp_path / "g.graphml")), Adjacency)
+def test_graphml_without_networkx_or_with_too_many_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Refused, match=r"^1,001,000 edges are too many for GraphML, .* up to 1,000,000; choose \.npz or \.csv$"):
+        write(of(np.ones((1001, 1001), np.int32)), tmp_path / "h.graphml")
+    (tmp_path / "g.graphml").write_text("<graphml/>")
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(Refused, match=r"^g\.graphml needs NetworkX to be read; run `python -m pip install networkx`$"):
         load(str(tmp_path / "g.graphml"))

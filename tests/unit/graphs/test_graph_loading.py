@@ -18,9 +18,8 @@ import scipy.sparse
 from pretending import Pretend
 
 from fwtui.common.errors import Refused
-from fwtui.graphs import number_lines
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.formats import read_suffixes, table
+from fwtui.graphs.formats import read_suffixes
 from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.loading import ANY, load
 from fwtui.graphs.number_lines import GraphFile
@@ -49,9 +48,7 @@ NUMBERED = {("1", "2"): 7.0, ("3", "1"): 0.0}
 
 
 class TestFormats:
-    def test_numbers_begin_where_the_format_says_and_edge_lists_go_both_ways_over_chunks(
-        self, tmp_path: Path, pretend: Pretend
-    ) -> None:
+    def test_numbers_begin_where_the_format_says_and_edge_lists_go_both_ways_over_chunks(self, tmp_path: Path) -> None:
         assert cells(load(put(tmp_path, "g.gr", "c x\np sp 3 3\na 1 2 7\na 1 2 9\na 3 1 0\n"))) == NUMBERED
         banner = "%%MatrixMarket matrix coordinate real general\n"
         assert cells(load(put(tmp_path, "g.mtx", banner + "3 3 2\n1 2 7\n3 1 0\n"))) == NUMBERED
@@ -59,11 +56,10 @@ class TestFormats:
         snap = load(put(tmp_path, "g.txt", "# Undirected graph: Friends.txt\n3 4\n"))
         konect = load(put(tmp_path, "k.txt", "% sym weighted\n3 4 1\n"))
         assert cells(snap) == cells(konect) == {("3", "4"): 1, ("4", "3"): 1}
-        pretend.limits("fwtui.graphs.number_lines", CHUNK=64)
-        path = put(tmp_path, "g.txt", "".join(f"{u} {u + 1} {u % 7}\n" for u in range(500)))
-        assert cells(load(path)) == {(str(u), str(u + 1)): u % 7 for u in range(500)}
+        path, small = put(tmp_path, "g.txt", "".join(f"{u} {u + 1} {u % 7}\n" for u in range(500))), GraphLimits(chunk=64)
+        assert cells(load(path, small)) == {(str(u), str(u + 1)): u % 7 for u in range(500)}
         with pytest.raises(Refused, match="line 501: 'x y' is not of the form"):
-            load(put(tmp_path, "g.txt", Path(path).read_text() + "x y\n"))
+            load(put(tmp_path, "g.txt", Path(path).read_text() + "x y\n"), small)
 
     @pytest.mark.parametrize("suffix", ["txt", "edges", "el", "snap"])
     def test_edge_lists_take_any_numbers(self, tmp_path: Path, suffix: str) -> None:
@@ -272,7 +268,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("<graphml><graph></graphml>", "is not GraphML that NetworkX can read: mismatched tag: line 1, column 18; save"),
         ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>", "document type declaration, which GraphML does not need; remove"),
         ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>".encode("utf-16"), "document type declaration"),
-        ("<graphml>" + "<a>" * 1_000, "1,001 tags, more than 1,000, the limit; save"),
+        ("<graphml>" + "<a>" * 4_000_000, "4,000,001 tags, more than 4,000,000, the limit; save"),
     ],
     "gr.gz": [
         (b"p sp 2 1\n", "cannot be unpacked: not a gzipped file.*; fetch"),
@@ -290,9 +286,8 @@ KINDS = [(suffix, number) for suffix, cases in BAD.items() for number in range(l
 
 
 @pytest.mark.parametrize(("suffix", "number"), KINDS)
-def test_wrong_files_are_refused_in_one_sentence(tmp_path: Path, suffix: str, number: int, pretend: Pretend) -> None:
+def test_wrong_files_are_refused_in_one_sentence(tmp_path: Path, suffix: str, number: int) -> None:
     data, words = BAD[suffix][number]
-    pretend.limits("fwtui.graphs.formats.graphml", _MOST_TAGS=1_000)
     with pytest.raises(Refused, match=words) as refusal:
         load(put(tmp_path, f"bad.{suffix}", data))
     said = str(refusal.value)
@@ -379,11 +374,10 @@ def read_from(stream: io.RawIOBase, suffix: str, limits: GraphLimits = ANY) -> A
         ),
     ],
 )
-def test_nothing_but_blank_lines_and_comments_is_refused_soon(suffix: str, begin: str, unit: str, pretend: Pretend) -> None:
-    pretend.limits(number_lines, MOST_IDLE=1 << 16)
+def test_nothing_but_blank_lines_and_comments_is_refused_soon(suffix: str, begin: str, unit: str) -> None:
     stream = Endless(begin.encode(), unit.encode())
     with pytest.raises(Refused, match=r"g\S+ has more than 65,536 bytes of blank lines and comments before line .*; remove"):
-        read_from(stream, suffix)
+        read_from(stream, suffix, GraphLimits(idle=1 << 16))
     assert stream.given < 10 << 20
 
 
@@ -408,27 +402,21 @@ class Chain(Endless):
 
 
 @pytest.mark.parametrize(("suffix", "between"), [(".txt", " "), (".csv", ",")])
-def test_too_many_vertices_are_refused_before_all_of_them_are_read(suffix: str, between: str, pretend: Pretend) -> None:
-    pretend.limits("fwtui.graphs.number_lines", CHUNK=1 << 14)
-    pretend.limits("fwtui.graphs.adjacency", MOST_APART=1000)
-    pretend.limits(table, _ROWS=1000)
+def test_too_many_vertices_are_refused_before_all_of_them_are_read(suffix: str, between: str) -> None:
     stream = Chain(between)
     with pytest.raises(Refused, match=r"has at least [\d,]+ vertices, outside 1 to 3,000; choose"):
-        read_from(stream, suffix, GraphLimits(most=3000))
-    assert stream.given < 1 << 18
+        read_from(stream, suffix, GraphLimits(most=3000, chunk=1 << 14, apart=1000))
+    assert stream.given < 1 << 21
 
 
 @pytest.mark.parametrize("suffix", [".gr", ".mtx", ".txt", ".csv"])
-def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: str, pretend: Pretend) -> None:
+def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: str) -> None:
     edges = [(1 + u % 3, 1 + u % 2, 5 + u * 7 % 11) for u in range(1200)]
     between, tag = ("," if suffix == ".csv" else " "), ("a " if suffix == ".gr" else "")
     head = {".gr": "p sp 3 1200\n", ".mtx": MTX + "3 3 1200\n"}.get(suffix, "")
     path = put(tmp_path, f"g{suffix}", head + "".join(f"{tag}{u}{between}{v}{between}{w}\n" for u, v, w in edges))
     whole = load(path)
-    pretend.limits("fwtui.graphs.number_lines", CHUNK=256)
-    pretend.limits("fwtui.graphs.adjacency", MOST_APART=100)
-    pretend.limits(table, _ROWS=64)
-    merged = load(path)
+    merged = load(path, GraphLimits(chunk=256, apart=100))
     assert cells(merged) == cells(whole) and merged.facts.edges == whole.facts.edges == 800
     assert len(merged.all_arcs().weights) < 200 < len(whole.all_arcs().weights)
 

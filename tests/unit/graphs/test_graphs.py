@@ -80,15 +80,12 @@ def test_numpy_and_compiled_write_the_same_bytes(dtype: str, kind: dict[str, Any
 
 
 @pytest.mark.parametrize("kind", (*KINDS[-2:], {"exact": True}), ids=str)
-def test_each_of_many_graphs_is_the_one_of_its_seed(
-    kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch, pretend: Pretend
-) -> None:
+def test_each_of_many_graphs_is_the_one_of_its_seed(kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     recipes: list[int] = []
-    pretend.limits(made, TOGETHER=3)
     monkeypatch.setattr(made, "recipe_for", lambda asked: recipes.append(1) or recipe_for(asked))
-    stack = generate(Experiment(n=9, graphs=7, seed=5, **kind))
+    stack = generate(Experiment(n=9, graphs=2 * made.TOGETHER + 1, seed=5, **kind))
     assert len(recipes) == 1, "one for all"
-    for number in range(7):
+    for number in (0, 1, made.TOGETHER - 1, made.TOGETHER, 2 * made.TOGETHER):
         alone = generate(Experiment(n=9, seed=5 + number, **kind))
         assert (stack.part(number).matrix == alone.matrix).all()
         if alone.potentials is not None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pretending import Pretend
 
 from fwtui_kernels.compiled import cubin_cache, locked_njit
 from fwtui_kernels.compiled.cubin_cache import CompiledCode, NoKey, keep, key, load
@@ -72,15 +71,12 @@ def test_what_is_damaged_or_not_ones_own_is_replaced(tmp_path: Path, monkeypatch
         assert load(place, "a") == CODE
 
 
-def test_what_was_not_used_for_longest_goes_and_whether_there_are_any(
-    tmp_path: Path, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_not_used_for_longest_goes_and_whether_there_are_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for age, name in enumerate("abc"):
         keep(tmp_path, name, CODE)
         os.utime(tmp_path / name, (100 - age, 100 - age))
     assert load(tmp_path, "c") == CODE, "used now"
-    pretend.limits(cubin_cache, MOST_BYTES=3 * (tmp_path / "a").stat().st_size)
-    keep(tmp_path, "d", CODE)
+    keep(tmp_path, "d", CODE, most_bytes=3 * (tmp_path / "a").stat().st_size)
     assert {file.name for file in tmp_path.iterdir()} == {"a", "c", "d"}
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
@@ -198,14 +194,13 @@ def test_a_kernel_can_be_stepped_through_in_a_debugger() -> None:
     assert subprocess.check_output([sys.executable, "-P", "-c", program], env=environment, text=True) == "function\n"
 
 
-def test_a_process_that_is_stopped_and_a_folder_without_locks_hold_nobody_up(tmp_path: Path, pretend: Pretend) -> None:
-    pretend.limits(locked_njit, LONGEST=0.05)
+def test_a_process_that_is_stopped_and_a_folder_without_locks_hold_nobody_up(tmp_path: Path) -> None:
     path, done = tmp_path / "code.lock", []
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout is not None and holder.stdout.readline()
         for place in (path, tmp_path / "absent" / "code.lock"):
-            with locked_njit.alone(place):
+            with locked_njit.alone(place, 0.05):
                 done.append(place)
         holder.communicate()
     assert len(done) == 2

@@ -145,7 +145,6 @@ def test_what_is_not_installed_or_not_simulated_is_refused_in_words(pretend: Pre
             settle(Experiment(kernel=name, n=9))
     pretend.packages("numpy")
     assert settle(Experiment(kernel="numpy", n=9)).kernel == "numpy"
-    pretend.gpus()
     for device in ("auto", "simulator"):
         with pytest.raises(NoGpu, match="torch needs a GPU") as refusal:
             settle_here(Experiment(kernel="torch", n=9, device=device))

@@ -68,7 +68,6 @@ def test_one_of_many_graphs_is_followed_and_many_are_sent_to_the_cpus_kernel_wit
     assert s.trace.shape.graphs == 1 and len(s.trace.moments) == 8
     alone = reference(generate(Experiment(n=8, dtype="int32")), None)
     np.testing.assert_array_equal(np.where(np.isinf(s.distances), NO_PATH, s.distances), alone)
-    pretend.gpus()
     with pytest.raises(NoGpu, match="choose a CPU kernel such as stacked-cpu, or n up to"):
         settle_here(Experiment(kernel="stacked", n=64, graphs=3))
 

@@ -187,10 +187,9 @@ class TestMeasure:
         told = measure(KATZ)
         assert isinstance(told, str) and words in told and "\n" not in told
 
-    def test_a_profiler_that_does_not_end_is_ended(self, tool: Fake, pretend: Pretend) -> None:
-        pretend.limits(ncu, MOST_SECONDS=0.5)
+    def test_a_profiler_that_does_not_end_is_ended(self, tool: Fake) -> None:
         tool.answers({"log": "", "sleep": True})
-        told = measure(KATZ)
+        told = measure(KATZ, most_seconds=0.5)
         assert isinstance(told, str) and "0.5 s" in told
 
     def test_what_cannot_be_counted(self, tool: Fake, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:

@@ -271,7 +271,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_session(
     assert live.keeper is not None
     path = live.keeper.path
     if how == "limit":
-        pretend.limits(autosave, MOST_BYTES=live.keeper.bytes + 10)
+        live.keeper.most_bytes = live.keeper.bytes + 10
     else:
         monkeypatch.setattr(autosave.Keeper, "_put", lambda self, descriptor, data: 0)
     run(live, 2)

@@ -38,7 +38,6 @@ TILED = registry()["tiled-cpu"]
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    pretend.gpus()
     return tmp_path
 
 
@@ -150,7 +149,6 @@ def tuner(answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> 
 
 
 def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pretend: Pretend, tmp_path: Path) -> None:
-    pretend.no_own_kernels()
     path, problem = tmp_path / "mine.py", Problem(256, "float32", True)
     path.write_text("one")
     own_kernels.install(replace(TILED, id="mine"), path)

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from pretending import Pretend
 from test_sampler import probe
 
-from fwtui.machine import hardware
+from fwtui.machine.hardware import gpus
 
 SLOW = pytest.mark.slow
 
@@ -44,30 +43,28 @@ def test_a_driver_without_cuda_has_no_gpu_for_kernels(fake_nvml: Mapping[str, st
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """For tests that ask hardware.gpus() anew, and leave nothing cached."""
-    hardware.gpus.cache_clear()
+    """For tests that ask gpus() anew, and leave nothing cached."""
+    gpus.cache_clear()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     yield monkeypatch
-    hardware.gpus.cache_clear()
+    gpus.cache_clear()
 
 
 def test_hardware_finds_the_gpus_through_a_child(fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch) -> None:
     for name, value in {**fake_nvml, "FAKE_NVML_GPUS": "2"}.items():
         asked.setenv(name, value)
-    found = hardware.gpus()
+    found = gpus()
     assert [(gpu.name, gpu.compute_capability) for gpu in found.gpus] == [("FAKE NVML test device", (9, 0))] * 2 and found.gpm
     assert found.reason == ""
-    assert hardware.gpus() is found
+    assert gpus() is found
 
 
 @pytest.mark.parametrize(("fault", "words"), [("CRASH_AFTER", "crashed while it was asked"), ("SLOW_MS", "did not answer")])
 def test_a_driver_that_crashes_or_hangs_is_a_reason(
-    fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch, pretend: Pretend, fault: str, words: str
+    fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch, fault: str, words: str
 ) -> None:
     asked.setenv("LD_LIBRARY_PATH", fake_nvml["LD_LIBRARY_PATH"])
     asked.setenv(f"FAKE_NVML_{fault}", "0" if fault == "CRASH_AFTER" else "600000")
-    if fault == "SLOW_MS":
-        pretend.limits(hardware, PROBE_SECONDS=0.5)
-    found = hardware.gpus()
+    found = gpus(0.5) if fault == "SLOW_MS" else gpus()
     assert found.gpus == ()
     assert words in found.reason

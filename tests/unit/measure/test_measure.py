@@ -4,14 +4,12 @@ import errno
 import math
 from dataclasses import replace
 from itertools import accumulate, cycle, pairwise
-from time import perf_counter
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from builders import never
-from pretending import Pretend
 
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import PhaseStretch, one_of_each_op, stretches
@@ -141,7 +139,7 @@ def test_no_passes_are_expected_where_nothing_is_timed(timed: bool, more: float)
     engine: Any = SimpleNamespace(timed=timed)
     job = Job(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
     it = LoadedKernel(job.kernel, engine, cast(Any, None), [step("a", 1), step("a", 1)], [])
-    half = Passes(job, it).progress(perf_counter() - 500.0, alone=False)
+    half = Passes(job, it).progress(-500.0, alone=False)
     half(1)
     assert told[0].done == 0.5 and 500.0 <= told[0].left - more < 600.0
 
@@ -197,40 +195,36 @@ def engine_with(free_device: int | None) -> Any:
     return SimpleNamespace(free_bytes=lambda: free_device, ranks=())
 
 
-def test_memory_is_checked_on_host_and_device(pretend: Pretend) -> None:
-    pretend.free_memory(2**30)
+def test_memory_is_checked_on_host_and_device() -> None:
     shape = Shape(8192, 64, "float32")
     sentence = r"^n = 8192 float32 needs 1\.50 GiB of host memory and 1\.00 GiB are free; choose n up to \d+$"
     with pytest.raises(Refused, match=sentence) as caught:
-        check_memory(PLAIN, shape, engine_with(None))
+        check_memory(PLAIN, shape, engine_with(None), free_host=2**30)
     fits = int(str(caught.value).rpartition(" ")[2])
     assert fits % 64 == 0
-    check_memory(PLAIN, replace(shape, n=fits), engine_with(None))
+    check_memory(PLAIN, replace(shape, n=fits), engine_with(None), free_host=2**30)
     with pytest.raises(Refused):
-        check_memory(PLAIN, replace(shape, n=fits + 1), engine_with(None))
-    pretend.free_memory(2**40)
-    check_memory(PLAIN, Shape(8192), engine_with(2**30))
+        check_memory(PLAIN, replace(shape, n=fits + 1), engine_with(None), free_host=2**30)
+    check_memory(PLAIN, Shape(8192), engine_with(2**30), free_host=2**40)
     with pytest.raises(Refused, match=r"device memory and 512 MiB are free; choose n up to 5792$"):
-        check_memory(PLAIN, Shape(8192), engine_with(2**29))
-    pretend.free_memory(0)
+        check_memory(PLAIN, Shape(8192), engine_with(2**29), free_host=2**40)
     with pytest.raises(Refused, match=r"host memory and 0 B are free; choose n up to 0$"):
-        check_memory(PLAIN, Shape(10), engine_with(2**40))
+        check_memory(PLAIN, Shape(10), engine_with(2**40), free_host=0)
 
 
-def test_each_rank_needs_memory_for_its_share(pretend: Pretend) -> None:
-    pretend.free_memory(2**50)
+def test_each_rank_needs_memory_for_its_share() -> None:
     for backend, where in (("cpu", "host"), ("cuda", "device")):
         engine = engine_with(2**30)
         engine.ranks = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(4))
-        check_memory(PLAIN, Shape(16384, 32, ranks=4), engine)  # half a gigabyte for each, and a whole one would not do
+        # half a gigabyte for each, and a whole one would not do
+        check_memory(PLAIN, Shape(16384, 32, ranks=4), engine, free_host=2**50)
         with pytest.raises(Refused, match=f"of {where} memory for each of 4 ranks and 1.00 GiB are free; choose n up to") as why:
-            check_memory(PLAIN, Shape(32768, 32, ranks=4), engine)
+            check_memory(PLAIN, Shape(32768, 32, ranks=4), engine, free_host=2**50)
         fits = int(str(why.value).split()[-1])
-        check_memory(PLAIN, Shape(fits, 32, ranks=4), engine)
-    pretend.free_memory(2**32)  # the host of rank 0 also has the input, the result and all shares on it
+        check_memory(PLAIN, Shape(fits, 32, ranks=4), engine, free_host=2**50)
     with pytest.raises(Refused, match=r"of host memory and 4\.00 GiB are free"):
         engine.ranks = tuple(events.RankOf(rank=rank, backend="cpu") for rank in range(4))
-        check_memory(PLAIN, Shape(16384, 32, ranks=4), engine)
+        check_memory(PLAIN, Shape(16384, 32, ranks=4), engine, free_host=2**32)
 
 
 @pytest.mark.parametrize(("blocks", "expected"), [(None, ("table", 8, 64)), (8, ("driver", 8, 64)), (5, ("driver", 5, 40))])

@@ -1,13 +1,12 @@
 """Runs of a user's own kernel: what a session tells of it, and what it never does."""
 
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import model_of, never
+from builders import forget_own_kernels, model_of, never
 from own_files import written
-from pretending import Pretend
 
 from fwtui.analysis.plan_frames import PlanFilm, film_of
 from fwtui.common.errors import Refused
@@ -23,10 +22,8 @@ from fwtui_kernels.plan import Shape, Target
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Iterator[None]:
-    pretend.no_own_kernels()
+def _not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_kernel, "_loaded", {})
-    yield
 
 
 def ran(path: Path, **more: Any) -> list[events.Event]:
@@ -34,7 +31,7 @@ def ran(path: Path, **more: Any) -> list[events.Event]:
     admit_here("mine", str(path), "")
     said: list[events.Event] = []
     asked = settle(Experiment(kernel="mine", n=7, repeats=2, verify="full"))
-    job = Job(1, asked, kernel_named("mine"), HostEngine(Target("cpu")), never, said.append, lambda: 0.0)
+    job = Job(1, asked, kernel_named("mine"), HostEngine(Target("cpu")), never, said.append, time.monotonic)
     Runner().run(job, **more)
     return [event for one in said if isinstance(event := codec.decode(codec.encode(one)[:-1]), events.Event)]
 
@@ -46,10 +43,10 @@ def test_a_run_is_verified_and_tells_no_path(tmp_path: Path) -> None:
     assert str(tmp_path) not in repr(said) and not any(isinstance(event, events.Source) for event in said)
 
 
-def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path, pretend: Pretend) -> None:
+def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path) -> None:
     model = model_of(ran(written(tmp_path)))
     of_plan = PlanFilm.of(kernel_named("mine"), Shape(7))
-    pretend.no_own_kernels()  # as in a replay
+    forget_own_kernels()  # as in a replay
     film = film_of(model.runs[1])
     assert film is not None and film.develop() and of_plan.develop()
     assert [film.at(done) for done in range(0, 343, 49)] == [of_plan.at(done) for done in range(0, 343, 49)]

@@ -9,9 +9,8 @@ from fwtui.solver import warm
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> warm.SmallGraphCode:
-    everyday = warm.SmallGraphCode()
+    everyday = warm.SmallGraphCode(lambda: None)
     monkeypatch.setattr(warm, "everyday", everyday)
-    monkeypatch.setattr(warm, "compile_for_later", lambda: None)
     return everyday
 
 

@@ -57,7 +57,8 @@ def test_who_answers(
 def test_some_rows_are_those_of_scipy(indices: Any, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     graph = np.random.default_rng(4).integers(1, 99, (300, 300))
     expected = csgraph.shortest_path(graph, indices=indices, return_predecessors=True)
-    pretend.limits(costs, SEARCHED=1.0)
+    if np.ndim(indices) == 0:
+        pretend.limits(costs, SEARCHED=1.0)  # only a GPU is sooner than one search
     monkeypatch.setattr(like_scipy.scipys, "shortest_path", None)
     distances, before = shortest_path(graph, indices=indices, return_predecessors=True)
     np.testing.assert_array_equal(distances, expected[0])

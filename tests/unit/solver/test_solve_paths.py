@@ -1,6 +1,5 @@
 """Paths of what `solve` answers on the CPU, and the memory that it asks for."""
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -55,18 +54,12 @@ class TestPaths:
             assert result.predecessors is not None and (result.predecessors[reach & ~np.eye(60, dtype=bool)] >= 0).mean() > 0.9
         assert called
 
-    @pytest.mark.parametrize("compiled", [False, True])
     @pytest.mark.parametrize(
         "kind",
         ["decades", "arcs", *(pytest.param(k, marks=pytest.mark.slow) for k in ("third", "twelfth", "whole"))],
     )
-    def test_short_distances_beside_long_ones(
-        self, kind: str, compiled: bool, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
-    ) -> None:
+    def test_short_distances_beside_long_ones(self, kind: str) -> None:
         """Weights over ten decades and more: every path is as long as its distance."""
-        pretend.limits(paths, _WITHOUT_NUMBA=-1 if compiled else 1 << 60)
-        if not compiled:
-            monkeypatch.delitem(sys.modules, "fwtui.solver.cpu_predecessors", raising=False)
         for seed in range(8):
             rng = np.random.default_rng(seed)
             n = 17
@@ -88,7 +81,7 @@ class TestPaths:
             assert not result.stats.exact and result.predecessors is not None and result.paths is not None
             rows = np.array([result.paths.row(i) for i in range(n)])
             again = result.paths.by_dijkstra(np.arange(n))
-            for before in (result.predecessors, rows, again):
+            for before in (result.predecessors, rows, again, result.paths.compiled_search()):
                 check_paths(weights, result.distances, before, near=1e-5, apart=1e-43)
 
 

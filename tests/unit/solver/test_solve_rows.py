@@ -40,13 +40,12 @@ def matrix(n: int, **asked: Any) -> np.ndarray:
     ],
     ids=str,
 )
-def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], pretend: Pretend) -> None:
+def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any]) -> None:
     graph, wanted = matrix(150, **asked), [7, 149, 0, 7]
     whole = solve(graph)
-    for seconds, searched in ((0.0, True), (1.0, False)):  # of an arc in a search
-        pretend.limits(costs, SEARCHED=seconds)
-        found = solve(graph, sources=wanted, predecessors=True)
-        assert (found.stats.kernel == "dijkstra") == searched and found.stats.reason
+    for kernel in ("auto", "numpy"):
+        found = solve(graph, sources=wanted, predecessors=True, kernel=kernel)
+        assert found.stats.kernel == ("dijkstra" if kernel == "auto" else kernel)
         assert found.rows is not None and found.rows.tolist() == wanted and found.distances.dtype == whole.distances.dtype
         np.testing.assert_array_equal(found.distances, whole.distances[wanted])
         for target in (3, 140):
@@ -59,15 +58,21 @@ def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], pr
 
 @pytest.mark.parametrize(("sources", "targets"), [(None, [3, 149, 3]), ([7, 0, 9, 140], [3, 5]), ([7, 0], [3, 5, 99])], ids=str)
 @pytest.mark.parametrize("asked", [{"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"density": 0.02}], ids=str)
-def test_columns_too(asked: dict[str, Any], sources: list[int] | None, targets: list[int], pretend: Pretend) -> None:
+def test_columns_too(asked: dict[str, Any], sources: list[int] | None, targets: list[int]) -> None:
     graph = matrix(150, **asked)
     graph += 0.01 * np.arange(150)[:, None] - 0.01 * np.arange(150)[None, :]  # a way and its return differ
     whole = solve(graph).distances[sources or slice(None)][:, targets]
-    for seconds in (0.0, 1.0):
-        pretend.limits(costs, SEARCHED=seconds)
-        found = solve(graph, sources=sources, targets=targets)
+    for kernel in ("auto", "numpy"):
+        found = solve(graph, sources=sources, targets=targets, kernel=kernel)
         np.testing.assert_allclose(found.distances, whole, rtol=1e-5, atol=1e-3)
         assert found.columns is not None and found.columns.tolist() == targets
+
+
+def test_many_rows_of_a_dense_graph_are_taken_from_all_distances() -> None:
+    graph = matrix(300, density=0.9)
+    found = solve(graph, sources=range(250))
+    assert found.stats.kernel != "dijkstra" and found.stats.reason
+    np.testing.assert_array_equal(found.distances, solve(graph).distances[:250])
 
 
 def test_far_distances_named_kernels_and_graphs_whose_matrix_would_fit_no_memory() -> None:
@@ -98,13 +103,10 @@ def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
     assert sum(graph[i, j] for i, j in pairwise(path)) == found.distances[5, 300]
 
 
-def test_a_process_that_ends_is_told(pretend: Pretend) -> None:
+def test_a_process_that_gives_nothing_is_told() -> None:
     graph = scipy.sparse.csr_array(np.where(np.isinf(found := matrix(300)), 0, found))
-    blocks = searches.searched(graph, np.arange(300), False, 2)
-    assert next(blocks)[1].shape == (64, 300)
-    pretend.limits(searches, _PATIENCE=-1.0)
-    with pytest.raises(Failed, match="a process that searches for shortest paths gave nothing in"):
-        list(blocks)
+    with pytest.raises(Failed, match="a process that searches for shortest paths gave nothing in -1 s"):
+        list(searches.searched(graph, np.arange(300), False, 2, patience=-1.0))
 
 
 def test_negative_cycles_are_told() -> None:

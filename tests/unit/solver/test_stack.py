@@ -89,12 +89,11 @@ def test_long_distances_are_float64_and_no_room_is_refused(pretend: Pretend) -> 
         solve([np.ones((4, 4)), np.ones((2, 2))], predecessors=True)
 
 
-def test_what_cannot_be_proved_or_is_large_is_solved_alone(pretend: Pretend) -> None:
+def test_what_cannot_be_proved_or_is_large_is_solved_alone() -> None:
     rng = np.random.default_rng(5)
-    matrices = [random_graph(rng, n) for n in (12, 30, 6, 28)]
-    pretend.limits(stack, MOST=20)
+    matrices = [random_graph(rng, n) for n in (12, stack.MOST + 4, 6, stack.MOST + 1)]
     result: Any = solve(matrices, predecessors=True)
-    assert result.stats.kernel == f"{stack.HOST.id}, numpy" and result.stats.graphs == 4
+    assert result.stats.kernel.startswith(f"{stack.HOST.id}, ") and result.stats.graphs == 4
     for matrix, distances, before in zip(matrices, result.distances, result.predecessors, strict=True):
         assert (distances == by_scipy(matrix)).all()
         check_paths(matrix, distances, before)
@@ -104,7 +103,7 @@ def test_what_cannot_be_proved_or_is_large_is_solved_alone(pretend: Pretend) -> 
     # each edge takes half of the room: only a search shows that no path has two
     far = np.full((3, 3, 3), np.inf)
     far[:, 0, 1:] = 2.0**29
-    assert solve(far).stats.dtype == "int32" and solve(far).stats.kernel == "numpy"
+    assert solve(far).stats.dtype == "int32" and not solve(far).stats.kernel.startswith(stack.HOST.id)
     with pytest.raises(Refused, match="graph 0: some distances are beyond what int16 can hold"):
         solve(np.array([[[0, 9000, np.inf], [np.inf, 0, 9000], [np.inf, np.inf, 0]]]), dtype="int16")
 

@@ -130,20 +130,20 @@ class TestTheChoice:
         fresh.took(SimpleNamespace(n=9, seconds={"kernels": warm.LOADING}))  # type: ignore[arg-type]
         assert solve(graph(9)).stats.kernel == "one-core"
 
-    def test_named_kernels_and_large_graphs_are_left_alone(self, loaded: None, pretend: Pretend) -> None:
+    def test_named_kernels_and_large_graphs_are_left_alone(self, loaded: None) -> None:
         assert solve(graph(64), kernel="scipy").stats.kernel == "scipy"
         assert solve(graph(65)).stats.kernel == "one-core"
-        pretend.limits(warm, MOST=64)
+        warm.everyday.most = 64
         assert solve(graph(65)).stats.kernel != "one-core"
 
     def test_compiling_begins_once_after_a_moment_of_numpy(
-        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path
+        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         begun: list[bool] = []
-        monkeypatch.setattr(warm, "compile_for_later", lambda: begun.append(True))
+        fresh._compile_for_later = lambda: begun.append(True)
         monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3 and not begun
-        pretend.limits(warm, PATIENCE=0.0)
+        fresh.patience = 0.0
         solve(graph(64), kernel="numpy")
         assert not begun, "who names a kernel needs no other"
         for _ in range(3):
@@ -162,7 +162,7 @@ class TestTheChoice:
         assert choose.choose_engine(None, 1000, False) is choose.CPU, "none stands"
         started.add(os.getpid())
         assert choose.choose_engine(None, 1000, False) is there and choose.choose_engine(None, 500, False) is choose.CPU
-        monkeypatch.setattr(warm, "everyday", warm.SmallGraphCode())
+        monkeypatch.setattr(warm, "everyday", warm.SmallGraphCode(lambda: None))
         assert choose.choose_engine(None, 1000, False) is choose.CPU and choose.choose_engine(None, 4000, False) is there
         started.clear()
         started.add(1)
@@ -254,7 +254,7 @@ def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent(monkeypatch: 
 def test_a_forked_process_goes_on_whatever_its_parent_has_done() -> None:
     done = run(
         "import fwtui.solver.warm as warm, fwtui.solver.cpu_predecessors\n"
-        "warm.MOST = 128\n"
+        "warm.everyday.most = 128\n"
         "solve(graph(100), kernel='tiled-cpu', predecessors=True), solve(graph(100)), solve(graph(100))\n"
         "expected = solve(graph(300))\n"
         "print(expected.stats.kernel)\n"  # on numba's threads
