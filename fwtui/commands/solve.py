@@ -7,7 +7,6 @@ import atexit
 import os
 import sys
 import time
-from collections.abc import Callable
 
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
@@ -56,31 +55,25 @@ def execute(given: argparse.Namespace) -> int:
             raise Refused(f"{option} asks for some distances; leave out --pairs, --from, --summary and --devices")
         if given.targets and given.paths:
             raise Refused("--paths needs whole rows; leave out --targets, or give --pairs FILE in place of both")
-    if not given.alone:
-        from fwtui.solver.command import carry_out
-
-        return _reported(lambda: carry_out(given, GpuStart(None), begun))
-    os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
-    ended = [WRONG]
-    atexit.register(lambda: os._exit(ended[0]))  # taking numba apart, module by module, would last a quarter of a second
-    on_signals(leave)  # during a compilation an exception may be lost or replaced
-    start = start_gpu(given)
+    code, start = WRONG, GpuStart(None)
+    if given.alone:
+        os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
+        atexit.register(lambda: os._exit(code))  # taking numba apart, module by module, would last a quarter of a second
+        on_signals(leave)  # during a compilation an exception may be lost or replaced
+        start = start_gpu(given)
 
     def work() -> None:
         from fwtui.solver.command import carry_out
 
         carry_out(given, start, begun)
 
-    ended[0] = flushed(_reported(work))
-    sys.stderr.flush()
-    return ended[0]
-
-
-def _reported(work: Callable[[], None]) -> int:
     try:
-        return reported(work, "the distances do not fit into memory; choose a smaller graph")
+        code = reported(work, "the distances do not fit into memory; choose a smaller graph")
     except Exception as error:
         if type(error).__name__ != "NegativeCycleError":  # of SciPy, which is imported only where it is needed
             raise
         report(f"{error}; shortest paths do not exist")
-        return WRONG
+    if given.alone:
+        code = flushed(code)
+        sys.stderr.flush()
+    return code

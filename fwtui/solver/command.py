@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+import numpy as np
+
 from fwtui.common import units
 from fwtui.common.atomic_file import check_place
 from fwtui.common.errors import Refused
@@ -52,10 +54,10 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
         if request.undirected:
             graph = both_ways(graph.adjacency)
         pairs = _pairs(request, graph.vertices)
-        ends = [
-            [vertex for (vertex,) in _listed(file, graph.vertices, (title,), f"{title}s", once=True)] if file else None
+        rows, columns = (
+            np.array(_listed(file, graph.vertices, (title,), f"{title}s", once=True))[:, 0] if file else None
             for file, title in ((request.sources, "source"), (request.targets, "target"))
-        ]
+        )
     clock.lap("read")
     start.wait(graph.n)
     clock.lap("set-up")
@@ -70,7 +72,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
             tell=progress.tell,
             clock=clock,
         )
-        result = solve_one(graph, call, *ends)
+        result = solve_one(graph, call, rows, columns)
     size = 0
     if request.out:
         with progress.stage("writing"):

@@ -22,11 +22,10 @@ from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.cycles import weights_along
 from fwtui.graphs.edge_tables import arrow
 from fwtui.graphs.formats.table import DELIMITERS
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver.result import Result, Stats
 
 if TYPE_CHECKING:
-    from fwtui.graphs.summary import DistanceSummary
+    from fwtui.stream.events import Answers
 
 ONCE = ("set-up", "compile")  # imports, the GPU's context, loading or compiling kernels: needed once
 INSIDE = ("copy in", "kernels", "searches", "copy out")
@@ -159,23 +158,25 @@ def print_answer(
     request: argparse.Namespace, graph: GivenGraph, result: Result, pairs: Pairs | None, seconds: Mapping[str, float]
 ) -> None:
     """What the command line asks for on stdout: JSON; or the path, the pairs and the summary as text."""
-    listed = pairs is not None and not request.out
+    listed, summary = pairs is not None and not request.out, None
+    if request.summary or not (request.out or pairs):
+        from fwtui.graphs.summary import summarise
+
+        summary = answers.stated(summarise(result.distances), graph.vertices)
     if request.json:
         from fwtui.common.as_json import as_json
 
         rows = [*_pair_objects(result, pairs or (), request.paths or bool(request.source))] if listed else []
         if request.summary or not listed:
-            rows.append(_solved_object(result, graph, seconds, request.summary or not request.out))
+            rows.append(_solved_object(result.stats, graph.name, seconds, summary))
         print("\n".join(map(as_json, rows)))
         return
     if request.source and pairs:
         print("\n".join(_path_lines(result, graph.adjacency, *pairs[0])))
     elif listed:
         csv.writer(sys.stdout, lineterminator="\n").writerows(_pair_rows(result, pairs or (), request.paths))
-    if request.summary or not (request.out or pairs):
-        from fwtui.graphs.summary import summarise
-
-        print("\n".join(summary_lines(summarise(result.distances), graph.vertices, result.stats)))
+    if summary is not None:
+        print("\n".join(summary_lines(summary, result.stats)))
     if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
         report(".npy holds no names: row i is the i-th vertex in the file; .npz keeps them")
 
@@ -194,16 +195,12 @@ def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[st
         }
 
 
-def _solved_object(result: Result, graph: GivenGraph, seconds: Mapping[str, float], summarised: bool) -> dict[str, Any]:
+def _solved_object(stats: Stats, graph: str, seconds: Mapping[str, float], summary: Answers | None) -> dict[str, Any]:
     """What was found and how, with the fields that commands/README.md explains."""
-    from fwtui.graphs.summary import summarise
-
-    stats = result.stats
     how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "reason", "tile", "device", "devices")}
-    summary = answers.stated(summarise(result.distances), graph.vertices) if summarised else None
     return {
         "version": answers.RESULT_VERSION,
-        "graph": graph.name,
+        "graph": graph,
         "vertices": stats.n,
         "edges": stats.edges,
         **how,
@@ -212,12 +209,11 @@ def _solved_object(result: Result, graph: GivenGraph, seconds: Mapping[str, floa
     }
 
 
-def summary_lines(summary: DistanceSummary, vertices: Vertices, stats: Stats) -> list[str]:
+def summary_lines(summary: Answers, stats: Stats) -> list[str]:
     """The summary as aligned lines, then the histogram and the map of distances."""
-    summary_event = answers.stated(summary, vertices)
-    facts = answers.facts(summary_event, stats.edges)
+    facts = answers.facts(summary, stats.edges)
     facts.append(("computed in", f"{stats.dtype}, {stats.proof}{'' if stats.exact else ' (sums are rounded)'}"))
-    return answers.lines(summary_event, facts)
+    return answers.lines(summary, facts)
 
 
 def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:

@@ -108,6 +108,8 @@ def solve(
             )
         if several or resident:
             raise Refused(f"{ends} are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
+        if targets is not None and predecessors:
+            raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
     if comm is not None:
         if device is not None:
             raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
@@ -127,34 +129,27 @@ def solve(
         from fwtui.solver.stack import solve_stack
 
         return solve_stack(graph, call)
-    return solve_one(graph if resident else graph_of(graph), call, sources, targets)
+    given = graph if resident else graph_of(graph)
+    rows = None if sources is None else _numbers("source", sources, given.vertices)
+    columns = None if targets is None else _numbers("target", targets, given.vertices)
+    return solve_one(given, call, rows, columns)
 
 
 def solve_one(
-    graph: GivenGraph | DeviceArray,
-    call: Call,
-    sources: Sequence[Hashable] | None = None,
-    targets: Sequence[Hashable] | None = None,
+    graph: GivenGraph | DeviceArray, call: Call, rows: np.ndarray | None = None, columns: np.ndarray | None = None
 ) -> Result:
-    """The rows of these sources and columns of these targets of one graph, in their order; None: all, as of a GPU's array.
+    """The rows of these vertices and the columns of those of one graph, in their order; None: all, as of a GPU's array.
 
     A dtype, a kernel or devices that are named find all distances. Else what is estimated to take least time does: searches
     from some or all vertices, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.
     """
-    if targets is not None and call.predecessors:
-        raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
-    rows = columns = None
-    counts: list[int] = []
-    if isinstance(graph, GivenGraph):
-        ends = (("source", sources), ("target", targets))
-        rows, columns = (None if some is None else _numbers(what, some, graph.vertices) for what, some in ends)
-        counts = [len(some) for some in (rows, columns) if some is not None]
-        if call.is_free and (reason := why_searches(graph, min(counts, default=None), call.predecessors)):
-            return by_searches(graph.adjacency, rows, columns, reason, call)
+    least = min((len(some) for some in (rows, columns) if some is not None), default=None)
+    if isinstance(graph, GivenGraph) and call.is_free and (reason := why_searches(graph, least, call.predecessors)):
+        return by_searches(graph.adjacency, rows, columns, reason, call)
     found = answer(graph, call)
-    if not counts:
+    if least is None:
         return found
-    why = f"all distances take less time than searches from {counted(min(counts), 'vertex', 'vertices')}" if call.is_free else ""
+    why = f"all distances take less time than searches from {counted(least, 'vertex', 'vertices')}" if call.is_free else ""
     wanted = slice(None) if rows is None else rows
     distances = np.asarray(found.distances)[wanted]
     before = found.predecessors[wanted] if found.predecessors is not None else None

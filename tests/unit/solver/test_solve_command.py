@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import shortest_path
 
 import fwtui
 from fwtui.__main__ import main, parser
-from fwtui.analysis.answers import RESULT_VERSION
+from fwtui.analysis.answers import RESULT_VERSION, stated
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.loading import load
@@ -220,7 +220,7 @@ class TestSummary:
         result = answer(graph)
         s = summarise(result.distances)
         assert s.counts.sum() == s.reachable == n * (n - 1) // 2 and s.heat.shape == (min(n, 16), min(n, 32))
-        lines = summary_lines(s, graph.vertices, result.stats)
+        lines = summary_lines(stated(s, graph.vertices), result.stats)
         assert max(map(len, lines)) < 100
         text = "\n".join(lines)
         assert (f"diameter           {3 * (n - 1)}, from 1 to {n}" in text) == (n > 1)
