@@ -111,13 +111,9 @@ def reply_to(request: KernelRequest) -> KernelReply:
 def _found(request: KernelRequest, kernel: Kernel) -> KernelReply:
     if request.shape is None:
         check(kernel, Path(request.path))
-        return KernelReply(kernel=_data(kernel))
+        values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
+        return KernelReply(kernel={name: msgspec.to_builtins(value) for name, value in values.items() if not callable(value)})
     return KernelReply(steps=tuple(islice(kernel.plan(request.shape, request.stepwise), MOST_STEPS)))
-
-
-def _data(kernel: Kernel) -> dict[str, object]:
-    values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
-    return {name: msgspec.to_builtins(value) for name, value in values.items() if not callable(value)}
 
 
 def _answer(request: KernelRequest, parent: Parent) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,7 +19,7 @@ from fwtui.engine.engine import Cancelled
 from fwtui.engine.loaded import loaded
 from fwtui.engine.memory import check_memory
 from fwtui.engine.verify import Verifier
-from fwtui.experiment.experiment import FULL_CHECK, Experiment
+from fwtui.experiment.experiment import FULL_CHECK
 from fwtui.experiment.own_kernels import path_of
 from fwtui.graphs.canonical import canonical, fletcher64, no_distance
 from fwtui.graphs.graph import GraphInput, blocks
@@ -34,7 +33,6 @@ from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from fwtui_kernels.parts.supernodal import elimination
 from fwtui_kernels.peers import peers
-from fwtui_kernels.plan import Shape
 
 ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
 KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
@@ -157,7 +155,9 @@ class Runner:
         if kernel.ordered is not None:
             with job.stage("order"):
                 shape = kernel.ordered(shape, graph.matrix)
-            job.tell(events.Ordered, **_order_told(shape))
+            nodes, found = shape.order.supernodes if shape.order is not None else (), elimination(shape)
+            fill = 2 * found.fill() / (len(found.spans) * (len(found.spans) + 1))
+            job.tell(events.Ordered, sizes=tuple(n.size for n in nodes), parents=tuple(n.parent for n in nodes), fill=fill)
             check_memory(kernel, shape, engine, job.experiment.verify == "full")  # now that its padding is known
         plan = list(kernel.plan(shape, False))
         job.tell(
@@ -186,10 +186,13 @@ class Runner:
     def _verify(self, job: Job, key: Key, graph: GraphInput, raw: np.ndarray) -> None:
         experiment = job.experiment
         limit = FULL_CHECK.get(job.engine.target.backend, FULL_CHECK["cpu"])
+        tile = f"tile {experiment.tile}" if experiment.tile else ""
+        options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
+        form = " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))  # what decides its code and data
         with job.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
-            identity = experiment.kernel, _form(experiment)
-            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, *identity, telling(job, "verify"))
+            tell = telling(job, "verify")
+            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel, form, tell)
         if len(finding.cycle) > MOST_CYCLE:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
@@ -197,21 +200,6 @@ class Runner:
         # programs of other packages may return their own buffers, which later passes overwrite
         if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
             self._distances = _of_run(job.run, distances, graph, finding.checksum)
-
-
-def _order_told(shape: Shape) -> dict[str, Any]:
-    """The fields of an events.Ordered."""
-    nodes, found = shape.order.supernodes if shape.order is not None else (), elimination(shape)
-    tiles = len(found.spans)
-    fill = 2 * found.fill() / (tiles * (tiles + 1))
-    return {"sizes": tuple(n.size for n in nodes), "parents": tuple(n.parent for n in nodes), "fill": fill}
-
-
-def _form(experiment: Experiment) -> str:
-    """Everything that decides a kernel's code and data, in words: its tile, options, type and memory."""
-    tile = f"tile {experiment.tile}" if experiment.tile else ""
-    options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
-    return " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))
 
 
 def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Distances:

@@ -53,7 +53,11 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
         graph = load_lazily(request.graph, tell=progress.tell)
         if request.undirected:
             graph = both_ways(graph.adjacency)
-        pairs = _pairs(request, graph.vertices)
+        pairs = None
+        if request.source:
+            pairs = [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
+        elif request.pairs:
+            pairs = [(source, target) for source, target in _listed(request.pairs, graph.vertices, ("source", "target"), "pairs")]
         rows, columns = (
             np.array(_listed(file, graph.vertices, (title,), f"{title}s", once=True))[:, 0] if file else None
             for file, title in ((request.sources, "source"), (request.targets, "target"))
@@ -85,14 +89,6 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}{reason}"
     report(f"{graph.name}: {units.vertices(graph.n)}, {units.counted(stats.edges, 'edge')}; {way}")
     report(f"{output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}")
-
-
-def _pairs(request: argparse.Namespace, vertices: Vertices) -> list[tuple[int, int]] | None:
-    if request.source:
-        return [(vertices.index(request.source), vertices.index(request.target))]
-    if not request.pairs:
-        return None
-    return [(source, target) for source, target in _listed(request.pairs, vertices, ("source", "target"), "pairs")]
 
 
 def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
