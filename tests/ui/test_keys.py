@@ -164,6 +164,7 @@ async def test_a_key_that_has_moved_says_where_and_one_that_can_do_nothing_why(d
         *(("1", "A", "A is now v"), ("1", "g", "g is now in Compare: press 3 then g"), ("4", "n", "n is now ↓")),
         *(("1", "C", "C is now in Compare: press 3 then C"), ("1", "h", "h is now in Explain: press 4 then h")),
         *(("1", "D", "D is now in Explain: press 4 then D"), ("5", "T", "T is now P")),
+        *(("6", "right_square_bracket", "] is now ."), ("6", "left_square_bracket", "[ is now ,")),
     )
     async with opened(dashboard, "escape", size=NARROW) as pilot:
         for place, key, words in moved:

@@ -16,6 +16,7 @@ from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import keyed, opened, press, proceed, until
 from rich.cells import cell_len
+from textual.keys import key_to_character
 from textual.widget import Widget
 from textual.widgets import Digits
 
@@ -145,11 +146,11 @@ def test_every_binding_of_every_screen_has_an_id_and_no_two_share_a_key_by_chanc
 
 
 def test_a_key_has_one_meaning_everywhere() -> None:
-    """Of all letters, by the titles of what they do; keys without a letter have the meaning of their sign."""
+    """Of all letters and signs, by the titles of what they do; arrows, Enter and Esc have the meaning of their name."""
     meanings: dict[str, set[str]] = {}
     for row in (row for rows in screens().values() for row in rows if row.successor is None):
         for key in row.key.split(","):
-            if len(key) == 1 and key.isalpha() and row.description != "Close":  # closes what it has opened
+            if (key_to_character(key) or "\n").isprintable() and row.description != "Close":  # closes what it has opened
                 meanings.setdefault(key, set()).add(row.description)
     alike = {
         "q": {"Quit", "Back", "Give up"},

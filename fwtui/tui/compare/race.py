@@ -130,7 +130,7 @@ class RaceScreen(Dialog):
     RaceScreen #title, RaceScreen #how { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar = [
-        look("space", "go", "Pause", "pause and go on; from the end it begins again", id="race.go"),
+        look("space", "go", "Play", "pause and go on; from the end it begins again", id="race.go"),
         look("v", "align", "View", "both at the same time, or at the same point", id="race.align"),
         look(">", "hurry(0.5)", "Faster", "twice as fast", id="race.faster"),
         look("<", "hurry(2)", "Slower", "half as fast", id="race.slower"),

@@ -64,7 +64,9 @@ FORMER = {
     **{"explain.newer": "N", "explain.older": "n", "explain.op": "o"},
     **{"explain.next_line": "ctrl+n", "explain.previous_line": "ctrl+b"},
     **{"learn.another": "x", "learn.before": "less_than_sign", "learn.guess": "g", "learn.next": "greater_than_sign"},
-    **{"learn.size": "n", "learn.verify": "v", "race.align": "t", "race.faster": "plus", "race.slower": "minus"},
+    **{"learn.back": "comma", "learn.on": "full_stop", "learn.step": "right_square_bracket"},
+    **{"learn.size": "n", "learn.step.back": "left_square_bracket", "learn.verify": "v"},
+    **{"race.align": "t", "race.faster": "plus", "race.slower": "minus"},
     **{"sessions.compare": "x", "sessions.rename": "n", "sessions.sort": "s", "sessions.title": "t"},
     **{"sweep.across": "a", "sweep.measure": "u", "telemetry.gpu": "g", "telemetry.series": "s", "watch.version": "b"},
 }
