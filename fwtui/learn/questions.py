@@ -93,8 +93,8 @@ class QuestionKind(NamedTuple):
 
     name: str
     ask: str
-    hint: str  # to a guess that is typed; empty if one of several things is chosen
     answer: Callable[[ComparedRun, ComparedRun | None], QuestionAnswer]
+    hint: str = ""  # to a guess that is typed; empty if one of several things is chosen
     say: Callable[[float], str] = str  # a number in words
     choices: Callable[[ComparedRun], tuple[GuessChoice, ...]] = lambda entrant: ()
 
@@ -111,6 +111,10 @@ def _phase(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     longest = max(phases, key=lambda p: p.seconds)
     parts = tuple(AnswerBar(p.key, p.title, p.share, units.percent(p.share)) for p in phases)
     return QuestionAnswer(f"{longest.title}: {units.percent(longest.share)} of the time", None, (longest.key,), parts)
+
+
+def _phase_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
+    return tuple(GuessChoice(part.key, part.title) for part in _phase(entrant, None).parts)
 
 
 def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
@@ -167,6 +171,11 @@ def _limit(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     return QuestionAnswer(words, limit.share)
 
 
+def _seconds(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
+    words = f"{units.duration(_seconds_of(entrant))}, {units.rate(entrant.run.rate)}"
+    return QuestionAnswer(words, entrant.run.seconds)
+
+
 def _seconds_of(entrant: ComparedRun) -> float:
     if not entrant.run.seconds or entrant.run.state != "done":
         raise Refused(f"{entrant.label} has no time; ask about a run that came to its end")
@@ -183,21 +192,18 @@ def _finite(entrant: ComparedRun, number: float) -> float:
 KINDS: Mapping[str, QuestionKind] = {
     kind.name: kind
     for kind in (
+        QuestionKind("phase", "Which phase takes longest?", _phase, choices=_phase_choices),
         QuestionKind(
-            *("phase", "Which phase takes longest?", "", _phase),
-            choices=lambda entrant: tuple(GuessChoice(part.key, part.title) for part in _phase(entrant, None).parts),
+            "speedup", "How many times as fast as before?", _speedup, hint="a number of times such as 3", say=units.gain
         ),
-        QuestionKind("speedup", "How many times as fast as before?", "a number of times such as 3", _speedup, units.gain),
         QuestionKind(
-            *("seconds", "How long does it take?", "a time such as 20 s, 5 ms or 2 min"),
-            lambda entrant, _: QuestionAnswer(
-                f"{units.duration(_seconds_of(entrant))}, {units.rate(entrant.run.rate)}", entrant.run.seconds
-            ),
-            units.duration,
+            "seconds", "How long does it take?", _seconds, hint="a time such as 20 s, 5 ms or 2 min", say=units.duration
         ),
-        QuestionKind("limiter", "What limits the number of resident warps?", "", _limiter, choices=_limiter_choices),
-        QuestionKind("peak", "What share of the peak bandwidth is that?", "a share such as 40 %", _peak, units.percent),
-        QuestionKind("limit", "What share of the device's limit is that?", "a share such as 40 %", _limit, units.percent),
+        QuestionKind("limiter", "What limits the number of resident warps?", _limiter, choices=_limiter_choices),
+        QuestionKind("peak", "What share of the peak bandwidth is that?", _peak, hint="a share such as 40 %", say=units.percent),
+        QuestionKind(
+            "limit", "What share of the device's limit is that?", _limit, hint="a share such as 40 %", say=units.percent
+        ),
     )
 }
 
