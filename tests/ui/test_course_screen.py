@@ -94,20 +94,20 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         words, grid = app.screen.query_one(CourseWords), app.screen.query_one(DistanceGrid)
         assert words.region.area and not grid.region.area
         assert screen_of(app, LearnScreen).stepping.position == 0
-        await press(pilot, "plus", "w")
+        await press(pilot, "colon", "w")
         assert isinstance(app.screen, LearnScreen) and screen_of(app, LearnScreen).stepping.position == 0, (
             "no key moves what is not seen"
         )
         text = await go(pilot, "t")
         assert not words.region.area and grid.region.area and "Katz-Kider · n 8" in text
-        assert "step 1 of 6" in await go(pilot, "plus")
+        assert "step 1 of 6" in await go(pilot, "colon")
         assert "The lonely pivot" in await go(pilot, "right_parenthesis"), "the course goes on from the matrix too"
         assert "Tiles in shared memory" in await go(pilot, "left_parenthesis")
         await pilot.resize_terminal(120, 40)
         text = await go(pilot)
         assert words.region.area and grid.region.area and "fwtui_kernels/parts/blocked_tiles.py" in text
         assert app.screen.query_one(MatrixPicture).region.area and "round 128 of 128" in text
-        assert "step 1 of 6" in await go(pilot, "plus")
+        assert "step 1 of 6" in await go(pilot, "colon")
         await press(pilot, "t")
         assert not words.region.area and not app.screen.query_one(MatrixPicture).region.area
 
@@ -262,12 +262,12 @@ async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp) -> 
     async with opened(learning) as pilot:
         shown_first = await keyed(pilot)
         assert "the graph itself" in shown_first and "Katz-Kider · n 8 · tile 4 · seed 7" in shown_first
-        assert "step 1 of 6 · round 1 of 2" in await keyed(pilot, "plus")
+        assert "step 1 of 6 · round 1 of 2" in await keyed(pilot, "colon")
         assert "k = 3" in await keyed(pilot, "full_stop")
         assert "step 2 of 6" in await keyed(pilot, "full_stop")
         assert "step 3 of 6" in await keyed(pilot, "right_curly_bracket")
         assert "step 6 of 6 · round 2 of 2" in await keyed(pilot, "end")
-        assert "k = 6" in await keyed(pilot, "minus")
+        assert "k = 6" in await keyed(pilot, "semicolon")
         assert "step 3 of 6" in await keyed(pilot, "left_curly_bracket")
         assert "step 2 of 6" in await keyed(pilot, "comma")
         assert await keyed(pilot, "home") == shown_first
@@ -337,7 +337,7 @@ async def test_the_source_follows_what_runs_and_the_kernel_itself_is_compared_on
     async with learning.run_test(size=(120, 60)) as pilot:
         assert "▌ " not in (await keyed(pilot)).replace("▌ runs now", ""), "nothing runs at the beginning"
         for name in ("pivot(distance, p)", "panels(distance, p)", "rest(distance, p)"):
-            text = await keyed(pilot, "plus")
+            text = await keyed(pilot, "colon")
             assert f" ▌ def {name}:" in text
             await press(pilot, "full_stop")
         place = learning.screen.query_one("#source")
@@ -366,6 +366,6 @@ def test_no_line_of_a_source_is_cut(width: int) -> None:
 @pytest.mark.parametrize("size", [(60, 16), WIDE])
 def test_snapshots(learning: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await press(pilot, "full_stop", "full_stop", "plus", *["right"] * 6, *["down"] * 4)
+        await press(pilot, "full_stop", "full_stop", "colon", *["right"] * 6, *["down"] * 4)
 
     assert snap_compare(learning, terminal_size=size, run_before=before)
