@@ -66,6 +66,14 @@ async def test_progress_is_shown_and_c_cancels(dashboard: FwtuiApp, live: FakeLi
         assert live.cancelled == 2, "as c does"
 
 
+async def test_two_runs_of_one_kernel_are_told_apart_and_no_clause_is_cut(dashboard: FwtuiApp) -> None:
+    async with opened(dashboard, "escape", size=NARROW) as pilot:
+        await proceed(pilot, "r")
+        lines = (await go(pilot, "r")).splitlines()
+        assert [one.split()[:2] for one in lines if "▆" in one and "ms" in one][:2] == [["run", "1"], ["run", "2"]]
+        assert not [one for one in lines if "same" in one and "…" in one], lines
+
+
 async def test_runs_are_newest_first_chosen_compared_and_repeated(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         await proceed(pilot, "r")

@@ -242,8 +242,8 @@ class FormScreen(Dialog):
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
     BINDINGS: ClassVar = [bound("ctrl+r", "run", "Run", "start this experiment", id="form.run")]
 
-    def __init__(self, draft: Drafted):
-        super().__init__("Experiment", ExperimentForm(draft), hint="Enter or ctrl+r runs it, Esc keeps it")
+    def __init__(self, heading: str, draft: Drafted):
+        super().__init__(heading, ExperimentForm(draft), hint="Enter or ctrl+r runs it, Esc keeps it")
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
         event.stop()

@@ -122,7 +122,7 @@ class FormPanel(Vertical):
             if answer == "run":
                 self._host.action_run()
 
-        self.app.push_screen(FormScreen(self._draft), done)
+        self.app.push_screen(FormScreen(self._heading.capitalize(), self._draft), done)
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
         event.stop()

@@ -10,7 +10,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from fwtui.analysis.compare import SLOWER, ComparedRun
 from fwtui.analysis.estimate import foreseen, progress_now
@@ -128,47 +127,45 @@ def code(s: RunSubject, width: int) -> list[Content]:
     return excerpt(s.run.experiment.kernel, MOST_CODE, width)
 
 
+class Beside(Drawn[tuple[Content, ...]]):
+    """What stands beside the digits, or alone; of each line the first clause where there is no room for more."""
+
+    def draw(self, subject: tuple[Content, ...], width: int) -> Sequence[Content]:
+        return [longest((whole, whole.split("   ")[0]), width) for whole in subject]
+
+
 class Figures(Horizontal):
     """The one number that matters most in large digits, and what it says beside it."""
 
     DEFAULT_CSS = """
     Figures { height: auto; }
     Figures Large { width: auto; height: auto; color: $text-primary; text-style: bold; margin-right: 2; }
-    Figures Static { width: 1fr; height: auto; text-wrap: nowrap; text-overflow: ellipsis; }
     Figures .-doubtful { color: $text-error; text-style: strike; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: tuple[LargeNumber, tuple[Content, ...]] | None = None
+        self._shown: LargeNumber | None = None
 
     def compose(self) -> ComposeResult:
         yield Large("")
-        yield Static(markup=False)
-
-    @property
-    def _lines(self) -> Sequence[Content]:
-        """What stands beside the digits, or alone."""
-        (number, *_), words = self._shown or (NOTHING, ())
-        return words if number else words[:1]
+        yield Beside(())
 
     def show(self, subject: RunSubject | None) -> None:
         """Show that run's numbers; unchanged ones cost nothing."""
-        now = figure(subject), beside(subject)
+        now, words = figure(subject), beside(subject)
+        self.query_one(Beside).show(words if now.number else words[:1])
+        self.set_class(not now.number and not words[0].plain, "-empty")
         roomy = self.app.size.width >= ROOMY[0] and self.app.size.height >= ROOMY[1]
         projected = self.screen.has_class("-presenter") and not self.screen.has_class("-flat")
         self.query_one(Large).enlarge(roomy or projected)
         if now == self._shown:
             return
-        before = len(self._lines)
         self._shown = now
-        (number, _, doubtful), words = now
         digits = self.query_one(Large)
-        digits.update(number)
-        digits.display = bool(number)
-        digits.set_class(doubtful, "-doubtful")
-        self.query_one(Static).update(Content("\n").join(self._lines), layout=len(self._lines) != before)
-        self.set_class(not number and not words[0].plain, "-empty")
+        digits.update(now.number)
+        digits.display = bool(now.number)
+        digits.set_class(now.doubtful, "-doubtful")
 
 
 class RunPanel(VerticalScroll, can_focus=False):

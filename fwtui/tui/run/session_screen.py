@@ -39,8 +39,8 @@ POINTED = {  # by the name that a marker has for it; all others are parts of the
 
 ANSWERED = "-answers"  # the class of a place that shows what the distances say
 GIVEAWAYS = {  # by the kind of a question
-    **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Static, .total, .reason, .next, .phases, HistoryTable"),
-    **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Static, .total, .meters, .reason, .next, HistoryTable"),
+    **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Beside, .total, .reason, .next, .phases, HistoryTable"),
+    **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Beside, .total, .meters, .reason, .next, HistoryTable"),
     "phase": ".phases, .reason, .next, .outside",
     "limiter": ".phases, .meters, .reason, .next",
 }

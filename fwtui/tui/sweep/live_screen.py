@@ -52,11 +52,10 @@ HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
     GRAPHS: "graphs that are solved at once, like 1,10,100,1000",
-    QUESTION: "; ".join(
+    QUESTION: " ".join(
         (
-            "n: how does time grow with it?",
+            "it fills in what follows; n: how does time grow with it?",
             *(f"{name}: {one.words}" for name, one in QUESTIONS.items()),
-            "it fills in what follows",
         )
     ),
     WEAK: "n grows with the root of the number of devices, so that each holds as much as one alone",
@@ -143,7 +142,19 @@ class SweepDraft(Drafted):
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
             hint = "1" if name in (DEVICES, GRAPHS) else OPEN
             seen = name in (*MAIN, DEVICES)
-            rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
+            rows.append(
+                FormRow(
+                    key,
+                    title,
+                    helps[name],
+                    text,
+                    None,
+                    there,
+                    hint,
+                    more=not seen,
+                    changed=text not in ("", value(Experiment(), name)),
+                )
+            )
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)
         question = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *QUESTIONS))
