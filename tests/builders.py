@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,20 @@ import psutil
 
 from fwtui.engine.engine import Cancelled
 from fwtui.experiment import own_kernels
+from fwtui.experiment.experiment import Experiment
 from fwtui.stream.codec import Unknown
-from fwtui.stream.events import Event, Occupancy
+from fwtui.stream.events import (
+    Event,
+    Occupancy,
+    Part,
+    PhaseName,
+    Phases,
+    Planned,
+    RunDone,
+    RunStarted,
+    Sample,
+    Verdict,
+)
 from fwtui.stream.model import Model
 
 
@@ -23,6 +35,34 @@ def model_of(told: Iterable[Event | Unknown]) -> Model:
     model = Model()
     model.apply_all(told)
     return model
+
+
+def run_events(
+    e: Experiment,
+    *more: Event,
+    run: int = 1,
+    backend: str = "cuda",
+    passes: Sequence[float] = (),
+    parts: Sequence[Part] = (),
+    verdict: str = "verified",
+    checksum: str = "0123456789abcdef",
+    seconds: float | None = None,
+    relaxations: int = 0,
+) -> list[Event]:
+    """A run from its beginning to its end, with `more` before its phases; by default a pass takes the middle of `passes`."""
+    at: dict[str, Any] = {"t": 1.0, "run": run}
+    names = tuple(PhaseName(part.phase, part.phase) for part in parts)
+    work = relaxations or sum(part.relaxations for part in parts) or e.graphs * e.n**3
+    middle = sorted(passes)[len(passes) // 2] if passes and seconds is None else seconds
+    return [
+        RunStarted(experiment=e, title=e.kernel.title(), backend=backend, phases=names, **at),
+        Planned(n=e.n, padded=e.n, steps=1, relaxations=work, device_bytes=sum(part.device_bytes for part in parts), **at),
+        *more,
+        *(Sample(seconds=each, since=1.0, **at) for each in passes),
+        *([Phases(seconds=sum(part.seconds for part in parts), parts=tuple(parts), **at)] if parts else ()),
+        Verdict(verdict=verdict, how="", checksum=checksum, **at),
+        RunDone(outcome="done", median=middle, spread=0.001, count=len(passes), **at),
+    ]
 
 
 def occupancy(**changes: Any) -> Occupancy:

@@ -43,7 +43,7 @@ pytest_add_cli_args_test_selection =
 """
 
 
-def told(*command: str, folder: Path = ROOT) -> str:
+def output(*command: str, folder: Path = ROOT) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
@@ -51,7 +51,7 @@ def results(file: str, tests: Sequence[str], functions: Sequence[str] = ()) -> d
     """What became of each fault in these files, by its name; `functions` as patterns of such names, else all."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        for name in told("git", "ls-files").splitlines():
+        for name in output("git", "ls-files").splitlines():
             if (ROOT / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, folder / name)
@@ -87,8 +87,8 @@ def changed() -> Iterator[tuple[str, list[str]]]:
     """Each file of the program that differs from main, with patterns of mutmut's names for the functions that do."""
     if subprocess.run(["git", "rev-parse", "--quiet", "--verify", "main"], cwd=ROOT, stdout=subprocess.DEVNULL).returncode:
         return
-    for file in told("git", "diff", "--name-only", "--diff-filter=AM", "main", "--", "fwtui/*.py").splitlines():
-        hunks = re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))?", told("git", "diff", "-U0", "main", "--", file), re.MULTILINE)
+    for file in output("git", "diff", "--name-only", "--diff-filter=AM", "main", "--", "fwtui/*.py").splitlines():
+        hunks = re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))?", output("git", "diff", "-U0", "main", "--", file), re.MULTILINE)
         lines = {line for first, count in hunks for line in range(int(first), int(first) + int(count or 1))}
         module = file.removesuffix(".py").replace("/", ".")
         names = [

@@ -14,7 +14,7 @@ LONGEST_LINE = 4096
 
 
 def beginning(path: str | os.PathLike[str], most: int, patience: float = 1.0) -> bytes:
-    """Up to that many bytes of a file or of a pipe. Raises OSError, also for a pipe that is silent for so many seconds."""
+    """Up to that many bytes of a file or of a pipe. Raises OSError, also for a pipe that is silent for `patience` seconds."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):

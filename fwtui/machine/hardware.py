@@ -43,7 +43,7 @@ def driver_present(files: tuple[str, ...] = DRIVER_FILES, library: Callable[[str
 
 @cache
 def gpus(seconds: float = 10.0) -> Hardware:
-    """The GPUs that CUDA sees, found by a child once per process; takes so many seconds if a driver hangs.
+    """The GPUs that CUDA sees, found by a child once per process; takes `seconds` if a driver hangs.
 
     A crash inside NVML kills only that child; every failure becomes a reason in words.
     """

@@ -21,7 +21,7 @@ from fwtui.tui.run.answers_panel import AnswersPanel, DistanceMap, Histogram
 CHECKSUM = "9f3c2a77b18d40e1"  # what scenes.run says
 
 
-def told(run: int = 1, **changes: Any) -> events.Answers:
+def halves(run: int = 1, **changes: Any) -> events.Answers:
     """Of 100 vertices in two halves: the second one cannot reach the first."""
     side = 48
     heat = tuple(
@@ -68,7 +68,7 @@ async def test_they_are_asked_for_computed_again_cancelled_and_open_when_they_co
         await ended(pilot, live)
         assert "summarising run 1" in await keyed(pilot, "v") and live.answered == [1]
         assert dashboard.screen.check_action("run", ()) is False, "one thing at a time"
-        live.tell(told(radius=None))
+        live.tell(halves(radius=None))
         dashboard.tick()
         await panel(pilot)
         shown = screen_text(dashboard)
@@ -91,7 +91,7 @@ async def test_they_are_asked_for_computed_again_cancelled_and_open_when_they_co
         assert not is_open(dashboard), "who cancels does not want to read that"
         view_of(dashboard).selected = None
         await press(pilot, "v", "question_mark")
-        live.tell(told(run=3))
+        live.tell(halves(run=3))
         await proceed(pilot)
         assert not is_open(dashboard)
         assert "the answers of run 3 are there; v shows them" in await go(pilot, "escape") and not is_open(dashboard)
@@ -107,7 +107,7 @@ async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
         await pilot.press("v", "v")
         assert live.answered == [1, 1], "what failed may be asked again"
         live.verdict = scenes.verdict("negative cycle", cycle=(1, 2))
-        live.tell(told(note="gone"))
+        live.tell(halves(note="gone"))
         dashboard.tick()
         await ended(pilot, live)
         await pilot.press("v")
@@ -118,7 +118,7 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Re
     first = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     again = scenes.run(2, 20.0, scenes.experiment("katz-kider"), title="Katz-Kider")
     other = scenes.run(3, 40.0, scenes.experiment("naive", seed=8), title="Naive")
-    app = replay_of([scenes.header(), scenes.GPU, *first, told(t=first[-1].t), *again, *other])
+    app = replay_of([scenes.header(), scenes.GPU, *first, halves(t=first[-1].t), *again, *other])
     async with opened(app) as pilot:
         assert app.screen.check_action("view", ()) is False, "run 3 is of another graph"
         shown = await keyed(pilot, "left_square_bracket", "v")
@@ -132,7 +132,7 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Re
 def answered(replay_of: Replay) -> FwtuiApp:
     """A replay of a run whose answers are known."""
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
-    return replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
+    return replay_of([scenes.header(), scenes.GPU, *run, halves(t=run[-1].t)])
 
 
 async def test_on_the_smallest_screen_the_map_is_whole_and_the_cursor_in_view(answered: FwtuiApp) -> None:
@@ -167,9 +167,11 @@ async def test_without_colours_a_character_says_it(no_colours: None, answered: F
 
 
 def test_what_a_made_up_file_may_tell_breaks_nothing() -> None:
-    odd = told(heat=((1.0,), (), (None, 2.0, 3.0)), counts=(1, 2), edges=(5.0,), diameter=1e15, farthest=(), centre=(), centres=7)
+    odd = halves(
+        heat=((1.0,), (), (None, 2.0, 3.0)), counts=(1, 2), edges=(5.0,), diameter=1e15, farthest=(), centre=(), centres=7
+    )
     picture = DistanceMap(odd)
     assert picture.under and answers.facts(odd) and answers.histogram(odd) == [] and answers.in_short(odd)
-    assert Histogram(told(counts=(0, 0, 0))).lines and not Histogram(odd).lines
+    assert Histogram(halves(counts=(0, 0, 0))).lines and not Histogram(odd).lines
     empty = events.Answers(t=0.0, run=1)
     assert answers.span(empty) is None and DistanceMap(empty).under and answers.facts(empty)

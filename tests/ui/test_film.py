@@ -212,7 +212,7 @@ class TestCapture:
 
 
 class TestMoments:
-    def told(self, seconds: float, runs: int) -> list[events.Event]:
+    def session(self, seconds: float, runs: int) -> list[events.Event]:
         """Telemetry twice a second, and runs that begin and end evenly."""
         started = scenes.run(1, 0.0, scenes.experiment("naive", 64), title="Naive")[0]
         told: list[events.Event] = [events.Telemetry(t=t / 2) for t in range(int(2 * seconds) + 1)]
@@ -226,7 +226,7 @@ class TestMoments:
 
     @pytest.mark.parametrize(("seconds", "runs"), [(10.0, 2), (20_000.0, 3), (50.0, 3000), (0.0, 1)])
     def test_there_are_never_too_many_and_the_end_is_among_them(self, tmp_path: Path, seconds: float, runs: int) -> None:
-        loaded = reader.load(scenes.write(tmp_path / "long.fwt.jsonl", self.told(seconds, runs)))
+        loaded = reader.load(scenes.write(tmp_path / "long.fwt.jsonl", self.session(seconds, runs)))
         clock = FilmClock(loaded, FilmCut(gap=None))
         found = moments(loaded, clock, 5)
         assert len(found) <= MOST_FRAMES + 2 * min(runs, 3) + 2 and found[-1].recorded == loaded.duration
@@ -234,7 +234,7 @@ class TestMoments:
         assert times == sorted(times) and times[-1] == clock.duration
 
     def test_idle_gaps_are_short_and_speed_makes_all_of_it_shorter(self, tmp_path: Path) -> None:
-        loaded = reader.load(scenes.write(tmp_path / "gaps.fwt.jsonl", self.told(100.0, 2)))
+        loaded = reader.load(scenes.write(tmp_path / "gaps.fwt.jsonl", self.session(100.0, 2)))
         whole, short, fast = (
             FilmClock(loaded, cut).duration for cut in (FilmCut(gap=None), FilmCut(gap=1.0), FilmCut(gap=1.0, speed=4.0))
         )

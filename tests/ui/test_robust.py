@@ -184,7 +184,7 @@ class Watched(FwtuiApp):
         Watched.ran += 1
 
 
-def told(text: str) -> list[events.Event]:
+def marked_up(text: str) -> list[events.Event]:
     session = [hostile(event, text) for event in scenes.gpu_session() if not isinstance(event, events.Telemetry)]
     end = session[-1].t
     fault = events.Fault(t=end, source="worker", code="died", message=text, stderr=f"{text}\n{text}")
@@ -201,7 +201,7 @@ async def test_markup_from_data_is_plain_text_wherever_it_is_clicked(text: str) 
     Watched.ran = 0
     live = FakeLive(scenes.GPU)
     app = Watched(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
-    for event in told(text):
+    for event in marked_up(text):
         live.model.apply(event)
     async with app.run_test(size=(120, 40), tooltips=True) as pilot:
         shown = await go(pilot)

@@ -44,7 +44,7 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
 
 @contextmanager
 def alone(path: Path, longest: float = 30.0) -> Iterator[None]:
-    """In one process at a time; in several where the folder takes no lock, or another process keeps it for so many seconds."""
+    """In one process at a time; in several where the folder takes no lock, or another process keeps it for `longest` seconds."""
     with ExitStack() as held:
         with suppress(OSError):
             _lock(held.enter_context(path.open("a")), longest)

@@ -16,7 +16,7 @@ from fwtui.stream.model import Model
 HEADER = codec.encode(events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z"))
 
 
-def told(model: Model) -> list[tuple[object, ...]]:
+def comparisons(model: Model) -> list[tuple[object, ...]]:
     """Each run compared with each of the first three."""
     found: list[Comparison] = []
     entrants = [ComparedRun(model, run, "s") for run in model.runs.values()]
@@ -28,7 +28,7 @@ def told(model: Model) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("name", ["h200-champion", "lecture-tiles", "h200-two-gpus", "lecture-own-kernel"])
 def test_comparisons_are_those_of_the_whole_session(name: str) -> None:
     (whole, complete), (small, same) = load_model(resolve(name)), load_comparable(resolve(name))
-    assert told(small) == told(whole) and same == complete
+    assert comparisons(small) == comparisons(whole) and same == complete
 
 
 def test_what_is_kept_is_less_than_the_file(tmp_path: Path) -> None:

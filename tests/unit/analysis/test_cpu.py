@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from builders import model_of, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import ComparedRun
@@ -33,7 +34,7 @@ LOOP = events.CpuLoop(t=1.0, run=1, op="relax", lanes=16, item_bits=32, relaxati
 MHZ = 2500.0
 
 
-def model_of(
+def modelled(
     seconds: float,
     *told: events.Event,
     kernel: str = "serial",
@@ -46,21 +47,11 @@ def model_of(
     """A run of one phase."""
     work = n**3
     part = events.Part(phase="all", seconds=seconds, launches=n, relaxations=work, device_bytes=each_bytes * work)
-    model = Model()
     experiment = Experiment(kernel=kernel, n=n, **{"dtype": "int32", **asked})
-    script: list[events.Event | None] = [
-        events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=MACHINE),
-        limits,
-        events.RunStarted(t=1.0, run=1, experiment=experiment, title=kernel.title(), backend="cpu", phases=()),
-        events.Planned(t=1.0, run=1, n=n, padded=n, steps=n, relaxations=work, device_bytes=part.device_bytes),
-        *told,
-        events.CpuUse(t=2.0, run=1, busy=busy, usable=8, clock_mhz=MHZ),
-        events.Phases(t=2.0, run=1, seconds=seconds, parts=(part,)),
-        events.RunDone(t=3.0, run=1, outcome="done", median=seconds, spread=0.001, count=12),
-    ]
-    for event in filter(None, script):
-        model.apply(event)
-    return model
+    use = events.CpuUse(t=2.0, run=1, busy=busy, usable=8, clock_mhz=MHZ)
+    run = run_events(experiment, *told, use, backend="cpu", parts=[part], passes=[seconds] * 12)
+    header = events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=MACHINE)
+    return model_of([header, *([limits] if limits else []), *run])
 
 
 def why(model: Model) -> str:
@@ -74,23 +65,23 @@ FLOATS = replace(LOOP, mix={"vaddps": 4, "vminps": 4, "jne": 1})
 SCALAR = replace(LOOP, lanes=1, relaxations=1)
 # one of the eight cores does at most 1e10 relaxations a second, and moves 2e10 bytes a second in the L3 cache
 CASES: dict[str, tuple[Model, str]] = {
-    "one core": (model_of(0.125, LOOP, each_bytes=0), "by instructions: 80 % of the limit of its busy cores."),
-    "all cores": (model_of(0.0156, LOOP, each_bytes=0, busy=8.0), "by instructions: 80 % of the measured limit."),
-    "noisy limit": (model_of(0.125, LOOP, limits=NOISY_FORM), "by instructions: 80 % of the limit of its busy cores (noisy)."),
+    "one core": (modelled(0.125, LOOP, each_bytes=0), "by instructions: 80 % of the limit of its busy cores."),
+    "all cores": (modelled(0.0156, LOOP, each_bytes=0, busy=8.0), "by instructions: 80 % of the measured limit."),
+    "noisy limit": (modelled(0.125, LOOP, limits=NOISY_FORM), "by instructions: 80 % of the limit of its busy cores (noisy)."),
     "float32": (
-        model_of(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
+        modelled(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
         "by instructions: 62 % of the float32 limit of its busy cores; a minimum of the bits would do 1.25x as many.",
     ),
-    "cache": (model_of(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth."),
-    "memory": (model_of(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth."),
-    "noisy bandwidth": (model_of(0.75, SCALAR, limits=NOISY), "by scalar instructions: each does one relaxation"),
-    "library": (model_of(2.0, kernel="scipy", each_bytes=0), "by scalar instructions: each does one"),
+    "cache": (modelled(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth."),
+    "memory": (modelled(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth."),
+    "noisy bandwidth": (modelled(0.75, SCALAR, limits=NOISY), "by scalar instructions: each does one relaxation"),
+    "library": (modelled(2.0, kernel="scipy", each_bytes=0), "by scalar instructions: each does one"),
     "in turn": (
-        model_of(0.22, LOOP, each_bytes=2),
+        modelled(0.22, LOOP, each_bytes=2),
         "by instructions and the L3 cache: 45 % of the limit of its busy cores and 45 % of the bandwidth, in turn.",
     ),
-    "waiting": (model_of(2.0, LOOP), "by latency: 0.0 instructions a cycle, as it waits for results and for the L3 cache."),
-    "tiles": (model_of(2.0, kernel="tiled-cpu", tile=500), "by parallelism: 0 tiles for 8 cores."),
+    "waiting": (modelled(2.0, LOOP), "by latency: 0.0 instructions a cycle, as it waits for results and for the L3 cache."),
+    "tiles": (modelled(2.0, kernel="tiled-cpu", tile=500), "by parallelism: 0 tiles for 8 cores."),
 }
 
 
@@ -101,7 +92,7 @@ def test_a_run_is_limited_by_what_is_proven(case: str) -> None:
 
 
 def test_the_facts_of_a_run_follow_its_reason() -> None:
-    model = model_of(0.125, LOOP, each_bytes=0)
+    model = modelled(0.125, LOOP, each_bytes=0)
     assert why(model).endswith(
         "3.20 relaxations a cycle on each busy core, 1.0 of 8 cores busy; 16 relaxations an instruction (512 bits); "
         "its matrix of 4.00 MB fits in the L3 cache."
@@ -125,7 +116,7 @@ def test_the_facts_of_a_run_follow_its_reason() -> None:
     ],
 )
 def test_no_share_above_one_is_a_reason(n: int, caches: Any, limits: events.Limits, memory: str) -> None:
-    model = model_of(1e-3, n=n, limits=limits, busy=8.0)
+    model = modelled(1e-3, n=n, limits=limits, busy=8.0)
     header = model.header
     assert header is not None
     model.apply(replace(header, machine=replace(MACHINE, caches=caches)))
@@ -137,11 +128,11 @@ def test_no_share_above_one_is_a_reason(n: int, caches: Any, limits: events.Limi
 
 
 def test_absurd_facts_and_no_limits_harm_nothing() -> None:
-    model = model_of(0.5, LOOP, limits=None)
+    model = modelled(0.5, LOOP, limits=None)
     found = reason(ComparedRun(model, model.runs[1]), None)
     assert found.missing == LIMITS and "limits are not measured" in why(model)
     assert found.sentence("D measures them").startswith("What limits it is not known; D measures them. ")
     for busy in (0.0, 1e-300, 1e15):
         absurd = replace(LOOP, lanes=256, relaxations=1, mix={"a": 2**60})
-        model = model_of(1e-9, absurd, busy=busy, n=2**17)
+        model = modelled(1e-9, absurd, busy=busy, n=2**17)
         assert why(model) and result(model, model.runs[1])["cpu"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from builders import occupancy
+from builders import occupancy, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.columns import COLUMNS, TableRow, baseline_run
@@ -18,33 +18,24 @@ from fwtui.stream.model import Model
 BLOCK = occupancy(t=0.0, op="close", registers=64, shared_bytes=1024, limiters=("registers",), source="driver")
 
 
-def told(*asked: tuple[dict[str, Any], float], backend: str = "cuda", block: events.Occupancy = BLOCK) -> Model:
+def ran(*asked: tuple[dict[str, Any], float], backend: str = "cuda", block: events.Occupancy = BLOCK) -> Model:
     """Verified runs of these experiments with their seconds."""
     model = Model()
     for run, (fields, seconds) in enumerate(asked, 1):
         e = Experiment(**{"kernel": "stacked", "n": 64, **fields})
-        model.apply(
-            events.RunStarted(t=0.0, run=run, experiment=e, title="", backend=backend, phases=(events.PhaseName("all", "all"),))
-        )
-        relaxations = e.graphs * e.n**3
-        model.apply(events.Planned(t=0.0, run=run, n=e.n, padded=e.n, steps=1, relaxations=relaxations, device_bytes=0))
-        if backend == "cuda":
-            model.apply(replace(block, run=run))
-        for _ in range(20):
-            model.apply(events.Sample(t=1.0, run=run, seconds=seconds, since=0.0))
-        model.apply(events.Verdict(t=1.0, run=run, verdict="verified", how="", checksum=f"{e.graphs:016x}"))
-        model.apply(events.RunDone(t=1.0, run=run, outcome="done", median=seconds, count=20))
+        used = [replace(block, run=run)] if backend == "cuda" else []
+        model.apply_all(run_events(e, *used, run=run, backend=backend, passes=[seconds] * 20, checksum=f"{e.graphs:016x}"))
     return model
 
 
 def test_the_pace_is_in_graphs_a_second_and_other_numbers_of_graphs_are_other_work() -> None:
-    model = told(({"graphs": 10_000}, 0.0008), ({"graphs": 10}, 0.0008), ({"graphs": 2, "n": 1}, 4.0), ({}, 0.1))
+    model = ran(({"graphs": 10_000}, 0.0008), ({"graphs": 10}, 0.0008), ({"graphs": 2, "n": 1}, 4.0), ({}, 0.1))
     many, few, slow, one = model.runs.values()
     assert pace(many) == "10,000 graphs of 64 vertices in 800 us: 12.5 million graphs a second"
     assert pace(few).endswith(": 12,500 graphs a second") and pace(slow) == "2 graphs of 1 vertex in 4.00 s: 0.50 graphs a second"
     assert in_words(one) == []
     assert many.rate == pytest.approx(10_000 * 64**3 / 0.0008)
-    model = told(({"graphs": 100}, 0.2), ({"graphs": 10}, 0.1), ({"graphs": 100}, 0.3))
+    model = ran(({"graphs": 100}, 0.2), ({"graphs": 10}, 0.1), ({"graphs": 100}, 0.3))
     hundred, ten, again = (ComparedRun(model, run) for run in model.runs.values())
     found = compare(hundred, ten)
     assert found.why == "100 graphs of n = 64, not 10 graphs of n = 64, are other work; rates can be compared, times cannot"
@@ -55,20 +46,20 @@ def test_the_pace_is_in_graphs_a_second_and_other_numbers_of_graphs_are_other_wo
 
 
 def test_where_each_graph_is_depends_on_the_device() -> None:
-    (run,) = told(({"graphs": 100}, 1.0)).runs.values()
+    (run,) = ran(({"graphs": 100}, 1.0)).runs.values()
     assert place(run) == (
         "one block of 8 warps for each graph: its 16.0 KiB stay in registers, 16 cells a thread; "
         "a multiprocessor has 4 at once, and while one waits at its barrier the others work"
     )
-    (run,) = told(({"graphs": 100, "n": 40, "dtype": "int16"}, 1.0), block=replace(BLOCK, blocks=1)).runs.values()
+    (run,) = ran(({"graphs": 100, "n": 40, "dtype": "int16"}, 1.0), block=replace(BLOCK, blocks=1)).runs.values()
     assert "its 3.12 KiB stay in registers, 16 cells a thread (39.1 % of them used" in place(run)
     assert place(run).endswith("a multiprocessor has one at once")
-    (run,) = told(({"graphs": 100, "kernel": "stacked-cpu"}, 1.0), backend="cpu").runs.values()
+    (run,) = ran(({"graphs": 100, "kernel": "stacked-cpu"}, 1.0), backend="cpu").runs.values()
     assert place(run).startswith("one core for each graph")
 
 
 def test_what_a_sweep_says_of_many_graphs() -> None:
-    model = told(*(({"graphs": graphs}, seconds) for graphs, seconds in ((1, 1.0), (10, 1.0), (100, 1.05), (1000, 10.0))))
+    model = ran(*(({"graphs": graphs}, seconds) for graphs, seconds in ((1, 1.0), (10, 1.0), (100, 1.05), (1000, 10.0))))
     found = findings(model, list(model.runs.values()))
     (filling,) = found.filling
     assert filling.startswith("all: 100 graphs at once reach 95.2 % of the best rate, ") and "; 1 graph reaches " in filling

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from builders import documented_fields
+from builders import documented_fields, run_events
 from msgspec.structs import replace
 
 from fwtui.__main__ import main
@@ -47,20 +47,12 @@ def model(*runs: dict[str, Any], device: events.Device | None = H200) -> Model:
         made.apply(device)
     for number, told in enumerate(runs, 1):
         e = Experiment(kernel=told.get("kernel", "naive"), n=told.get("n", 1000), dtype=told.get("dtype", "float32"))
-        at: dict[str, Any] = {"t": 0, "run": number}
-        names, backend = (events.PhaseName("a", "phase a"),), told.get("backend", "cuda")
+        stages = (("load", 0.5, 1000), ("unload", 0.0, 1000), ("read", 2.0, 500))
+        copies = [events.Stage(t=0, run=number, name=name, seconds=seconds, bytes=size) for name, seconds, size in stages]
         part = events.Part(phase="a", seconds=4.0, launches=2, relaxations=800, device_bytes=1200)
-        for event in (
-            events.RunStarted(experiment=e, title="", backend=backend, phases=names, **at),
-            events.Planned(n=e.n, padded=e.n, steps=1, relaxations=e.n**3, device_bytes=0, **at),
-            events.Stage(name="load", seconds=0.5, bytes=1000, **at),
-            events.Stage(name="unload", seconds=0.0, bytes=1000, **at),
-            events.Stage(name="read", seconds=2.0, bytes=500, **at),
-            events.Phases(seconds=4.0, parts=(part,), **at),
-            events.Verdict(verdict=told.get("verdict", "verified"), how="", checksum="0123456789abcdef", **at),
-            events.RunDone(outcome="done", median=told.get("seconds", 1.0), **at),
-        ):
-            made.apply(event)
+        about = {name: told[name] for name in ("backend", "verdict") if name in told}
+        seconds = told.get("seconds", 1.0)
+        made.apply_all(run_events(e, *copies, run=number, parts=[part], seconds=seconds, relaxations=e.n**3, **about))
     return made
 
 

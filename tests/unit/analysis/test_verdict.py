@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import model_of
+from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.reason import COUNTERS, LIMITS, reason
@@ -21,26 +21,19 @@ N = 1024
 GPU = events.Device(t=0.0, present=True, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)
 
 
-def told(run: int, kernel: str, seconds: float, moved: int, counters: dict[str, float] | None = None, **given: Any) -> list[Any]:
+def ran(run: int, kernel: str, seconds: float, moved: int, counters: dict[str, float] | None = None, **given: Any) -> list[Any]:
     """A verified run of one phase; `moved` is its model's bytes for each relaxation, times 1,000."""
-    backend, verdict, phases = given.pop("backend", "cuda"), given.pop("verdict", "verified"), given.pop("phases", seconds)
-    experiment = Experiment(kernel=kernel, n=N, **given)
+    about = {name: given.pop(name) for name in ("backend", "verdict") if name in given}
+    phases, passes = given.pop("phases", seconds), [seconds * (1 + place * 1e-4) for place in range(12)]
     part = events.Part(phase="rest", seconds=phases, launches=8, relaxations=N**3, device_bytes=moved * N**3 // 1000)
-    return [
-        events.RunStarted(t=1.0, run=run, experiment=experiment, title=kernel.title(), backend=backend, phases=()),
-        events.Planned(t=1.0, run=run, n=N, padded=N, steps=8, relaxations=N**3, device_bytes=part.device_bytes),
-        *(events.Sample(t=1.5, run=run, seconds=seconds * (1 + place * 1e-4), since=1.5) for place in range(12)),
-        events.Phases(t=2.0, run=run, seconds=phases, parts=(part,)),
-        events.Verdict(t=2.0, run=run, verdict=verdict, how="", checksum="0" * 16, cells=N * N, cycle=()),
-        events.RunDone(t=3.0, run=run, outcome="done", median=seconds, spread=0.001, count=12),
-        *([events.Counters(t=4.0, run=run, op="rest", values=counters)] if counters else []),
-    ]
+    found = run_events(Experiment(kernel=kernel, n=N, **given), run=run, passes=passes, parts=[part], seconds=seconds, **about)
+    return [*found, *([events.Counters(t=4.0, run=run, op="rest", values=counters)] if counters else [])]
 
 
 SLOW = {"integer_instructions_per_relaxation": 35.0, "dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95}
-NAIVE = told(1, "naive", 0.08, 16_000, SLOW)
-KATZ = told(2, "katz-kider", 0.01, 500, {**SLOW, "integer_instructions_per_relaxation": 4.5})
-NEXT = told(3, "optimized", 0.004, 500)
+NAIVE = ran(1, "naive", 0.08, 16_000, SLOW)
+KATZ = ran(2, "katz-kider", 0.01, 500, {**SLOW, "integer_instructions_per_relaxation": 4.5})
+NEXT = ran(3, "optimized", 0.004, 500)
 
 
 def model(*runs_told: list[Any], cores: int = 2, device: events.Device = GPU) -> Model:
@@ -77,34 +70,34 @@ def test_units_that_are_busy_far_below_the_limit_are_said_to_do_other_work() -> 
 
 
 def test_the_rung_that_has_not_run_gains_what_the_recorded_ladder_does_with_the_cores_here() -> None:
-    recorded = model(told(1, "katz-kider", 0.012, 500), told(2, "optimized", 0.006, 500))
+    recorded = model(ran(1, "katz-kider", 0.012, 500), ran(2, "optimized", 0.006, 500))
     assert verdict_of(model(NAIVE, KATZ), recorded).then == (
         "Optimized & blocked: 10.0 ms -> 6.00 ms (recorded on this kind of GPU)"
     )
     other = model(NAIVE, KATZ, device=events.Device(t=0.0, present=True, name="H"))
     assert verdict_of(other, recorded).then == "Optimized & blocked: 10.0 ms -> 5.00 ms (predicted from G)"
-    slower = model(told(1, "katz-kider", 0.03, 500), told(2, "optimized", 0.03, 500))
+    slower = model(ran(1, "katz-kider", 0.03, 500), ran(2, "optimized", 0.03, 500))
     assert "Optimized" not in verdict_of(model(NAIVE, KATZ), slower).then
     assert verdict_of(model(NAIVE, KATZ)).then.startswith("Optimized & blocked: 4.50 integer instructions"), "made up is none"
-    recorded = model(told(1, "serial", 1.6, 12_000, backend="cpu"), told(2, "tiled-cpu", 0.01, 500, backend="cpu"), cores=16)
-    alone = verdict_of(model(told(1, "serial", 1.0, 12_000, backend="cpu"), cores=2), recorded)
+    recorded = model(ran(1, "serial", 1.6, 12_000, backend="cpu"), ran(2, "tiled-cpu", 0.01, 500, backend="cpu"), cores=16)
+    alone = verdict_of(model(ran(1, "serial", 1.0, 12_000, backend="cpu"), cores=2), recorded)
     assert alone.headline == "Serial takes 1.00 s" and alone.found is None and alone.why == ()
     assert alone.next is not None and alone.next.kernel == "tiled-cpu" and alone.next.seconds == pytest.approx(0.05)
 
 
 def test_the_fastest_run_of_the_session_comes_after_the_hints_and_one_of_another_type_never() -> None:
-    fast = told(3, "look-ahead", 0.001, 500)
-    made = model(told(1, "naive", 0.08, 16_000), told(2, "register-tiled", 0.002, 500), fast)
+    fast = ran(3, "look-ahead", 0.001, 500)
+    made = model(ran(1, "naive", 0.08, 16_000), ran(2, "register-tiled", 0.002, 500), fast)
     assert verdict_of(made).then == "Look-ahead: 2.00 ms -> 1.00 ms (run 3)"
-    other = told(3, "look-ahead", 0.001, 500, dtype="int16")
-    assert verdict_of(model(told(1, "naive", 0.08, 16_000), told(2, "register-tiled", 0.002, 500), other)).then == ""
+    other = ran(3, "look-ahead", 0.001, 500, dtype="int16")
+    assert verdict_of(model(ran(1, "naive", 0.08, 16_000), ran(2, "register-tiled", 0.002, 500), other)).then == ""
 
 
 @pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"verdict": "unverified"}])
 def test_what_is_not_right_is_neither_compared_nor_recommended(change: dict[str, Any]) -> None:
-    found = verdict_of(model(NAIVE, told(2, "katz-kider", 0.01, 500, **change)))
+    found = verdict_of(model(NAIVE, ran(2, "katz-kider", 0.01, 500, **change)))
     assert found.found is None and found.times == "" and "Naive" not in found.headline
-    assert "run 3" not in verdict_of(model(NAIVE, KATZ, told(3, "optimized", 0.004, 500, **change))).then
+    assert "run 3" not in verdict_of(model(NAIVE, KATZ, ran(3, "optimized", 0.004, 500, **change))).then
 
 
 def test_a_printed_table_ends_with_the_verdict_on_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +116,7 @@ def why(first: list[Any], second: list[Any]) -> str:
 
 
 def test_a_number_that_is_used_more_often_is_the_reason() -> None:
-    said = why(told(1, "naive", 0.08, 16_000), told(2, "katz-kider", 0.01, 500))
+    said = why(ran(1, "naive", 0.08, 16_000), ran(2, "katz-kider", 0.01, 500))
     assert said.startswith("8.00x as fast as Naive: reads each number 32 times less: 17.2 GB -> 537 MB. ")
     assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth; press h.")
 
@@ -131,7 +124,7 @@ def test_a_number_that_is_used_more_often_is_the_reason() -> None:
 @pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
 def test_units_that_are_busy_far_below_the_limit_are_no_riddle(share: float, said: bool) -> None:
     counters = {"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95}
-    model = model_of([GPU, *told(1, "katz-kider", 0.01, 500, counters)])
+    model = model_of([GPU, *ran(1, "katz-kider", 0.01, 500, counters)])
     found = reason(ComparedRun(model, model.runs[1]), None)
     assert found.limiter is not None and "95 % busy" in found.limiter.because and not found.beside, "nobody measured the limit"
     form = right_for("cuda", model.runs[1].experiment.dtype, True)[0].key
@@ -144,7 +137,7 @@ def test_units_that_are_busy_far_below_the_limit_are_no_riddle(share: float, sai
 def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, why_idle: str) -> None:
     model = Model()
     readings = [events.Telemetry(t=1.5 + part, dram_utilisation=0.001) for part in (0.4, 0.6, 0.8)]
-    first = told(1, "naive", 0.08, 16_000)
+    first = ran(1, "naive", 0.08, 16_000)
     done = next(place for place, event in enumerate(first) if isinstance(event, events.Phases))
     window = [events.Sample(t=1.5 + part, run=1, seconds=0.08, since=1.5) for part in (0.2, 0.9)]
     for event in (msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]):
@@ -156,24 +149,24 @@ def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, wh
 
 def test_what_changed_in_favour_of_the_faster_one_overlaps_or_differs_is_named() -> None:
     few, many = {"integer_instructions_per_relaxation": 2.0}, {"integer_instructions_per_relaxation": 9.0}
-    faster = why(told(1, "naive", 0.04, 500, many), told(2, "katz-kider", 0.01, 500, few))
+    faster = why(ran(1, "naive", 0.04, 500, many), ran(2, "katz-kider", 0.01, 500, few))
     assert "4.00x as fast as Naive: 4.5 times fewer integer instructions: 9.00 -> 2.00 a relaxation." in faster
-    slower = why(told(1, "naive", 0.01, 500, few), told(2, "katz-kider", 0.04, 250, many))
+    slower = why(ran(1, "naive", 0.01, 500, few), ran(2, "katz-kider", 0.04, 250, many))
     assert "4.00x as long as Naive: 4.5 times more integer instructions: 2.00 -> 9.00 a relaxation." in slower
-    neither = why(told(1, "naive", 0.01, 500, many), told(2, "katz-kider", 0.04, 500, few))
+    neither = why(ran(1, "naive", 0.01, 500, many), ran(2, "katz-kider", 0.04, 500, few))
     assert "4.00x as long as Naive; the measurements do not show why." in neither
-    said = why(told(1, "register-tiled", 0.010, 500, phases=0.010), told(2, "look-ahead", 0.008, 500, phases=0.011))
+    said = why(ran(1, "register-tiled", 0.010, 500, phases=0.010), ran(2, "look-ahead", 0.008, 500, phases=0.011))
     assert "1.25x as fast as Register-Tiled: its phases overlap: 11.0 ms of work in 8.00 ms." in said
-    said = why(told(1, "katz-kider", 0.02, 500, tile=16), told(2, "katz-kider", 0.01, 500, tile=32))
+    said = why(ran(1, "katz-kider", 0.02, 500, tile=16), ran(2, "katz-kider", 0.01, 500, tile=32))
     assert "2.00x as fast as run 1: tile 32 against 16" in said
-    repeated = why(told(1, "naive", 0.02, 500), told(2, "naive", 0.01, 500))
+    repeated = why(ran(1, "naive", 0.02, 500), ran(2, "naive", 0.01, 500))
     assert repeated.startswith("2.00x as fast as run 1, but that is unclear: the same experiment again")
-    types = why(told(1, "katz-kider", 0.02, 500), told(2, "katz-kider", 0.01, 250, dtype="int16"))
+    types = why(ran(1, "katz-kider", 0.02, 500), ran(2, "katz-kider", 0.01, 250, dtype="int16"))
     assert "numbers of 2 bytes instead of 4" in types and "reads each" not in types
 
 
 def test_what_would_tell_more_is_named() -> None:
-    model = model_of([GPU, *told(1, "naive", 0.08, 16_000), *told(2, "serial", 0.5, 16_000, backend="cpu")])
+    model = model_of([GPU, *ran(1, "naive", 0.08, 16_000), *ran(2, "serial", 0.5, 16_000, backend="cpu")])
     gpu, cpu = model.runs.values()
     assert reason(ComparedRun(model, gpu), None).missing == COUNTERS and reason(ComparedRun(model, cpu), None).missing == LIMITS
     model.apply(events.Limits(t=5.0, backend="cpu", forms=(), copy_bytes_per_second=1e12, complete=True))
@@ -187,5 +180,5 @@ def test_counters_that_cannot_be_are_no_reason(odd: float) -> None:
     counters = {"integer_instructions_per_relaxation": 9.0, "shared_load_bytes": odd, "relaxations": 1.0}
     few = {"integer_instructions_per_relaxation": odd, "shared_load_bytes": 4.0, "relaxations": 1.0}
     for one, other in ((0.04, 0.01), (0.01, 0.04)):
-        said = why(told(1, "naive", one, 500, counters), told(2, "katz-kider", other, 500, few))
+        said = why(ran(1, "naive", one, 500, counters), ran(2, "katz-kider", other, 500, few))
         assert "inf" not in said and "nan" not in said

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.ledger import ledger
@@ -34,20 +35,11 @@ GPU = events.Device(t=0.0, name="G", peak_bytes_per_second=4e12, multiprocessors
 LINE = CodeLine("k60_optimized.py", 48, "    own[k] = min(own[k], via)", {"mio_throttle": 41, "selected": 3})
 
 
-def model_of(*told: events.Event, launches: int = 8, relaxations: int = 2**30) -> Model:
+def sampled(*samples: events.Event, launches: int = 8, relaxations: int = 2**30) -> Model:
     """A run of one phase with these samples."""
     part = events.Part(phase="rest", seconds=0.1, launches=launches, relaxations=relaxations, device_bytes=2**33)
-    model = Model()
-    for event in (
-        GPU,
-        events.RunStarted(t=1.0, run=1, experiment=Experiment(kernel="optimized", n=1024), title="O", backend="cuda", phases=()),
-        events.Planned(t=1.0, run=1, n=1024, padded=1024, steps=8, relaxations=relaxations, device_bytes=2**33),
-        events.Phases(t=2.0, run=1, seconds=0.1, parts=(part,)),
-        events.RunDone(t=3.0, run=1, outcome="done", median=0.1, count=12),
-        *told,
-    ):
-        model.apply(event)
-    return model
+    run = run_events(Experiment(kernel="optimized", n=1024), parts=[part], passes=[0.1] * 12)
+    return model_of([GPU, *run, *samples])
 
 
 def samples(**reasons: int) -> events.WarpSamples:
@@ -59,29 +51,29 @@ def sentence(model: Model) -> str:
 
 
 def test_the_reason_names_what_it_waits_for_the_share_and_the_line() -> None:
-    waits = model_of(samples(mio_throttle=41, not_selected=30, selected=19, barrier=10))
+    waits = sampled(samples(mio_throttle=41, not_selected=30, selected=19, barrier=10))
     told = "It waits because the shared memory pipe is full in 41 % of samples, most at k60_optimized.py:48."
     assert sentence(waits) == told
     assert result(waits, waits.runs[1])["limited_by"] == "the shared memory pipe"
     (line,) = ledger(waits, waits.runs[1])
     assert str(line.limiter) == "the shared memory pipe: 41 % of samples, most at k60_optimized.py:48"
-    first = model_of(msgspec.structs.replace(samples(barrier=60, selected=40), rank=0))
+    first = sampled(msgspec.structs.replace(samples(barrier=60, selected=40), rank=0))
     assert sentence(first) == "It waits at a barrier in 60 % of rank 0's samples, most at k60_optimized.py:48."
     assert result(first, first.runs[1])["samples"]["rest"]["rank"] == 0
-    assert sentence(model_of(samples(mio_throttle=5, not_selected=50, math_pipe_throttle=30, selected=15))) == (
+    assert sentence(sampled(samples(mio_throttle=5, not_selected=50, math_pipe_throttle=30, selected=15))) == (
         "It computes in 95 % of samples, most at k60_optimized.py:48."
     )
 
 
 def test_samples_come_before_counters_and_launches_before_samples() -> None:
     counters = events.Counters(t=4.0, run=1, op="rest", values={"dram_share": 0.9, "memory_share": 0.9, "compute_share": 0.1})
-    assert "device memory: 90 % busy" in sentence(model_of(counters))
-    assert sentence(model_of(counters, samples(barrier=60, selected=40))).startswith("It waits at a barrier in 60 % of samples")
+    assert "device memory: 90 % busy" in sentence(sampled(counters))
+    assert sentence(sampled(counters, samples(barrier=60, selected=40))).startswith("It waits at a barrier in 60 % of samples")
     full = events.Counters(t=4.0, run=1, op="rest", values={"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95})
-    assert sentence(model_of(full, samples(not_selected=58, short_scoreboard=22, selected=20))) == (
+    assert sentence(sampled(full, samples(not_selected=58, short_scoreboard=22, selected=20))) == (
         "Instructions and caches are both 95 % busy; it computes in 78 % of samples, most at k60_optimized.py:48."
     )
-    launched = sentence(model_of(samples(barrier=60, selected=40), launches=20_000))
+    launched = sentence(sampled(samples(barrier=60, selected=40), launches=20_000))
     assert launched == (
         "It is limited by launches: 20,000 of 5.00 us; in one it waits at a barrier in 60 % of samples, most at "
         "k60_optimized.py:48."
@@ -89,7 +81,7 @@ def test_samples_come_before_counters_and_launches_before_samples() -> None:
 
 
 def test_every_reason_has_words_and_no_samples_are_none() -> None:
-    empty = model_of(samples(), events.Sampled(t=5.0, run=1, note="no samples came of rest"))
+    empty = sampled(samples(), events.Sampled(t=5.0, run=1, note="no samples came of rest"))
     run = empty.runs[1]
     assert samples_of(run, "rest") is None and "not known" in sentence(empty) and shares({}) == {}
     assert result(empty, run)["not_sampled"] == "no samples came of rest"
@@ -130,7 +122,7 @@ def test_a_run_keeps_the_listing_packed_and_says_it_as_data(count: int) -> None:
     line = CodeLine("a.py", 3, "x" * 200, {"wait": count})
     code = Listing(lines=(line,), instructions=(Instruction(16, "BRA 0", 0, {"wait": count}),), total=1)
     told = events.WarpSamples(t=4.0, run=1, op="rest", reasons={"wait": count}, hot=line)
-    model = model_of(told, events.Code(t=4.0, run=1, op="rest", listing=code))
+    model = sampled(told, events.Code(t=4.0, run=1, op="rest", listing=code))
     run = model.runs[1]
     assert run.listing("rest") == code and run.listing("other") is None
     said = result(model, run)["samples"]["rest"]

@@ -9,6 +9,7 @@ from runpy import run_path
 
 import numpy as np
 import pytest
+from builders import run_events
 from pretending import Pretend
 
 from fwtui import __version__
@@ -41,12 +42,7 @@ def run(
     negative: float = 0.0,
 ) -> list[events.Event]:
     e = Experiment(kernel=kernel, n=n, dtype=dtype, negative=negative)
-    return [
-        events.RunStarted(t=1, run=number, experiment=e, title=kernel, backend="cuda", phases=()),
-        events.Planned(t=1, run=number, n=n, padded=n, steps=1, relaxations=n**3, device_bytes=0),
-        events.Verdict(t=2, run=number, verdict=verdict, how=""),
-        events.RunDone(t=3, run=number, outcome="done", median=seconds),
-    ]
+    return run_events(e, run=number, seconds=seconds, verdict=verdict)
 
 
 def session(folder: Path, name: str, title: str, *told: list[events.Event], created: str = "2026-01-02T03:04:05Z") -> Path:

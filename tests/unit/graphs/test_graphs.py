@@ -198,16 +198,16 @@ def test_large_matrices_are_scanned_on_all_cores_with_the_same_result(monkeypatc
     cells = np.random.default_rng(3).integers(-5, 900, (700, 700), dtype=np.int32)
     cells[cells > 600] = NO_EDGE["int32"]
 
-    def told() -> tuple[object, ...]:
+    def scanned() -> tuple[object, ...]:
         graph = graph_of(cells.copy(), True)
         distances = canonical(cells.copy(), graph, "int32")
         facts = graph.edges, graph.low, graph.high, graph.negative_share
         return *facts, distances.tobytes(), fletcher64(distances), reachable_pairs(distances)
 
-    alone = told()
+    alone = scanned()
     pretend.limits("fwtui.graphs.graph", CELLS_ON_ALL_CORES=0)
     monkeypatch.setattr("fwtui.graphs.graph.usable_cores", lambda: {0, 1, 2})
-    assert told() == alone
+    assert scanned() == alone
 
 
 def test_negative_cycle_is_found_in_order() -> None:

@@ -133,7 +133,7 @@ def sentences(text: str) -> list[str]:
     return [sentence for sentence in re.split(r"(?<=[.?!])\s+", " ".join(text.split())) if sentence]
 
 
-def told() -> Iterator[tuple[str, str]]:
+def texts() -> Iterator[tuple[str, str]]:
     """What a student reads, by where it stands."""
     for step in COURSE.course:
         for part in ("text", "afterwards"):
@@ -146,7 +146,7 @@ def told() -> Iterator[tuple[str, str]]:
 
 
 def test_sentences_are_short_and_the_glossary_explains_each_term_once() -> None:
-    lengths = {where: [len(sentence.split()) for sentence in sentences(text)] for where, text in told() if text}
+    lengths = {where: [len(sentence.split()) for sentence in sentences(text)] for where, text in texts() if text}
     assert {where: max(words) for where, words in lengths.items() if max(words) > MOST_WORDS} == {}
     assert {where: mean(words) for where, words in lengths.items() if mean(words) > USUAL_WORDS} == {}
     terms = [name for term, _ in GLOSSARY for name in names(term)]

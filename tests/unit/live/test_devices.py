@@ -101,7 +101,7 @@ def two(monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path) -> No
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
-def told(request: Any) -> Iterator[events.Event]:
+def on_the_second(request: Any) -> Iterator[events.Event]:
     assert request.experiment.runs_on == SECOND
     if isinstance(request, requests.RunRequest):
         yield events.RunStarted(t=1, run=request.run, experiment=RUN, title="", backend="cuda", phases=(), gpu=1)
@@ -114,7 +114,7 @@ def test_a_run_its_limits_its_tuning_telemetry_and_answers_are_of_the_gpu_that_w
 
     def child(module: str, arguments: Sequence[str], *given: Any) -> Any:
         if module != "fwtui.machine.telemetry.sampler":
-            return answering(told)(module, arguments, *given)
+            return answering(on_the_second)(module, arguments, *given)
         watched.append(arguments[-1])
         return HeardChild(module, arguments, *given)
 

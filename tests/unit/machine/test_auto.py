@@ -125,7 +125,7 @@ def searched(experiment: Experiment, most: int = 200) -> list[Config]:
     return list(times)
 
 
-def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
+def trial_events(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
     """What a worker would say of a run, with the made-up seconds."""
     assert isinstance(request, requests.RunRequest) and request.brief
     e, run = request.experiment, request.run
@@ -138,7 +138,7 @@ def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
     yield events.RunDone(t=0.0, run=run, outcome="done", median=seconds * e.n / 1e6, count=9)
 
 
-def tuner(answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> Tuner:
+def tuner(answer: Callable[..., Iterable[events.Event]] = trial_events, **more: Any) -> Tuner:
     said: list[tuple[TunedTrial, bool]] = []
     kernels = more.pop("kernels", [TILED, registry()["serial"]])
     made = Tuner(
@@ -158,7 +158,7 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pret
         e = request.experiment
         if e.tile == 32 and path.read_text() == "saved meanwhile":
             path.write_text("three")
-        yield from told(msgspec.structs.replace(request, experiment=changed(e, kernel="tiled-cpu")))
+        yield from trial_events(msgspec.structs.replace(request, experiment=changed(e, kernel="tiled-cpu")))
 
     mine = kernel_named("mine")
     first = tuner(answer, kernels=[mine, TILED])
@@ -181,7 +181,7 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pret
 
 def test_only_what_is_verified_and_can_be_kept_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(256, "float32", True)
-    wrong = tuner(lambda request: told(request, "wrong"))
+    wrong = tuner(lambda request: trial_events(request, "wrong"))
     wrong.tune([problem], 60.0)
     assert wrong.best(problem) is None and {t.note for t in tuned.load(CPU)} == {"compared"}
     assert settle_here(ASKED).auto == KNOWN
@@ -204,7 +204,7 @@ def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long()
 
 
 def test_the_tune_command_shows_what_it_tries(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
-    pretend.children(answering(told))
+    pretend.children(answering(trial_events))
     words = ["tune", "-n", "256", "--dtype", "float32", "-k", "tiled-cpu,serial", "--telemetry-hz", "0"]
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()

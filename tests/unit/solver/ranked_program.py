@@ -11,7 +11,7 @@ from fwtui import solve
 comm = MPI.COMM_WORLD
 
 
-def told(graph: Any, **given: Any) -> dict[str, Any]:
+def solved(graph: Any, **given: Any) -> dict[str, Any]:
     """What this rank has of the answer, or what it raised."""
     try:
         result = solve(graph if comm.rank == 0 else None, comm=comm, **given)
@@ -26,7 +26,7 @@ def told(graph: Any, **given: Any) -> dict[str, Any]:
 def main() -> None:
     with open(sys.argv[1], "rb") as file:
         asked = pickle.load(file)  # noqa: S301 the test's own
-    found = [comm.gather(told(graph, devices="cpu", **given)) for graph, given in asked]
+    found = [comm.gather(solved(graph, devices="cpu", **given)) for graph, given in asked]
     if comm.rank == 0:
         with open(sys.argv[2], "wb") as file:
             pickle.dump(found, file)

@@ -350,7 +350,7 @@ def test_results_are_plain_data_and_tables_line_up() -> None:
     assert lines == ["id     n  word", " 1    64  a", " 2  1024  bcd"]
 
 
-def told(number: int, begin: float) -> Iterator[events.Event]:
+def ten_passes(number: int, begin: float) -> Iterator[events.Event]:
     """A run of ten passes in a second, with ten readings."""
     yield events.RunStarted(t=begin, run=number, experiment=Experiment(), title="T", backend="cpu", phases=())
     yield events.Stage(t=begin, run=number, name="clean")
@@ -369,7 +369,7 @@ def both(runs: int, **limits: int) -> tuple[Model, Model]:
     """A live session, and the same one replayed."""
     live, replayed = Model(live=True, limits=ModelLimits(**limits)), Model()
     for number in range(1, runs + 1):
-        for event in told(number, 2.0 * number):
+        for event in ten_passes(number, 2.0 * number):
             live.apply(event)
             replayed.apply(event)
     return live, replayed
@@ -384,25 +384,25 @@ def test_old_runs_are_small_and_say_the_same() -> None:
         for name in ("passes", "seconds", "clean_window", "indicative", "state", "end_to_end", "stage_times", "phases"):
             assert getattr(run, name) == getattr(whole, name), name
         assert run.pass_times is None or not (run.samples or run.rounds or run.plan or run.source or run.heat)
-        assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
+        assert replace(run.whole(ten_passes(number, 2.0 * number)), evidence=None) == whole
 
 
 def test_what_is_told_of_an_old_run_later_is_kept_and_without_its_events_it_stays() -> None:
     live = both(1)[0]
     now = events.Progress(t=9.0, run=1, stage="answers", done=0.5)
-    whole = live.runs[1].brief(None).after(now).whole(told(1, 2.0))
+    whole = live.runs[1].brief(None).after(now).whole(ten_passes(1, 2.0))
     assert whole.progress == now and whole.samples and whole.pass_times is None
     live = both(1)[0]
     late = [events.Answers(t=9.0, run=1, counts=(3,), heat=((5.0,),)), events.Counters(t=9.0, run=1, op="x", values={})]
     live.apply_all(late)
     before = live.runs[1]
-    assert before.brief(None).whole([*told(1, 2.0), *late]) == before
+    assert before.brief(None).whole([*ten_passes(1, 2.0), *late]) == before
     live, _ = both(3, whole_runs=1)
     old = live.runs[1]
     assert old.pass_times is not None
     assert old.whole(()) is old
-    assert old.whole(told(2, 4.0)) is old
-    assert old.whole([*told(1, 2.0)][:-8]) is old, "half of them are lost"
+    assert old.whole(ten_passes(2, 4.0)) is old
+    assert old.whole([*ten_passes(1, 2.0)][:-8]) is old, "half of them are lost"
 
 
 def test_old_readings_are_thinned_and_runs_know_what_they_said_however_long_it_idles() -> None:
@@ -435,7 +435,9 @@ def test_a_long_session_costs_few_saved_states_and_versions() -> None:
         for event in notices[begin:index]:
             state.apply(event)
         assert [n.text for n in state.log] == [n.text for n in notices[:index]]
-    begun = [event for number in range(100) for event in told(number, float(number)) if isinstance(event, events.RunStarted)]
+    begun = [
+        event for number in range(100) for event in ten_passes(number, float(number)) if isinstance(event, events.RunStarted)
+    ]
     late = [events.Progress(t=200.0, run=place * 37 % 100, stage="clean", done=place / 1e5) for place in range(8000)]
     state = Model(seeking=True, limits=ModelLimits(versions=1000, checkpoint_every=128))
     state.apply_all([*begun, *late])
