@@ -45,12 +45,12 @@ def opened(
         os.close(descriptor)
         raise Refused(f"{name} is not a regular file; give a graph file")
     size, on_disk = status.st_size, _BLOCK * status.st_blocks
-    with io.BufferedReader(_Watched(descriptor, size, tell, name)) as file:
+    unpack = _UNPACK.get(Path(path).suffix.lower())
+    with io.BufferedReader(_Watched(descriptor, size, tell, name if unpack is lzma.open else "")) as file:
         if size > max_bytes:
             raise Refused(f"{name} has {size:,} bytes, more than {max_bytes:,}; choose a smaller graph")
         if on_disk and size > max(MAX_BYTES, MOST_EXPANSION * on_disk):  # some file systems do not say what is on the disk
             raise Refused(f"{name} has {size:,} bytes, of which only {on_disk:,} are on the disk; fetch the file again")
-        unpack = _UNPACK.get(Path(path).suffix.lower())
         try:
             if unpack is not None:
                 size = min(max_bytes, MOST_EXPANSION * size + _ALWAYS)
@@ -67,19 +67,19 @@ def opened(
 
 
 class _Watched(io.FileIO):
-    """A file that tells at each read how much of it has been read."""
+    """A file that tells at each read how much of it has been read; one of xz, which `xz` names, is one of few streams."""
 
-    def __init__(self, descriptor: int, size: int, tell: Callable[[float], None], name: str):
+    def __init__(self, descriptor: int, size: int, tell: Callable[[float], None], xz: str = ""):
         super().__init__(descriptor)
-        self._size, self._name = size, name
-        self._progress = tell
-        self._streams = 0
+        self._size, self._progress = size, tell
+        self._xz, self._streams = xz, 0
 
     def readinto(self, buffer: Any) -> int | None:
         count = super().readinto(buffer)
-        self._streams += bytes(buffer[:count]).count(_STREAM)
-        if self._streams > MOST_STREAMS:
-            raise Refused(f"{self._name} is packed in more than {MOST_STREAMS:,} pieces; unpack it and pack it again")
+        if self._xz:
+            self._streams += bytes(buffer[:count]).count(_STREAM)
+            if self._streams > MOST_STREAMS:
+                raise Refused(f"{self._xz} is packed in more than {MOST_STREAMS:,} pieces; unpack it and pack it again")
         self._progress(self.tell() / max(1, self._size))
         return count
 
