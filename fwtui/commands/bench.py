@@ -60,15 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(telemetry_hz=2.0)
 
 
-def execute(given: argparse.Namespace) -> int:
-    base, names, others, sizes, dtypes = _grid(given)
+def execute(args: argparse.Namespace) -> int:
+    base, names, others, sizes, dtypes = _grid(args)
     here = auto_device(base)
     heats = [(n, dtype, [*(names or _best(here.backend, dtype)), *others]) for n in sizes for dtype in dtypes]
     of_kernels = {kernel_named(name).backend for _, _, all_names in heats for name in all_names if name != AUTO.id}
     devices = sorted({here} | {here.on(backend) for backend in of_kernels & {"cpu", here.backend}})
-    live = live_session(given, base.device)
+    live = live_session(args, base.device)
     live.sinks.append(say_recording_failure)
-    bench = Bench(live, given.rounds, given.seconds, say)
+    bench = Bench(live, args.rounds, args.seconds, say)
     reason = "closed"
     try:
         try:
@@ -77,9 +77,9 @@ def execute(given: argparse.Namespace) -> int:
                 bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
         except KeyboardInterrupt:
             reason = "signal"  # what was measured so far is shown
-        print("\n".join(_printed(given, bench, live)), flush=True)
+        print("\n".join(_printed(args, bench, live)), flush=True)
     finally:
-        recorded = closed(live, given, reason)
+        recorded = closed(live, args, reason)
     if reason == "signal":
         return SIGNALLED + signal.SIGINT
     if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
@@ -87,36 +87,36 @@ def execute(given: argparse.Namespace) -> int:
     return recorded or (OK if any(heat.entrants for heat in bench.heats) else WRONG)
 
 
-def _grid(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:
+def _grid(args: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:
     """The graph and how often, kernels (none: the best), peers, sizes, number types. Raises Refused."""
     for word, least, most in (("rounds", 1, 100), ("repeats", 0, 1000), ("seconds", 1, 86400)):
-        if not least <= getattr(given, word) <= most:
-            raise Refused(f"{word} {getattr(given, word):g} is outside {least} to {most}; choose a value in between")
-    changes: dict[str, Any] = {"repeats": given.repeats}
+        if not least <= getattr(args, word) <= most:
+            raise Refused(f"{word} {getattr(args, word):g} is outside {least} to {most}; choose a value in between")
+    changes: dict[str, Any] = {"repeats": args.repeats}
     for name in GRAPH:
-        text = getattr(given, name)
+        text = getattr(args, name)
         if text is not None:
             changes |= BY_NAME[name].read(text)
     if changes.get("device") == "simulator":
         raise Refused("nothing is timed in the simulator, so nothing can be compared there; choose auto or a GPU's number")
     base = Experiment(**changes)
     backend = auto_device(base).backend
-    dtypes = choices_of(given.dtype, "dtype")
-    given.kernel = admitted(given.kernel, given)
-    names = choices_of(given.kernel, "kernel") if given.kernel is not None else []
-    if given.peers is None:
+    dtypes = choices_of(args.dtype, "dtype")
+    args.kernel = admitted(args.kernel, args)
+    names = choices_of(args.kernel, "kernel") if args.kernel is not None else []
+    if args.peers is None:
         others = [name for name in (*RUNGS, *PACKAGES) if installed(name) and kernel_named(name).backend in ("cpu", backend)]
     else:
-        others = [] if given.peers == "none" else [word.strip() for word in given.peers.split(",")]
+        others = [] if args.peers == "none" else [word.strip() for word in args.peers.split(",")]
     for name in others:
         if not is_peer(name):
             raise Refused(f"there is no peer {shown(name)}; {instead(name, (*RUNGS, *PACKAGES, 'none'))}")
     usual = SIZES[backend]
     if base.graphs > 1:
-        usual, others = SMALL_SIZES, others if given.peers is not None else []
+        usual, others = SMALL_SIZES, others if args.peers is not None else []
         names = names or [kernel.id for kernel in registry().values() if kernel.stacks and kernel.backend in ("cpu", backend)]
     names = [name for name in names if name not in others]
-    return base, names, others, sorted(choices_of(usual if given.n is None else given.n, "n")), dtypes
+    return base, names, others, sorted(choices_of(usual if args.n is None else args.n, "n")), dtypes
 
 
 def _best(backend: str, dtype: str) -> list[str]:
@@ -124,12 +124,12 @@ def _best(backend: str, dtype: str) -> list[str]:
     return [*rungs, in_order("cpu", dtype)[0].id] if backend == "cuda" else rungs
 
 
-def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
-    if given.json:
+def _printed(args: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
+    if args.json:
         return [as_json(data(bench, live))]
     rows = [line(BENCHED, _row(heat, entrant, live)) for heat in bench.heats for entrant in heat.ranking]
     remarks, titles = remarks_on(bench), head(BENCHED)
-    if given.markdown:
+    if args.markdown:
         right = [column.title or "±" for column in columns_of(BENCHED) if column.right]
         return [*markdown(head(BENCHED, "±"), rows, right), "", *(f"{words}  " for words in [_machine(live), *remarks])]
     return [

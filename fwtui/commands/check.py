@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sessions", nargs="+", metavar="session", help=about)
 
 
-def execute(given: argparse.Namespace) -> int:
-    return max(check(path, sys.stdout, named=len(given.sessions) > 1) for path in given.sessions)
+def execute(args: argparse.Namespace) -> int:
+    return max(check(path, sys.stdout, named=len(args.sessions) > 1) for path in args.sessions)
 
 
 def check(path: str | os.PathLike[str], out: TextIO, named: bool = False) -> int:

@@ -46,10 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @gc_pause.paused()  # results are many, and none is freed before the end
-def execute(given: argparse.Namespace) -> int:
-    entrants = [_entrants(text) for text in given.entrants]
+def execute(args: argparse.Namespace) -> int:
+    entrants = [_entrants(text) for text in args.entrants]
     chosen = [(*pair, compare(*pair)) for pair in _pairs([runs for runs, _ in entrants])]
-    if given.json:
+    if args.json:
         print("\n".join(as_json(data(*made)) for made in chosen), flush=True)
     else:
         last, why = None, dict[str, None]()
@@ -64,13 +64,13 @@ def execute(given: argparse.Namespace) -> int:
             because.append((entrant.label, rows[-1][-1]))
             last = baseline
         waits = dict(_waits(one) for pair in chosen for one in (pair[1], pair[0]))
-        below = [line for made in chosen for line in ("", *_parts(*made))] if given.phases else []
+        below = [line for made in chosen for line in ("", *_parts(*made))] if args.phases else []
         cells = [row[:-1] for row in (titles, *rows)]  # without the reasons, which are sentences
         print(
             "\n".join([*table(cells, (*LEAST, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items()), *below]),
             flush=True,
         )
-    slower = given.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen)
+    slower = args.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen)
     return WRONG if slower else max(code for _, code in entrants)
 
 

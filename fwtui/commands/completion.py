@@ -32,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help=f"which shell. {start}{fish}")
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     from argcomplete.shell_integration import shellcode
 
-    print(shellcode(["fwtui"], shell=given.shell))
+    print(shellcode(["fwtui"], shell=args.shell))
     return OK
 
 

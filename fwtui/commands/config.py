@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--path", action="store_true", help="only where the file is, or would be")
 
 
-def execute(given: argparse.Namespace) -> int:
-    if given.path:
+def execute(args: argparse.Namespace) -> int:
+    if args.path:
         print(settings.file_path())
         return OK
     from fwtui.tui.frame.look import check
@@ -26,7 +26,7 @@ def execute(given: argparse.Namespace) -> int:
     found = settings.load()
     check(found)
     about = {name: (key.variable, key.help) for name, key in settings.all_keys().items()}
-    if given.json:
+    if args.json:
         values: dict[str, dict[str, str]] = {}
         for name, v in found.everything():
             variable, words = about.get(name, ("", ""))

@@ -23,14 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_forms(parser, "one JSON object per kernel")
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     worst = OK
-    for experiment in [_settled(wanted) for wanted in experiments(given, gpu=hardware.gpu_present())]:
+    for experiment in [_settled(wanted) for wanted in experiments(args, gpu=hardware.gpu_present())]:
         found = experiment if isinstance(experiment, str) else measure(experiment)
         if isinstance(experiment, str) or isinstance(found, str):
             say(str(found))
             worst = worst or (NO_GPU if not hardware.gpus().gpus else USAGE)
-        elif given.json:
+        elif args.json:
             print(as_json(data(experiment, found)), flush=True)
         else:
             print("\n".join(words(experiment, found)), flush=True)

@@ -21,18 +21,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_look(parser)
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     from fwtui.tui import run_dashboard, run_read_only
 
-    if given.offer and not given.read_only:
+    if args.offer and not args.read_only:
         raise Refused("--offer names sessions for --read-only; give that too, or open one with `fwtui replay`")
-    if given.read_only and given.record is not None:
+    if args.read_only and args.record is not None:
         raise Refused("--read-only records nothing; leave out --record, or --read-only")
-    settings = preferred(given)
-    if given.read_only:
+    settings = preferred(args)
+    if args.read_only:
         from fwtui.sessions.library import resolve  # which the first frame does not wait for
 
-        return run_read_only([resolve(name).absolute() for name in given.offer], settings)
+        return run_read_only([resolve(name).absolute() for name in args.offer], settings)
     gpu = hardware.driver_present()
     experiment = settings.experiment(first_steps(gpu)[0], lambda kernel: kernel.backend == "cuda" and not gpu)
-    return run_dashboard(live_session(given), experiment, settings, served=given.served)
+    return run_dashboard(live_session(args), experiment, settings, served=args.served)

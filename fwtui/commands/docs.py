@@ -28,15 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", type=Path, help="default: every README of this source tree that has such parts")
 
 
-def execute(given: argparse.Namespace) -> int:
-    readmes, root = (READMES, ROOT) if given.file is None else ([given.file], given.file.parent)
-    changed = remade(readmes, given.check, root)
-    if given.file is None and update(schema.path(), schema.text(), check=given.check):
+def execute(args: argparse.Namespace) -> int:
+    readmes, root = (READMES, ROOT) if args.file is None else ([args.file], args.file.parent)
+    changed = remade(readmes, args.check, root)
+    if args.file is None and update(schema.path(), schema.text(), check=args.check):
         changed.append(schema.FILE)
     for name in changed:
-        verdict = "is not what `fwtui docs` makes; run it" if given.check else "made again"
+        verdict = "is not what `fwtui docs` makes; run it" if args.check else "made again"
         say(f"{name} {verdict}")
-    return WRONG if changed and given.check else OK
+    return WRONG if changed and args.check else OK
 
 
 def remade(readmes: Iterable[Path], check: bool, root: Path) -> list[str]:

@@ -44,15 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--measure", action="store_true", help=f"{about}on an idle machine; kept for later runs")
 
 
-def execute(given: argparse.Namespace) -> int:
-    if given.extra:
+def execute(args: argparse.Namespace) -> int:
+    if args.extra:
         print(hardware.cuda_extra(hardware.gpus()) or "")
         return OK
-    if given.measure:
-        if given.json:
+    if args.measure:
+        if args.json:
             raise Refused("--measure prints tables; leave --json out, or give it without --measure")
         return measure()
-    return print_report(sys.stdout, given.json)
+    return print_report(sys.stdout, args.json)
 
 
 def measure() -> int:

@@ -64,75 +64,75 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @gc_pause.paused()  # results are many, and none is freed before the end
-def execute(given: argparse.Namespace) -> int:
-    if given.format is None and all(Path(out or "").suffix in KINDS for out in (given.out, *given.also)):
-        return _replay(given)
-    if odd := next((out for out in given.also if Path(out).suffix not in KINDS), None):
+def execute(args: argparse.Namespace) -> int:
+    if args.format is None and all(Path(out or "").suffix in KINDS for out in (args.out, *args.also)):
+        return _replay(args)
+    if odd := next((out for out in args.also if Path(out).suffix not in KINDS), None):
         raise Refused(f"--also {shown(odd)} ends in none of {', '.join(KINDS)}; choose one of them")
     for name in OF_A_REPLAY:
-        if getattr(given, name):
+        if getattr(args, name):
             option = {"start": "from", "stop": "to"}.get(name, name).replace("_", "-")
             endings = " or ".join(KINDS)
             raise Refused(f"--{option} is for a replay, and this is none; give -o a name that ends in {endings}")
-    if given.format is None and (given.out or "").endswith(trace_events.ENDING):
-        return _trace(given)
-    form = _format(given)
+    if args.format is None and (args.out or "").endswith(trace_events.ENDING):
+        return _trace(args)
+    form = _format(args)
     in_parquet = export.parquet_writer() if form == "parquet" else None
-    path = resolve(given.session)
-    what = given.what or "runs"
+    path = resolve(args.session)
+    what = args.what or "runs"
     if (form, what) == ("md", "runs"):
         model, complete = load_model(path)
         rows: Iterable[Row] = export.human_rows(model)
     else:
         rows, complete = export.read_rows(path, what)
     if in_parquet is not None:
-        with new_whole_file(given.out) as file:
+        with new_whole_file(args.out) as file:
             try:
                 in_parquet(rows, file)
             except OSError as error:  # pyarrow's own words are about itself
                 raise OSError(error.errno, os.strerror(error.errno or errno.EIO)) from None
-    elif given.out is None:
+    elif args.out is None:
         WRITERS[form](rows, sys.stdout)
     else:
-        with _new(given.out) as file:
+        with _new(args.out) as file:
             WRITERS[form](rows, file)
     return code_of_session(path, complete)
 
 
-def _trace(given: argparse.Namespace) -> int:
+def _trace(args: argparse.Namespace) -> int:
     """Write the session as a trace, and say what it holds."""
-    if given.what is not None:
-        raise Refused(f"{shown(Path(given.out).name)} holds the whole session and not one table; leave out {given.what!r}")
-    path = resolve(given.session)
-    with open_session(path) as session, _new(given.out) as file:
+    if args.what is not None:
+        raise Refused(f"{shown(Path(args.out).name)} holds the whole session and not one table; leave out {args.what!r}")
+    path = resolve(args.session)
+    with open_session(path) as session, _new(args.out) as file:
         # apart from kinds of a newer version
         all_events = (line.event for line in session.lines() if isinstance(line.event, events.Event))
         count = trace_events.write(session.header, all_events, file)
-    say(f"{Path(given.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
+    say(f"{Path(args.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
     return code_of_session(path, session.condition.complete)
 
 
-def _format(given: argparse.Namespace) -> str:
-    if given.out is None and given.format == "parquet":
+def _format(args: argparse.Namespace) -> str:
+    if args.out is None and args.format == "parquet":
         raise Refused("Parquet is not written to standard output; name a file with -o")
-    if given.out is None:
-        return given.format or "csv"
-    out = Path(given.out)
-    if given.format is not None:
-        other = next((end for end in ENDINGS if out.name.endswith(end) and end != FORMATS[given.format]), None)
+    if args.out is None:
+        return args.format or "csv"
+    out = Path(args.out)
+    if args.format is not None:
+        other = next((end for end in ENDINGS if out.name.endswith(end) and end != FORMATS[args.format]), None)
         if other is not None:
-            raise Refused(f"{shown(out.name)} ends in {other}, and --format says {given.format}; leave out one of them")
-        return given.format
+            raise Refused(f"{shown(out.name)} ends in {other}, and --format says {args.format}; leave out one of them")
+        return args.format
     if out.suffix not in FORMATS.values():
         raise Refused(f"{shown(out.name)} ends in none of {', '.join(ENDINGS)}; choose one of them or give --format")
     return next(name for name, ending in FORMATS.items() if out.suffix == ending)
 
 
-def _replay(given: argparse.Namespace) -> int:
+def _replay(args: argparse.Namespace) -> int:
     """Write the session's replay into files of these kinds, and say what they hold."""
-    if given.what is not None:
-        raise Refused(f"{shown(Path(given.out).name)} holds the whole replay and not one table; leave out {given.what!r}")
-    outs = (given.out, *given.also)
+    if args.what is not None:
+        raise Refused(f"{shown(Path(args.out).name)} holds the whole replay and not one table; leave out {args.what!r}")
+    outs = (args.out, *args.also)
     for out in outs:
         if os.path.lexists(out):  # before the work
             new_file(out)
@@ -141,7 +141,7 @@ def _replay(given: argparse.Namespace) -> int:
         if not Path(out).resolve().parent.is_dir():
             raise Refused(f"{shown(out)} cannot be written: its folder is not there; choose another path")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
-    path, loaded, whole = _filmed(given, _cut(given, rate))
+    path, loaded, whole = _filmed(args, _cut(args, rate))
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
         content, export = written(whole, suffix)
@@ -159,45 +159,45 @@ def _replay(given: argparse.Namespace) -> int:
     return code_of_session(path, loaded.complete)
 
 
-def still_true(given: argparse.Namespace, out: Path) -> bool:
+def still_true(args: argparse.Namespace, out: Path) -> bool:
     """Whether the animated picture that is there ends with the screen that would be drawn today."""
     from fwtui.tui.export.animation import holds
 
     if not out.is_file():
         return False
-    _, _, last = _filmed(given, _cut(given, KINDS[".svg"].rate), last=True)
+    _, _, last = _filmed(args, _cut(args, KINDS[".svg"].rate), last=True)
     return holds(out.read_text(encoding="utf-8"), last)
 
 
-def _filmed(given: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple[Path, LoadedSession, Film]:
+def _filmed(args: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple[Path, LoadedSession, Film]:
     """The session and its film, or the end of that alone."""
     from fwtui.tui import filmed
 
-    screen, size = screen_of(given)
-    look = preferred(given, Settings(Path()))  # flags alone, as in a picture
-    path = resolve(given.session)
+    screen, size = screen_of(args)
+    look = preferred(args, Settings(Path()))  # flags alone, as in a picture
+    path = resolve(args.session)
     loaded = load(path, shown=True)
     if cut.begin > loaded.duration:
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
     if last:
         cut = cut._replace(begin=min(cut.end, loaded.duration))
-    small = given.size is None and any(Path(out or "").suffix == ".html" for out in (given.out, *given.also))
+    small = args.size is None and any(Path(out or "").suffix == ".html" for out in (args.out, *args.also))
     return path, loaded, filmed(path, loaded, size, cut, screen, look, show_drawn(), small)
 
 
-def _cut(given: argparse.Namespace, rate: float) -> FilmCut:
+def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
     from fwtui.tui import check_gap, check_speed
     from fwtui.tui.export.film import FilmCut
 
-    start, stop = given.start or 0.0, math.inf if given.stop is None else given.stop
+    start, stop = args.start or 0.0, math.inf if args.stop is None else args.stop
     if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN
         raise Refused(f"from {start:g} to {stop:g} is not a stretch of seconds; give something like --from 10 --to 20")
-    rate = rate if given.fps is None else given.fps
+    rate = rate if args.fps is None else args.fps
     if not LEAST_RATE <= rate <= MOST_RATE:
         raise Refused(f"{rate:g} pictures a second is outside {LEAST_RATE} to {MOST_RATE}; give something like --fps 5")
-    speed = 1.0 if given.speed is None else given.speed
+    speed = 1.0 if args.speed is None else args.speed
     check_speed(speed)
-    gap = USUAL_GAP if given.max_gap is None else given.max_gap or None
+    gap = USUAL_GAP if args.max_gap is None else args.max_gap or None
     check_gap(gap)
     return FilmCut(start, stop, rate, gap, speed)
 

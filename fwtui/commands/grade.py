@@ -69,27 +69,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def execute(given: argparse.Namespace) -> int:
-    if given.example_rubric:
+def execute(args: argparse.Namespace) -> int:
+    if args.example_rubric:
         sys.stdout.write(EXAMPLE.read_text(encoding="utf-8"))
         return OK
-    if given.against is None:
+    if args.against is None:
         raise Refused("nothing says what is graded; add --against rubric.toml (`fwtui grade --example-rubric` prints one)")
-    if not given.files:
+    if not args.files:
         raise Refused("there is nothing to grade; name one or more kernel files")
-    if not 1 <= given.jobs <= MOST_JOBS:
-        raise Refused(f"--jobs {given.jobs} is outside 1 to {MOST_JOBS}; choose a number in between")
-    if given.draw is not None and given.draw < 0:
-        raise Refused(f"--draw {given.draw} is less than 0; give the number that an earlier grading told")
-    written = read(Path(given.against))
-    rubric = written.drawn(given.draw if given.draw is not None else secrets.randbelow(2**31))
-    device_text = str(DeviceId.parse(given.device))
+    if not 1 <= args.jobs <= MOST_JOBS:
+        raise Refused(f"--jobs {args.jobs} is outside 1 to {MOST_JOBS}; choose a number in between")
+    if args.draw is not None and args.draw < 0:
+        raise Refused(f"--draw {args.draw} is less than 0; give the number that an earlier grading told")
+    written = read(Path(args.against))
+    rubric = written.drawn(args.draw if args.draw is not None else secrets.randbelow(2**31))
+    device_text = str(DeviceId.parse(args.device))
     device = settle_here(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=device_text)).runs_on
-    submissions = _submissions(given.files, given.container is not None)
-    agree([submission.path for submission in submissions if submission.judgement is None], given.trust)
+    submissions = _submissions(args.files, args.container is not None)
+    agree([submission.path for submission in submissions if submission.judgement is None], args.trust)
     container = None
-    if given.container is not None:
-        container = container_of(given.container, rubric.limits.memory, not device.simulated)
+    if args.container is not None:
+        container = container_of(args.container, rubric.limits.memory, not device.simulated)
         say(CONTAINED)
     else:
         say(f"{NO_SANDBOX}; --container IMAGE runs it in a container")
@@ -103,8 +103,8 @@ def execute(given: argparse.Namespace) -> int:
     try:
         with handlers_kept():
             on_signals(stop)  # so that a judge leaves no folder behind
-            grading.correctness(submissions, given.jobs)
-            if clock and given.jobs > 1:
+            grading.correctness(submissions, args.jobs)
+            if clock and args.jobs > 1:
                 say("times are taken one at a time")
             grading.times(submissions)
     except (KeyboardInterrupt, Stopped) as ended:
@@ -113,14 +113,14 @@ def execute(given: argparse.Namespace) -> int:
     grades = [grading.grade(submission) for submission in submissions]
     against = rubric.timing.against if rubric.timing is not None else ""
     shown_grades = grades
-    if given.nameless:
+    if args.nameless:
         best = sorted(grades, key=lambda grade: -grade.points)
         shown_grades = [grade._replace(file=str(number), verdict="") for number, grade in enumerate(best, 1)]
     try:
-        _print(shown_grades, against, given)
+        _print(shown_grades, against, args)
     finally:  # neither a pipe that ends nor a full disk takes the other one's hours
-        if given.feedback is not None:
-            _write_pages(Path(given.feedback), rubric, list(zip(submissions, grades, strict=True)))
+        if args.feedback is not None:
+            _write_pages(Path(args.feedback), rubric, list(zip(submissions, grades, strict=True)))
     return code or (OK if all(grade.passed for grade in grades) else WRONG)
 
 
@@ -158,13 +158,13 @@ def _clock(rubric: Rubric, device: DeviceId) -> bool:
     return True
 
 
-def _print(grades: list[Grade], against: str, given: argparse.Namespace) -> None:
+def _print(grades: list[Grade], against: str, args: argparse.Namespace) -> None:
     rows = [grade.data(against) for grade in grades]
-    if given.json:
+    if args.json:
         for row in rows:
             print(as_json(row))
         return
-    if given.csv:
+    if args.csv:
         for row in rows:
             row |= {f"points: {name}": kind["points"] for name, kind in row.pop("kinds").items()}
         write_csv(rows, sys.stdout)

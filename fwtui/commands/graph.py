@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", default="", metavar="FILE", help=f"where to write; {written_help()}")
 
 
-def execute(given: argparse.Namespace) -> int:
-    wanted = experiments(given, gpu=False)
+def execute(args: argparse.Namespace) -> int:
+    wanted = experiments(args, gpu=False)
     if len(wanted) > 1:
         raise Refused(f"that describes {len(wanted)} graphs, and one is saved at a time; leave out the commas")
     experiment = settle(Experiment(**{name: getattr(wanted[0], name) for name in (*GENERATED, "file", "dtype")}))
@@ -29,4 +29,4 @@ def execute(given: argparse.Namespace) -> int:
         on_signals(leave)  # compiled code raises nothing
         from fwtui.measure.save_graph import TOO_LARGE, save
 
-        return reported(lambda: save(experiment, given.out), TOO_LARGE)
+        return reported(lambda: save(experiment, args.out), TOO_LARGE)

@@ -38,20 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_forms(parser, "one JSON object per operation")
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     here = next((gpu.compute_capability for gpu in hardware.gpus().gpus if gpu.compute_capability), None)
-    capability = capability_of(given.architecture) if given.architecture else here or USUAL
+    capability = capability_of(args.architecture) if args.architecture else here or USUAL
     worst = OK
-    for name in (admitted(given.kernel, given) or "").split(","):
+    for name in (admitted(args.kernel, args) or "").split(","):
         kernel = kernel_named(name)
         if kernel.backend != "cuda":
             raise Refused(f"{kernel.id} runs on the CPU, and these are a GPU's instructions; choose a CUDA kernel")
-        if given.dtype and given.dtype not in kernel.dtypes:
-            raise Refused(f"{kernel.id} has no number type {shown(given.dtype)}; choose {', '.join(kernel.dtypes)}")
-        if given.tile and given.tile not in kernel.tiles:
-            raise Refused(f"{kernel.id} has no tile {given.tile}; choose one of {', '.join(map(str, kernel.tiles)) or 'none'}")
+        if args.dtype and args.dtype not in kernel.dtypes:
+            raise Refused(f"{kernel.id} has no number type {shown(args.dtype)}; choose {', '.join(kernel.dtypes)}")
+        if args.tile and args.tile not in kernel.tiles:
+            raise Refused(f"{kernel.id} has no tile {args.tile}; choose one of {', '.join(map(str, kernel.tiles)) or 'none'}")
         request = CompileRequest(
-            kernel=kernel.id, capability=capability, path=path_of(kernel.id), tile=given.tile, dtype=given.dtype, listing=True
+            kernel=kernel.id, capability=capability, path=path_of(kernel.id), tile=args.tile, dtype=args.dtype, listing=True
         )
         found = compile_kernel(request)
         lacking = found.wrong or found.lacking or found.unlisted if found is not None else "the compiler did not answer"
@@ -59,11 +59,11 @@ def execute(given: argparse.Namespace) -> int:
             say(f"{kernel.id}: {lacking}")
             worst = USAGE
             continue
-        chosen = [used for used in found.used if given.op in ("", used.op)]
+        chosen = [used for used in found.used if args.op in ("", used.op)]
         if not chosen:
-            raise Refused(f"{kernel.id} has no operation {shown(given.op)}; choose {', '.join(used.op for used in found.used)}")
+            raise Refused(f"{kernel.id} has no operation {shown(args.op)}; choose {', '.join(used.op for used in found.used)}")
         for used in chosen:
-            if given.json:
+            if args.json:
                 facts = {"kernel": kernel.id, "architecture": architecture(capability), **msgspec.to_builtins(used)}
                 print(as_json(facts), flush=True)
             else:

@@ -23,9 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_forms(parser, "one JSON object per kernel")
 
 
-def execute(given: argparse.Namespace) -> int:
-    chosen = [kernel_named(name) for name in given.kernel]
-    if given.json:
+def execute(args: argparse.Namespace) -> int:
+    chosen = [kernel_named(name) for name in args.kernel]
+    if args.json:
         for kernel in chosen or registry().values():
             print(json.dumps(_data(kernel)))
         for path, words in ({} if chosen else kernel_files()).items():

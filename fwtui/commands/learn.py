@@ -25,22 +25,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_look(parser)
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     course = lessons()
-    if given.list and given.step is not None:
-        raise Refused(f"--list prints all steps, not {shown(given.step)} alone; leave one of the two out")
-    if (given.json or given.table) and not given.list:
+    if args.list and args.step is not None:
+        raise Refused(f"--list prints all steps, not {shown(args.step)} alone; leave one of the two out")
+    if (args.json or args.table) and not args.list:
         raise Refused("--json and --table are forms of --list; give it too, or leave them out")
-    if given.list:
+    if args.list:
         whole = not any(course.problems())
         titles, *rows = listed(course)
         lines = [
             *(folded([f"{course.name}, in about {course.minutes} minutes", ""]) if whole else []),
             *table([titles, *rows], ("kernel", "asks", "run", "name")),
         ]
-        print("\n".join([as_json(dict(zip(titles, row, strict=True))) for row in rows] if given.json else lines))
+        print("\n".join([as_json(dict(zip(titles, row, strict=True))) for row in rows] if args.json else lines))
         return OK if whole else WRONG
-    step = step_named(course.course, given.step).name if given.step is not None else ""
+    step = step_named(course.course, args.step).name if args.step is not None else ""
     from fwtui.tui import run_dashboard
 
-    return run_dashboard(live_session(given), defaults(hardware.driver_present()), preferred(given), "learn", step)
+    return run_dashboard(live_session(args), defaults(hardware.driver_present()), preferred(args), "learn", step)

@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_forms(parser, "one JSON object per session")
 
 
-def execute(given: argparse.Namespace) -> int:
-    words, entries = " ".join(given.words), find()
-    found = ordered(matching(entries, words), given.sort)
-    if given.json:
+def execute(args: argparse.Namespace) -> int:
+    words, entries = " ".join(args.words), find()
+    found = ordered(matching(entries, words), args.sort)
+    if args.json:
         for entry in found:
             print(as_json(data(entry)))
     elif found:

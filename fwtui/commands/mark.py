@@ -44,26 +44,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite a file that is there")
 
 
-def execute(given: argparse.Namespace) -> int:
-    source = resolve(given.session)
-    if given.to is not None:
-        if given.out is not None or given.title:
+def execute(args: argparse.Namespace) -> int:
+    source = resolve(args.session)
+    if args.to is not None:
+        if args.out is not None or args.title:
             raise Refused("--to writes a text and no session; leave --out and --title away")
-        return _write(source, given.to, given.force)
-    if given.edit:
-        return _edit(given, source)
-    if given.out is None:
+        return _write(source, args.to, args.force)
+    if args.edit:
+        return _edit(args, source)
+    if args.out is None:
         raise Refused("--out is missing; say where the new session goes, such as -o talk.fwt.jsonl")
-    if given.notes is None:
-        title, markers = "", [(_place(place), Marker(t=0.0, text=_words(words))) for place, words in given.at]
+    if args.notes is None:
+        title, markers = "", [(_place(place), Marker(t=0.0, text=_words(words))) for place, words in args.at]
         noun = ("marker more", "markers more")
     else:
-        title, markers = notes.read(given.notes)
+        title, markers = notes.read(args.notes)
         noun = ("cue card", "cue cards")
-    _check_out(given.out)
+    _check_out(args.out)
     notes.check_source(source, markers)
-    written = mark(source, markers, given.out, given.title or title, instead=given.notes is not None, replaces=given.force)
-    return report_written(written, given.out, f"{counted(len(markers), *noun)} {'is' if len(markers) == 1 else 'are'}")
+    written = mark(source, markers, args.out, args.title or title, instead=args.notes is not None, replaces=args.force)
+    return report_written(written, args.out, f"{counted(len(markers), *noun)} {'is' if len(markers) == 1 else 'are'}")
 
 
 def _write(session: Path, out: str, force: bool = False) -> int:
@@ -86,18 +86,18 @@ def _missing(session: Path, text: Path) -> int:
     return 0 if own.sketched else sum((marker.title, marker.text) not in there for _, marker in notes.parse(own.text).cues)
 
 
-def _edit(given: argparse.Namespace, source: Path) -> int:
+def _edit(args: argparse.Namespace, source: Path) -> int:
     """Have the text of a session edited beside it, and apply each save, until the editor or a signal ends it."""
     from fwtui.live.watching import Watched  # only here: the other ways need no kernels
 
-    out = Path(given.out or source)
+    out = Path(args.out or source)
     _check_out(out)
-    if given.out and out.exists() and not given.force:
-        raise Refused(f"{clean(given.out)} exists already and is not overwritten; choose another name, or add --force")
+    if args.out and out.exists() and not args.force:
+        raise Refused(f"{clean(args.out)} exists already and is not overwritten; choose another name, or add --force")
     text = out.with_name(f"{stem(out)}.md")
     if not text.exists():
         _write(source, str(text))
-    elif not given.force and (missing := _missing(source, text)):
+    elif not args.force and (missing := _missing(source, text)):
         cards = counted(missing, "cue card")
         raise Refused(f"{clean(text.name)} lacks {cards} of the session, which would be lost; move it away, or add --force")
     watched, ended, code, message = Watched(text), Event(), OK, ""
@@ -108,13 +108,13 @@ def _edit(given: argparse.Namespace, source: Path) -> int:
         try:
             title, markers = notes.read(text)
             notes.check_source(source, markers)
-            written = mark(source, markers, out, given.title or title, instead=True, replaces=True)
+            written = mark(source, markers, out, args.title or title, instead=True, replaces=True)
         except Refused as refusal:
             return USAGE, str(refusal)
         lost = "" if written.complete else "; events lost in the source are missing here too"
         return OK if written.complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{lost}"
 
-    if given.out:
+    if args.out:
         code, done = apply()
         say(done)
     watched.take()

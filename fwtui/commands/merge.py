@@ -18,10 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
 
 
-def execute(given: argparse.Namespace) -> int:
-    if len(given.sessions) < 2:
+def execute(args: argparse.Namespace) -> int:
+    if len(args.sessions) < 2:
         raise Refused("one session is nothing to merge; give two or more")
-    return report_written(merge([resolve(name) for name in given.sessions], given.out, given.title), given.out)
+    return report_written(merge([resolve(name) for name in args.sessions], args.out, args.title), args.out)
 
 
 def report_written(written: RewriteCounts, out: str, what: str = "") -> int:

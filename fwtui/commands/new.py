@@ -35,29 +35,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-D", action="append", default=[], dest="define", metavar="NAME[=VALUE]", help=about)
 
 
-def execute(given: argparse.Namespace) -> int:
-    path = Path(given.file)
+def execute(args: argparse.Namespace) -> int:
+    path = Path(args.file)
     if not path.name or path.is_dir():
-        raise Refused(f"{shown(given.file)} names no file; write {clean(str(path / 'mine.py'))}")
+        raise Refused(f"{shown(args.file)} names no file; write {clean(str(path / 'mine.py'))}")
     if path.suffix != ".py":
         better = clean(str(path.with_suffix(".py")))
-        raise Refused(f"{shown(given.file)} does not end in .py, as a kernel's file must; write {better}")
+        raise Refused(f"{shown(args.file)} does not end in .py, as a kernel's file must; write {better}")
     if not path.parent.is_dir():
         raise Refused(f"there is no folder {clean(str(path.parent))} to write {clean(path.name)} in; make it, or choose another")
-    if not given.cuda and (given.include or given.define):
+    if not args.cuda and (args.include or args.define):
         raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
-    for folder in given.include:
+    for folder in args.include:
         if not (path.parent / folder).is_dir():
             raise Refused(f"there is no folder {shown(folder)} beside {clean(path.name)} for --include; make it, or name another")
     name = name_for(path.absolute())
-    texts = cuda(given.rung or CUDA[0], given.include, given.define) if given.cuda else {".py": python(given.rung, name)}
+    texts = cuda(args.rung or CUDA[0], args.include, args.define) if args.cuda else {".py": python(args.rung, name)}
     with ExitStack() as whole:  # all of them or none
         files = {suffix: whole.enter_context(new_whole_file(path.with_suffix(suffix))) for suffix in texts}
         for suffix, file in files.items():
             file.write(texts[suffix].encode())
             file.flush()
-    on_cpu = given.rung in registry() and registry()[given.rung].backend == "cpu"
-    size = 512 if given.cuda or on_cpu or hardware.driver_present() else 16  # the simulator takes few
+    on_cpu = args.rung in registry() and registry()[args.rung].backend == "cpu"
+    size = 512 if args.cuda or on_cpu or hardware.driver_present() else 16  # the simulator takes few
     written = " and ".join(clean(path.with_suffix(suffix).name) for suffix in texts)
     named = clean(shlex.quote(str(path if path.is_absolute() else f"./{path}")))
     print(f"{written} written; change it, and run it: fwtui run -k {named} -n {size}")

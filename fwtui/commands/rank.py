@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = SCRIPT
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     if find_spec("mpi4py") is None:
         install = hardware.install_command("fwtui[cluster]")
         raise Refused(f"several machines need MPI, and mpi4py is not installed; run: {install}")
@@ -62,7 +62,7 @@ def execute(given: argparse.Namespace) -> int:
             f"mpiexec belongs to another MPI than mpi4py ({MPI.get_vendor()[0]}). On one machine use `fwtui run --devices`"
         )
     try:
-        ranks = _places(world, given)
+        ranks = _places(world, args)
         timeout = float(settings.load().text("rank_timeout"))
     except Refused:
         if world.rank:
@@ -75,16 +75,16 @@ def execute(given: argparse.Namespace) -> int:
     return 0
 
 
-def _places(world: Any, given: argparse.Namespace) -> tuple[RankDevice, ...]:
+def _places(world: Any, args: argparse.Namespace) -> tuple[RankDevice, ...]:
     """Where each rank computes. Raises Refused, on all ranks alike."""
     from fwtui.measure.rank import assigned
 
-    devices = given.field_devices or ""
+    devices = args.field_devices or ""
     if devices not in ("", ALL, CPU):
         raise Refused(
             f"devices {shown(devices)} are not for `fwtui rank`, whose ranks are there already; give cpu, all or nothing"
         )
-    kernel = kernel_named(given.field_kernel) if given.field_kernel else AUTO
+    kernel = kernel_named(args.field_kernel) if args.field_kernel else AUTO
     on_cpu = devices == CPU or (not devices and kernel.backend == "cpu")
     return assigned(world, on_cpu, not devices and kernel is AUTO, "--devices cpu")
 

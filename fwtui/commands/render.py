@@ -20,16 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_look(parser)
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     from fwtui.tui import check_moment, render
 
-    if given.at is not None:
-        check_moment(given.at)
-    screen, size = screen_of(given)
-    out = Path(given.out)
+    if args.at is not None:
+        check_moment(args.at)
+    screen, size = screen_of(args)
+    out = Path(args.out)
     if out.suffix not in (".svg", ".txt"):
         raise Refused(f"{out.name!r} ends in neither .svg nor .txt; choose one of them")
     # flags alone: a picture is the same whatever its maker prefers
-    look = preferred(given, Settings(Path()))
-    path = resolve(given.session)
-    return code_of_session(path, render(path, given.at, size, out, screen, look))
+    look = preferred(args, Settings(Path()))
+    path = resolve(args.session)
+    return code_of_session(path, render(path, args.at, size, out, screen, look))

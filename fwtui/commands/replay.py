@@ -38,21 +38,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @gc_pause.paused()  # results are many, and none is freed before the end
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     from fwtui.tui import check_gap, check_moment, check_speed, run_replay, run_stream
 
-    check_speed(given.speed)
-    check_moment(given.at)
-    check_gap(given.max_gap)
-    as_table = given.table or (sys.stdout.isatty() and not given.json)
-    on_screen = as_table and not given.table
-    how = {"speed": given.speed, "start": given.at, "max_gap": given.max_gap}
-    if given.session == PIPE:
+    check_speed(args.speed)
+    check_moment(args.at)
+    check_gap(args.max_gap)
+    as_table = args.table or (sys.stdout.isatty() and not args.json)
+    on_screen = as_table and not args.table
+    how = {"speed": args.speed, "start": args.at, "max_gap": args.max_gap}
+    if args.session == PIPE:
         inlet = piped(sys.stdin.fileno())
-        return run_stream(inlet, settings=preferred(given), **how) if on_screen else _print_stream(inlet, as_table)
-    path = resolve(given.session)
+        return run_stream(inlet, settings=preferred(args), **how) if on_screen else _print_stream(inlet, as_table)
+    path = resolve(args.session)
     if on_screen:
-        return run_replay(path, settings=preferred(given), **how)
+        return run_replay(path, settings=preferred(args), **how)
     model, complete = load_model(path)
     if as_table:
         _print_table(model)

@@ -39,52 +39,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(telemetry_hz=RECORDED_HZ)
 
 
-def execute(given: argparse.Namespace) -> int:
-    chosen = [preset for name, preset in presets().items() if given.document in (name, ALL)]
-    if given.sessions:
-        if given.record is not None:
+def execute(args: argparse.Namespace) -> int:
+    chosen = [preset for name, preset in presets().items() if args.document in (name, ALL)]
+    if args.sessions:
+        if args.record is not None:
             raise Refused("--record and --from do not go together; leave one of them out")
-        (first, *others), codes = zip(*map(_recorded, given.sessions), strict=True)
+        (first, *others), codes = zip(*map(_recorded, args.sessions), strict=True)
         for preset in chosen:
-            _print(given, preset, held(first, preset.name, others))
+            _print(args, preset, held(first, preset.name, others))
         return max(codes)
-    folder = _folder(given, several=len(chosen) > 1)
-    scale = RunScale(gpu=hardware.gpu_present(), quick=given.quick)
+    folder = _folder(args, several=len(chosen) > 1)
+    scale = RunScale(gpu=hardware.gpu_present(), quick=args.quick)
     with handlers_kept():
         on_signals(stop)
         try:
-            return max(_one(given, preset, scale, folder, alone=len(chosen) == 1) for preset in chosen)
+            return max(_one(args, preset, scale, folder, alone=len(chosen) == 1) for preset in chosen)
         except Stopped as stopped:
             return SIGNALLED + stopped.signum
 
 
-def _one(given: argparse.Namespace, preset: Preset, scale: RunScale, folder: Path | None, alone: bool) -> int:
+def _one(args: argparse.Namespace, preset: Preset, scale: RunScale, folder: Path | None, alone: bool) -> int:
     """Run one preset in a session of its own and print its answers; OK, or NOT_RECORDED."""
-    live = live_session(argparse.Namespace(**{**vars(given), "record": None}))
+    live = live_session(argparse.Namespace(**{**vars(args), "record": None}))
     reason = "closed"
     try:
-        if given.record is not None:
-            path = Path(given.record) if given.record and alone else None
-            live.record(folder, path, given.title or preset.heading(scale), given.record_hz or None)
+        if args.record is not None:
+            path = Path(args.record) if args.record and alone else None
+            live.record(folder, path, args.title or preset.heading(scale), args.record_hz or None)
         narrated(live)
-        performer = Performer(live, preset, scale, preset.limit(given.quick, alone), say)
+        performer = Performer(live, preset, scale, preset.limit(args.quick, alone), say)
         results = performer.perform()
-        if given.counters:
+        if args.counters:
             performer.count(results)
-        _print(given, preset, results)
+        _print(args, preset, results)
     except Stopped:
         reason = "signal"
         raise
     finally:
-        recorded = closed(live, given, reason)
+        recorded = closed(live, args, reason)
     return recorded
 
 
-def _folder(given: argparse.Namespace, several: bool) -> Path | None:
+def _folder(args: argparse.Namespace, several: bool) -> Path | None:
     """The folder for the sessions of several documents; None is the user's data folder."""
-    if not (several and given.record):
+    if not (several and args.record):
         return None
-    folder = Path(given.record)
+    folder = Path(args.record)
     if folder.exists() and not folder.is_dir():
         raise Refused(f"{folder.name} is a file, and {ALL} records one session for each document; give a folder")
     return folder
@@ -97,9 +97,9 @@ def _recorded(name: str) -> tuple[Model, int]:
     return model, code_of_session(path, complete)
 
 
-def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
+def _print(args: argparse.Namespace, preset: Preset, results: Results) -> None:
     rows = preset.answered(results)
-    printed = [as_json(_data(preset, *row)) for row in rows] if given.json else lines(preset, results, rows)
+    printed = [as_json(_data(preset, *row)) for row in rows] if args.json else lines(preset, results, rows)
     print("\n".join(printed), flush=True)
 
 

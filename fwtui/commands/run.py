@@ -51,24 +51,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recording(parser)
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
-    wanted = [] if given.all else experiments(given, gpu)
-    if given.stream and sys.stdout.isatty():
+    wanted = [] if args.all else experiments(args, gpu)
+    if args.stream and sys.stdout.isatty():
         raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")
-    live = live_session(given)
-    outlet = _outlet(live, given) if given.stream else None
+    live = live_session(args)
+    outlet = _outlet(live, args) if args.stream else None
     reason = "closed"
     try:
         # a mistake in the last of ten runs is reported before the first begins
-        settled = _every(live, given, gpu) if given.all else [live.settled(experiment) for experiment in wanted]
-        if given.baseline is not None:
-            given.baseline = kernel_named(given.baseline).id
-            settled = _first(given.baseline, settled)
+        settled = _every(live, args, gpu) if args.all else [live.settled(experiment) for experiment in wanted]
+        if args.baseline is not None:
+            args.baseline = kernel_named(args.baseline).id
+            settled = _first(args.baseline, settled)
         # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
         with contextlib.redirect_stderr(io.StringIO()) if piped else contextlib.nullcontext():
-            code = _run_all(live, settled, given, outlet)
+            code = _run_all(live, settled, args, outlet)
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
         reason, code = "signal", SIGNALLED + stopped.signum
@@ -87,16 +87,16 @@ def execute(given: argparse.Namespace) -> int:
     return code or NOT_RECORDED
 
 
-def _outlet(live: Live, given: argparse.Namespace) -> Outlet:
+def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
     assert live.model.header is not None
-    header = msgspec.structs.replace(live.model.header, title=clean(given.title))
-    outlet = Outlet(sys.stdout.fileno(), header, given.record_hz or None)
+    header = msgspec.structs.replace(live.model.header, title=clean(args.title))
+    outlet = Outlet(sys.stdout.fileno(), header, args.record_hz or None)
     live.sinks.append(outlet.write)
     return outlet
 
 
-def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Settled]:
-    settled, left_out = of_every_kernel(given, gpu, live.settled)
+def _every(live: Live, args: argparse.Namespace, gpu: bool) -> list[Settled]:
+    settled, left_out = of_every_kernel(args, gpu, live.settled)
     for kernel, reason in left_out:
         say(f"left out: {kernel}: {reason}")
     if not settled:
@@ -111,8 +111,8 @@ def _first(baseline: str, settled: list[Settled]) -> list[Settled]:
     return sorted(settled, key=lambda e: e.kernel != baseline)
 
 
-def _run_all(live: Live, settled: list[Settled], given: argparse.Namespace, outlet: Outlet | None) -> int:
-    as_table = given.table or (sys.stdout.isatty() and not given.json)
+def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outlet: Outlet | None) -> int:
+    as_table = args.table or (sys.stdout.isatty() and not args.json)
     narrated(live)
     worst = OK
     hinted: list[tuple[str, str]] = []
@@ -121,15 +121,15 @@ def _run_all(live: Live, settled: list[Settled], given: argparse.Namespace, outl
         code = _run_one(live, experiment, outlet)
         worst = worst or code
         run = live.model.run
-        if given.counters and run is not None and run.state == "done":
+        if args.counters and run is not None and run.state == "done":
             _count(live, experiment, run.id)
-        if given.answers and run is not None and run.state == "done":
+        if args.answers and run is not None and run.state == "done":
             answer(live, run.id)
         run = live.model.run
         if run is None or run.id == before:
             continue
         if as_table:
-            if given.answers and (summary := run.summary) is not None and summary.vertices:
+            if args.answers and (summary := run.summary) is not None and summary.vertices:
                 edges = run.graph.edges if run.graph is not None else None
                 facts = answers.facts(summary, edges, run.experiment.graphs)
                 print("\n".join([f"run {run.id}", *answers.lines(summary, facts), ""]), flush=True)
@@ -138,10 +138,10 @@ def _run_all(live: Live, settled: list[Settled], given: argparse.Namespace, outl
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
-            print(as_json(result(live.model, run, given.baseline)), flush=True)
+            print(as_json(result(live.model, run, args.baseline)), flush=True)
     if as_table and live.model.runs:
-        print("\n".join([*runs(live.model, given.baseline), *reasons(hinted)]), flush=True)
-    recorded = OK if given.record is None else closed(live, given)
+        print("\n".join([*runs(live.model, args.baseline), *reasons(hinted)]), flush=True)
+    recorded = OK if args.record is None else closed(live, args)
     return worst or recorded
 
 

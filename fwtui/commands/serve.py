@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_look(parser, "--presenter")
 
 
-def execute(given: argparse.Namespace) -> int:
-    most = (PRESENTED if given.present else USUAL_VISITORS) if given.visitors is None else given.visitors
-    _check(given, most)
+def execute(args: argparse.Namespace) -> int:
+    most = (PRESENTED if args.present else USUAL_VISITORS) if args.visitors is None else args.visitors
+    _check(args, most)
     try:
         import segno
 
@@ -63,17 +63,17 @@ def execute(given: argparse.Namespace) -> int:
         from fwtui.commands.support.web_server import WebServer
     except ModuleNotFoundError:
         raise Refused(f"web pages need textual-serve and segno; run: {hardware.install_command('fwtui[serve]')}") from None
-    with _bound(given.host, given.port) as listening:
+    with _bound(args.host, args.port) as listening:
         address, port = listening.getsockname()[:2]
-        page = _page(given.name, address, port)
-        access = WebAccess(page, guarded=given.allow_runs or given.present)
+        page = _page(args.name, address, port)
+        access = WebAccess(page, guarded=args.allow_runs or args.present)
         link = f"{page}?token={access.token}" if access.token else page
-        server = TalkServer(_film(given), most, access) if given.present else WebServer(_words(given), most, access)
-        with _refusing(given.host, given.port):
+        server = TalkServer(_film(args), most, access) if args.present else WebServer(_words(args), most, access)
+        with _refusing(args.host, args.port):
             listening.listen()  # only now: who comes earlier would wait
-        alone = given.name is None and ipaddress.ip_address(address).is_loopback
-        print(_address_lines(given, page, link, alone), flush=True)
-        if given.present and not alone:
+        alone = args.name is None and ipaddress.ip_address(address).is_loopback
+        print(_address_lines(args, page, link, alone), flush=True)
+        if args.present and not alone:
             code = io.StringIO()
             segno.make(page, micro=False).terminal(code, compact=True, border=2)
             with suppress(UnicodeEncodeError):  # a terminal without such characters
@@ -81,41 +81,39 @@ def execute(given: argparse.Namespace) -> int:
         return SIGNALLED + server.run(listening)
 
 
-def _film(given: argparse.Namespace) -> Film:
+def _film(args: argparse.Namespace) -> Film:
     """The talk, drawn once for all."""
     from fwtui.tui import filmed
     from fwtui.tui.export import written
     from fwtui.tui.export.film import FilmCut
 
-    path = resolve(given.sessions[0])
+    path = resolve(args.sessions[0])
     columns, rows = map(int, USUAL_SIZE.split("x"))
     film = filmed(
-        path, load(path, shown=True), (columns, rows), FilmCut(), settings=preferred(given), tell=show_drawn(), small=True
+        path, load(path, shown=True), (columns, rows), FilmCut(), settings=preferred(args), tell=show_drawn(), small=True
     )
     return written(film, ".html")[1]
 
 
-def _check(given: argparse.Namespace, most: int) -> None:
+def _check(args: argparse.Namespace, most: int) -> None:
     """Raises Refused."""
-    if not 0 <= given.port <= 65535:
-        raise Refused(f"port {given.port} is outside 0 to 65535; choose one like 8000, or 0 for any that is free")
-    highest = MOST_PRESENTED if given.present else MOST_VISITORS
+    if not 0 <= args.port <= 65535:
+        raise Refused(f"port {args.port} is outside 0 to 65535; choose one like 8000, or 0 for any that is free")
+    highest = MOST_PRESENTED if args.present else MOST_VISITORS
     if not 1 <= most <= highest:
         raise Refused(f"{most} visitors are outside 1 to {highest}; choose a number in between")
-    if given.present and (given.allow_runs or len(given.sessions) != 1):
+    if args.present and (args.allow_runs or len(args.sessions) != 1):
         raise Refused(
             "--present shows one session and runs nothing; give its name alone, as in `fwtui serve lecture-tiles --present`"
         )
-    if given.name is not None and not _is_name(given.name):
-        raise Refused(
-            f"{shown(given.name)} is not the name of a host; give one like talk.example.org or https://talk.example.org"
-        )
-    if given.allow_runs and given.sessions:
+    if args.name is not None and not _is_name(args.name):
+        raise Refused(f"{shown(args.name)} is not the name of a host; give one like talk.example.org or https://talk.example.org")
+    if args.allow_runs and args.sessions:
         raise Refused("with --allow-runs visitors open every session of yours already; leave the names out")
     from fwtui.tui.frame.look import check
 
-    check(preferred(given))
-    for name in given.sessions:
+    check(preferred(args))
+    for name in args.sessions:
         with open_session(resolve(name)):  # a visitor could not mend what cannot be read
             pass
 
@@ -155,13 +153,13 @@ def _bound(host: str, port: int) -> socket.socket:
         return bound
 
 
-def _words(given: argparse.Namespace) -> list[str]:
+def _words(args: argparse.Namespace) -> list[str]:
     """The command of each visitor's process."""
-    words = [sys.executable, "-P", "-m", "fwtui", "dashboard", "--served" if given.allow_runs else "--read-only"]
-    for name in given.sessions:
+    words = [sys.executable, "-P", "-m", "fwtui", "dashboard", "--served" if args.allow_runs else "--read-only"]
+    for name in args.sessions:
         words.append(f"--offer={os.path.abspath(resolve(name))}")
-    words += [f"--theme={given.theme}"] if given.theme is not None else []
-    return words + ["--ascii"] * given.ascii + ["--presenter"] * given.presenter
+    words += [f"--theme={args.theme}"] if args.theme is not None else []
+    return words + ["--ascii"] * args.ascii + ["--presenter"] * args.presenter
 
 
 def _page(name: str | None, address: str, port: int) -> str:
@@ -182,15 +180,15 @@ def _outward() -> str:
         return str(route.getsockname()[0])
 
 
-def _address_lines(given: argparse.Namespace, page: str, link: str, alone: bool) -> str:
+def _address_lines(args: argparse.Namespace, page: str, link: str, alone: bool) -> str:
     """What is served where, and for whom."""
     what = (
         "the whole dashboard: who has this link can start runs, and read and write your files,"
-        if given.allow_runs
+        if args.allow_runs
         else "replays and the course, read-only,"
     )
     whom = "for this machine alone (--host 0.0.0.0 opens it to others)" if alone else "for everyone who can reach that address"
-    if given.present:
+    if args.present:
         lead = f"You lead at {link} (keep it to yourself), and in a second window your notes are at {page}notes"
-        return f"Presenting {given.sessions[0]} at {page} {whom}; Ctrl+C ends it.\n{lead}"
+        return f"Presenting {args.sessions[0]} at {page} {whom}; Ctrl+C ends it.\n{lead}"
     return f"Serving {what} at {link} {whom}; Ctrl+C ends it."

@@ -41,31 +41,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--devices", default="", metavar="LIST", help=devices)
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     begun = time.monotonic()
-    if bool(given.source) != bool(given.target):
+    if bool(args.source) != bool(args.target):
         raise Refused("a path has two ends; give both --from and --to")
-    if given.source and given.pairs:
+    if args.source and args.pairs:
         raise Refused("--pairs names many pairs and --from one; leave out either")
-    if given.sources or given.targets:
-        option = "--sources" if given.sources else "--targets"
-        if not given.out:
+    if args.sources or args.targets:
+        option = "--sources" if args.sources else "--targets"
+        if not args.out:
             raise Refused(f"{option} needs an output; give -o OUT too")
-        if given.source or given.pairs or given.summary or given.devices:
+        if args.source or args.pairs or args.summary or args.devices:
             raise Refused(f"{option} asks for some distances; leave out --pairs, --from, --summary and --devices")
-        if given.targets and given.paths:
+        if args.targets and args.paths:
             raise Refused("--paths needs whole rows; leave out --targets, or give --pairs FILE in place of both")
     code, start = WRONG, GpuStart(None)
-    if given.alone:
+    if args.alone:
         os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
         atexit.register(lambda: os._exit(code))  # taking numba apart, module by module, would last a quarter of a second
         on_signals(leave)  # during a compilation an exception may be lost or replaced
-        start = start_gpu(given)
+        start = start_gpu(args)
 
     def work() -> None:
         from fwtui.solver.command import carry_out
 
-        carry_out(given, start, begun)
+        carry_out(args, start, begun)
 
     try:
         code = reported(work, "the distances do not fit into memory; choose a smaller graph")
@@ -73,7 +73,7 @@ def execute(given: argparse.Namespace) -> int:
         if type(error).__name__ != "NegativeCycleError":  # of SciPy, which is imported only where it is needed
             raise
         report(f"{error}; shortest paths do not exist")
-    if given.alone:
+    if args.alone:
         code = flushed(code)
         sys.stderr.flush()
     return code

@@ -64,22 +64,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
-    base, axes = base_and_axes(given, gpu)
-    _check_scaling(given, axes)
+    base, axes = base_and_axes(args, gpu)
+    _check_scaling(args, axes)
     with handlers_kept():
-        live = live_session(given)
+        live = live_session(args)
         try:
-            return _swept(live, base, axes, given)
+            return _swept(live, base, axes, args)
         finally:
             live.close()
 
 
-def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], given: argparse.Namespace) -> int:
+def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argparse.Namespace) -> int:
     interrupted = 0
-    earlier = [_earlier(name, live) for name in given.resume]
-    sweep = Sweep(live, Grid(base, axes, live.settled, given.weak), given.within, earlier=earlier)
+    earlier = [_earlier(name, live) for name in args.resume]
+    sweep = Sweep(live, Grid(base, axes, live.settled, args.weak), args.within, earlier=earlier)
     try:
         _run(live, sweep)
     except Stopped as stopped:
@@ -90,34 +90,34 @@ def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], given: argpa
     owners = {id(run): model for model in (*earlier, live.model) for run in model.runs.values()}
     runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
     found = findings(live.model, runs)
-    forecasts = _forecasts(found.scalings, given) if given.predict is not None else []
-    print("\n".join((_json if given.json else lines)(owners, sweep, found, forecasts)), flush=True)
+    forecasts = _forecasts(found.scalings, args) if args.predict is not None else []
+    print("\n".join((_json if args.json else lines)(owners, sweep, found, forecasts)), flush=True)
     if interrupted:
         return SIGNALLED + interrupted
-    recorded = closed(live, given)
+    recorded = closed(live, args)
     return WRONG if any(run.wrong for run in runs) or all(run.state != "done" for run in runs) else recorded
 
 
-def base_and_axes(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
+def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
     """The fixed experiment, and the values to sweep that were given. Raises Refused."""
-    if given.field_kernel == ALL:
-        for kernel, reason in admitted_folder(given.trust)[1]:
+    if args.field_kernel == ALL:
+        for kernel, reason in admitted_folder(args.trust)[1]:
             say(f"left out: {kernel}: {reason}")
-        take_options(given, kernel_options())
+        take_options(args, kernel_options())
     else:
-        admit_asked(given)
-    plain = argparse.Namespace(**vars(given))
+        admit_asked(args)
+    plain = argparse.Namespace(**vars(args))
     plain.option = []
     texts: dict[str, str] = {}
     for name in names():
         key = f"option_{name}" if name in kernel_options() else f"field_{name}"
         text = getattr(plain, key, None)
-        if text is None and given.question is not None:
-            text = QUESTIONS[given.question].texts["cuda" if gpu else "cpu"].get(name)
+        if text is None and args.question is not None:
+            text = QUESTIONS[args.question].texts["cuda" if gpu else "cpu"].get(name)
         if text is not None:
             texts[name] = text
             setattr(plain, key, None)
-    if given.field_file is not None:
+    if args.field_file is not None:
         check_one_graph(["file", *texts])
     kernels = [kernel_named(name) for name in read_axis("kernel", texts["kernel"], ()).values] if "kernel" in texts else []
     plain.field_kernel = kernels[0].id if kernels else None
@@ -129,30 +129,30 @@ def base_and_axes(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, lis
     axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]
     if all(len(axis.values) < 2 for axis in axes):
         raise Refused("nothing varies; give several values of something, like `fwtui sweep -n 256..4096 --tile all`")
-    if given.field_budget is None:
+    if args.field_budget is None:
         base = changed(base, budget=PASSES_SECONDS)
     return base, axes
 
 
-def _check_scaling(given: argparse.Namespace, axes: Sequence[SweepAxis]) -> None:
+def _check_scaling(args: argparse.Namespace, axes: Sequence[SweepAxis]) -> None:
     """Raises Refused for options that need several numbers of devices, and for amounts that are none."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in axes)
-    for name, chosen in (("--weak", given.weak), ("--predict", given.predict is not None)):
+    for name, chosen in (("--weak", args.weak), ("--predict", args.predict is not None)):
         if chosen and not several:
             raise Refused(f"{name} needs runs on several numbers of devices; add --devices 1,2")
-    if given.predict is not None:
-        read_predict(given.predict)
-    if given.link is not None and (given.predict is None or not 1e-3 <= given.link <= 1e5):
-        raise Refused(f"link {given.link:g} GB/s: give 0.001 to 100000, together with --predict")
+    if args.predict is not None:
+        read_predict(args.predict)
+    if args.link is not None and (args.predict is None or not 1e-3 <= args.link <= 1e5):
+        raise Refused(f"link {args.link:g} GB/s: give 0.001 to 100000, together with --predict")
 
 
-def _forecasts(scalings: Sequence[Scaling], given: argparse.Namespace) -> list[Foreseen]:
+def _forecasts(scalings: Sequence[Scaling], args: argparse.Namespace) -> list[Foreseen]:
     """The model's times that were asked for; what it cannot say is narrated."""
     forecasts: list[Foreseen] = []
     for one in scalings:
         try:
-            rate = given.link * 1e9 if given.link is not None else None
-            forecasts += [(one, forecast(one, ranks, rate)) for ranks in read_predict(given.predict)]
+            rate = args.link * 1e9 if args.link is not None else None
+            forecasts += [(one, forecast(one, ranks, rate)) for ranks in read_predict(args.predict)]
         except Refused as refusal:
             say(str(refusal))
     if not scalings:

@@ -25,21 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
 
 
-def execute(given: argparse.Namespace) -> int:
-    cut = _cut(given)
-    return report_written(trim(resolve(given.session), cut, given.out), given.out)
+def execute(args: argparse.Namespace) -> int:
+    cut = _cut(args)
+    return report_written(trim(resolve(args.session), cut, args.out), args.out)
 
 
-def _cut(given: argparse.Namespace) -> SessionCut:
-    if not (math.isfinite(given.start) and 0 <= given.start <= given.stop):  # also for NaN
-        raise Refused(
-            f"from {given.start:g} to {given.stop:g} is not a stretch of seconds; give something like --from 10 --to 20"
-        )
-    if given.hz is not None and not LEAST_HZ <= given.hz <= MOST_HZ:
-        raise Refused(f"{given.hz:g} readings per second is outside {LEAST_HZ} to {MOST_HZ}; give something like --hz 2")
-    runs = None if given.runs is None else frozenset(map(_run, given.runs.split(",")))
-    without = frozenset() if given.without is None else frozenset(map(_kind, given.without.split(",")))
-    cut = SessionCut(given.start, given.stop, runs, given.hz, without)
+def _cut(args: argparse.Namespace) -> SessionCut:
+    if not (math.isfinite(args.start) and 0 <= args.start <= args.stop):  # also for NaN
+        raise Refused(f"from {args.start:g} to {args.stop:g} is not a stretch of seconds; give something like --from 10 --to 20")
+    if args.hz is not None and not LEAST_HZ <= args.hz <= MOST_HZ:
+        raise Refused(f"{args.hz:g} readings per second is outside {LEAST_HZ} to {MOST_HZ}; give something like --hz 2")
+    runs = None if args.runs is None else frozenset(map(_run, args.runs.split(",")))
+    without = frozenset() if args.without is None else frozenset(map(_kind, args.without.split(",")))
+    cut = SessionCut(args.start, args.stop, runs, args.hz, without)
     if cut == SessionCut():
         raise Refused("there is nothing to leave out; give --from, --to, --runs, --hz or --without")
     return cut

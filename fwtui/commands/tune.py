@@ -52,35 +52,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(telemetry_hz=1.0)
 
 
-def execute(given: argparse.Namespace) -> int:
-    if not 1 <= given.seconds <= 86400:
-        raise Refused(f"{given.seconds:g} seconds are outside 1 to 86400; choose a value in between")
-    device_text = BY_NAME["device"].read(given.device)["device"]
-    share = BY_NAME["negative"].read(given.negative)["negative"]
+def execute(args: argparse.Namespace) -> int:
+    if not 1 <= args.seconds <= 86400:
+        raise Refused(f"{args.seconds:g} seconds are outside 1 to 86400; choose a value in between")
+    device_text = BY_NAME["device"].read(args.device)["device"]
+    share = BY_NAME["negative"].read(args.negative)["negative"]
     if device_text == "simulator":
         raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
     graph = Experiment(device=device_text, negative=share, verify="auto")
     device = auto_device(graph)
-    sizes = choices_of(given.n, "n") if given.n is not None else SIZES[device.backend]
-    dtypes = choices_of(given.dtype, "dtype")
+    sizes = choices_of(args.n, "n") if args.n is not None else SIZES[device.backend]
+    dtypes = choices_of(args.dtype, "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
-    kernels = _kernels(admitted(given.kernel, given), device.backend, dtypes)
-    live = live_session(given, device_text)
+    kernels = _kernels(admitted(args.kernel, args), device.backend, dtypes)
+    live = live_session(args, device_text)
     live.sinks.append(say_recording_failure)
     try:
-        tuner = Tuner(live, device, kernels, graph, _json if given.json else _shown, given.fresh)
-        if not given.json:
+        tuner = Tuner(live, device, kernels, graph, _json if args.json else _shown, args.fresh)
+        if not args.json:
             _print(head(TUNED))
-        whole = tuner.tune(problems, given.seconds)
+        whole = tuner.tune(problems, args.seconds)
     finally:
-        recorded = closed(live, given)
+        recorded = closed(live, args)
     own = [kernel.id for kernel in kernels if kernel.id in own_kernels()]
     found: list[TunedTrial] = []
     # the best of each kernel of the user's, and what auto, which never picks them, picks from now on
     for names, columns in ((own, TUNED), ([""] * (len(own) < len(kernels)), PICKED)):
         best = [t for name in names for problem in problems if (t := tuner.best(problem, name)) is not None]
         found += best
-        if names and not given.json:
+        if names and not args.json:
             rows = [head(columns), *(line(columns, TableRow(Model(), trial.run, ended="its best")) for trial in best)]
             print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
     if not tuner.saved:

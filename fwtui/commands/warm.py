@@ -39,14 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="cpu: leave out what a GPU needs")
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     if not lasting():
         room = units.memory(CACHE_ROOM)
         raise Refused(
             f"nothing can be kept: the cache folder cannot be written, or has less than {room} free; correct that, "
             "or set XDG_CACHE_HOME to another folder"
         )
-    gpu = uses_gpu(given.device)
+    gpu = uses_gpu(args.device)
     return compile_all(parts(gpu), f"the CPU{' and the GPU' if gpu else ''}")
 
 

@@ -60,34 +60,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help=about)
 
 
-def execute(given: argparse.Namespace) -> int:
+def execute(args: argparse.Namespace) -> int:
     # a file that is gone, or no kernel any more, can still be gone back to
-    given_path = Path(given.file).expanduser()
-    path = given_path.resolve() if given.versions or given.back is not None else located(given.file)
+    given_path = Path(args.file).expanduser()
+    path = given_path.resolve() if args.versions or args.back is not None else located(args.file)
     versions = Versions(path)
-    if given.versions:
+    if args.versions:
         print("\n".join(listed(versions.all())))
         return OK
-    if given.back is not None:
-        back = versions.back(given.back)
+    if args.back is not None:
+        back = versions.back(args.back)
         print(f"{clean(path.name)} is version {back.number} again, of {day(back)}")
         return OK
-    capability = capability_of(given.architecture) if given.architecture else None
-    n, tile = (_count(given, name) for name in ("n", "tile"))
-    request = asked_for(path, name_for(path), given.device, capability, n, tile)
-    if DeviceId.parse(given.device).backend == "cuda":
-        settle_here(Experiment(kernel="naive", n=16, device=given.device))  # any kernel for a GPU: whether that GPU is here
-    prompted = Prompted(prompts_of(load_course())) if given.course else None
-    agree([path], given.trust)
+    capability = capability_of(args.architecture) if args.architecture else None
+    n, tile = (_count(args, name) for name in ("n", "tile"))
+    request = asked_for(path, name_for(path), args.device, capability, n, tile)
+    if DeviceId.parse(args.device).backend == "cuda":
+        settle_here(Experiment(kernel="naive", n=16, device=args.device))  # any kernel for a GPU: whether that GPU is here
+    prompted = Prompted(prompts_of(load_course())) if args.course else None
+    agree([path], args.trust)
     ended = Event()
     on_signals(stop)
     code = OK
-    if prompted is not None and not given.once:
+    if prompted is not None and not args.once:
         print("\n".join(_prompt(prompted)), flush=True)
-    times = Times(request, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(given))
+    times = Times(request, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(args))
     with closing(WatchLoop(request, times, versions=versions)) as sitting:
         try:
-            with closing(sitting.run(ended, given.once)) as updates:
+            with closing(sitting.run(ended, args.once)) as updates:
                 for words in updates:
                     _show(words, request, versions)
                     before = prompted.place.number if prompted is not None else 0
@@ -97,7 +97,7 @@ def execute(given: argparse.Namespace) -> int:
                         if prompted is not None:
                             print("\n".join(_prompt(prompted, before)), flush=True)
                         code = OK if words.right else WRONG if words.tried else NO_GPU
-                        if not given.once:
+                        if not args.once:
                             print("\nwaiting for the next save; Ctrl-C ends this\n" if sys.stdout.isatty() else "", flush=True)
         except Stopped as stopped:
             on_signals(signal.SIG_IGN)
@@ -106,9 +106,9 @@ def execute(given: argparse.Namespace) -> int:
     return code
 
 
-def _count(given: argparse.Namespace, name: str) -> int:
+def _count(args: argparse.Namespace, name: str) -> int:
     """What an experiment's field of that name reads; 0 where nothing was said. Raises Refused."""
-    text = getattr(given, name)
+    text = getattr(args, name)
     field = next(field for field in FIELDS if field.name == name)
     return int(field.read(text)[name]) if text is not None else 0
 

@@ -82,13 +82,13 @@ def _open_context(gpu: int) -> None:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
-def start_gpu(given: argparse.Namespace) -> GpuStart:
+def start_gpu(args: argparse.Namespace) -> GpuStart:
     """For a command that is likely to use a GPU, judged by the file's size."""
-    least = _ARRAYS if Path(given.graph).suffix.lower() in (".npy", ".npz") else _TEXT
+    least = _ARRAYS if Path(args.graph).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader reports the error
-        wanted = DeviceId.parse(given.device or "auto", "cpu")
-        large = wanted.backend != "cpu" and not given.devices and os.stat(given.graph).st_size >= least
-        if large and (given.kernel in ("", "auto") or _on_gpu(given.kernel)):
+        wanted = DeviceId.parse(args.device or "auto", "cpu")
+        large = wanted.backend != "cpu" and not args.devices and os.stat(args.graph).st_size >= least
+        if large and (args.kernel in ("", "auto") or _on_gpu(args.kernel)):
             return GpuStart(wanted.on("cuda"))
     return GpuStart(None)
 

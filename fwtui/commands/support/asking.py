@@ -89,41 +89,41 @@ def kernel_options() -> dict[str, list[tuple[str, Option]]]:
     return found
 
 
-def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
+def experiments(args: argparse.Namespace, gpu: bool) -> list[Experiment]:
     """One experiment for every combination of what was asked; what was not asked is as the user's settings have it, or
     this machine's default.
 
     Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
     """
     preferred = settings.load()
-    admit_asked(given)
-    combinations = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
+    admit_asked(args)
+    combinations = [_experiment(combination, args, gpu, preferred) for combination in product(*_choices(args))]
     kernels = list(dict.fromkeys(e.kernel for e in combinations))
-    device = getattr(given, "field_device", None) or "auto"
+    device = getattr(args, "field_device", None) or "auto"
     if device != "auto" and all(kernel_named(kernel).backend == "cpu" for kernel in kernels):
         runs = "run" if len(kernels) > 1 else "runs"
         raise Refused(f"{' and '.join(kernels)} {runs} on the CPU, which has no device {device}; leave out --device")
     offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
-    for name in _options(given):
+    for name in _options(args):
         if name not in offered:
             have = "have" if len(kernels) > 1 else "has"
             raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
     return combinations
 
 
-def admit_asked(given: argparse.Namespace) -> None:
+def admit_asked(args: argparse.Namespace) -> None:
     """Register the user's kernels that are asked for, and their options. Raises Refused."""
-    if hasattr(given, "trust"):
-        given.field_kernel = admitted(given.field_kernel, given)
-        take_options(given, kernel_options())
+    if hasattr(args, "trust"):
+        args.field_kernel = admitted(args.field_kernel, args)
+        take_options(args, kernel_options())
 
 
-def _options(given: argparse.Namespace) -> dict[str, str]:
-    return {name: text for name in kernel_options() if (text := getattr(given, f"option_{name}", None)) is not None}
+def _options(args: argparse.Namespace) -> dict[str, str]:
+    return {name: text for name in kernel_options() if (text := getattr(args, f"option_{name}", None)) is not None}
 
 
 def of_every_kernel(
-    given: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], Settled]
+    args: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], Settled]
 ) -> tuple[list[Settled], list[tuple[str, str]]]:
     """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not; the user's own are
     those in the folder of his settings.
@@ -131,21 +131,21 @@ def of_every_kernel(
     `settled` raises Refused for what cannot run here. Each kernel gets the first of the asked number types that it has (of
     its own where none was asked for), and of the asked options those that it has.
     """
-    if given.field_kernel is not None:
+    if args.field_kernel is not None:
         raise Refused("--all runs every kernel; leave out either it or --kernel")
     preferred = settings.load()
     fits: list[Settled] = []
-    own, left_out = admitted_folder(given.trust)
-    take_options(given, kernel_options())
-    choices = [choice for choice in _choices(given) if choice[0][0].name != "dtype"]
-    types = [text.strip() for text in given.field_dtype.split(",")] if given.field_dtype is not None else []
+    own, left_out = admitted_folder(args.trust)
+    take_options(args, kernel_options())
+    choices = [choice for choice in _choices(args) if choice[0][0].name != "dtype"]
+    types = [text.strip() for text in args.field_dtype.split(",")] if args.field_dtype is not None else []
     kernels = [*registry().values(), *map(kernel_named, own)]
     for combination, kernel in product(product(*choices), kernels):
         dtype = next((t for t in types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes), None)
         try:
             if dtype is None:
                 raise Refused(f"dtype {' or '.join(types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}")
-            experiment = _experiment(combination, given, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
+            experiment = _experiment(combination, args, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
             fits.append(settled(experiment))
         except Refused as refusal:
             left_out.append((kernel.id, str(refusal)))
@@ -159,15 +159,15 @@ def check_one_graph(names: Sequence[str]) -> None:
         raise Refused(f"--file reads a graph, and --{generated} is for one that is generated; leave out one of them")
 
 
-def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
-    texts = {field: text for field in FIELDS if (text := getattr(given, f"field_{field.name}", None)) is not None}
+def _choices(args: argparse.Namespace) -> list[list[tuple[Field, str]]]:
+    texts = {field: text for field in FIELDS if (text := getattr(args, f"field_{field.name}", None)) is not None}
     check_one_graph([field.name for field in texts])
     return [[(f, word) for word in (text.split(",") if f.name in SEVERAL else [text])] for f, text in texts.items()]
 
 
 def _experiment(
     combination: Iterable[tuple[Field, str]],
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     gpu: bool,
     preferred: Settings,
     every: Mapping[str, object] | None = None,
@@ -184,7 +184,7 @@ def _experiment(
         changes = {"n": int(n.text) if n is not None else base.n} | changes
     base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
     options = dict(base.options)
-    for name, text in _options(given).items():
+    for name, text in _options(args).items():
         for option in (option for option in kernel.options if option.name == name):
             value = option.read(text)
             if value is None:

@@ -23,16 +23,16 @@ def add_screen(parser: TakesArguments) -> None:
     parser.add_argument("--size", metavar="WxH", help=f"columns x rows of the terminal; default: {USUAL_SIZE}")
 
 
-def screen_of(given: argparse.Namespace) -> tuple[str, tuple[int, int]]:
+def screen_of(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     """The screen and the size that are asked for. Raises Refused."""
-    size = USUAL_SIZE if given.size is None else given.size
+    size = USUAL_SIZE if args.size is None else args.size
     width, _, height = size.partition("x")
     sides = [int(side) if side.isdecimal() and len(side) <= MOST_DIGITS else 0 for side in (width, height)]
     if not (1 <= sides[0] <= 500 and 1 <= sides[1] <= 200):
         raise Refused(f"size {shown(size)} is not columns x rows up to 500x200; give something like 120x40")
     if sides[0] < LEAST[0] or sides[1] < LEAST[1]:
         raise Refused(f"size {size} has no room for a screen, which needs {LEAST[0]}x{LEAST[1]}; give that or more")
-    return place_names()[0] if given.screen is None else given.screen, (sides[0], sides[1])
+    return place_names()[0] if args.screen is None else args.screen, (sides[0], sides[1])
 
 
 def add_look(parser: argparse.ArgumentParser, *presenter: str) -> None:
@@ -44,8 +44,8 @@ def add_look(parser: argparse.ArgumentParser, *presenter: str) -> None:
     group.add_argument(*(presenter or ("--presenter", "--present")), action="store_true", help=about)
 
 
-def preferred(given: argparse.Namespace, usual: Settings | None = None) -> Settings:
+def preferred(args: argparse.Namespace, usual: Settings | None = None) -> Settings:
     """The user's settings (or `usual`) with these flags before them."""
-    charset, presenter = "ascii" if given.ascii else None, "yes" if given.presenter else None
-    options = {"theme": given.theme, "charset": charset, "presenter": presenter}
+    charset, presenter = "ascii" if args.ascii else None, "yes" if args.presenter else None
+    options = {"theme": args.theme, "charset": charset, "presenter": presenter}
     return (settings.load() if usual is None else usual).with_options(options)

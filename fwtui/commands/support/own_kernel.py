@@ -21,11 +21,11 @@ def add_own(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help=about)
 
 
-def admitted(kernels: str | None, given: argparse.Namespace) -> str | None:
+def admitted(kernels: str | None, args: argparse.Namespace) -> str | None:
     """The kernels that were asked for; files are loaded and replaced by their kernels' names. Raises Refused."""
     if kernels is None:
         return None
-    return ",".join(admitted_file(path, given.trust) if (path := _file(word.strip())) else word for word in kernels.split(","))
+    return ",".join(admitted_file(path, args.trust) if (path := _file(word.strip())) else word for word in kernels.split(","))
 
 
 def admitted_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
@@ -76,14 +76,14 @@ def agree(paths: Sequence[Path], trusting: bool) -> None:
         trust.trust(path)
 
 
-def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
+def take_options(args: argparse.Namespace, offered: Collection[str]) -> None:
     """`--option NAME=VALUE`, read like a flag of that name. Raises Refused for an option that no kernel has."""
-    for pair in given.option:
+    for pair in args.option:
         name, equals, value = pair.partition("=")
         if not equals or name not in offered:
             names = ", ".join(offered)
             raise Refused(f"--option {shown(pair)} is not NAME=VALUE of an option that a kernel has; there are {names}")
-        setattr(given, f"option_{name}", value)
+        setattr(args, f"option_{name}", value)
 
 
 def _files(new: Sequence[Path]) -> str:

@@ -37,23 +37,23 @@ def add_samples(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samples", choices=SAMPLES, help=about)
 
 
-def samples_wanted(given: argparse.Namespace) -> str:
+def samples_wanted(args: argparse.Namespace) -> str:
     """What that flag says, else the setting."""
-    return given.samples or settings.load().text("samples")
+    return args.samples or settings.load().text("samples")
 
 
-def live_session(given: argparse.Namespace, device: str = "") -> Live:
+def live_session(args: argparse.Namespace, device: str = "") -> Live:
     """A live session as the recording flags ask, already recording if they say so, with the device's telemetry."""
-    for name, rate in (("telemetry", given.telemetry_hz), ("recording", given.record_hz)):
+    for name, rate in (("telemetry", args.telemetry_hz), ("recording", args.record_hz)):
         if (rate and not LEAST_HZ <= rate <= MOST_HZ) or rate < 0:
             raise Refused(f"{name} rate {rate:g} is neither 0 nor {LEAST_HZ} to {MOST_HZ} readings per second; choose one")
-    device = device or getattr(given, "field_device", None) or "auto"
-    live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
-    live.record_source = given.record_source
-    live.warp_sampling.wanted = samples_wanted(given)
-    if given.record is not None:
+    device = device or getattr(args, "field_device", None) or "auto"
+    live = Live(telemetry_hz=args.telemetry_hz, device=device, identify=args.identify)
+    live.record_source = args.record_source
+    live.warp_sampling.wanted = samples_wanted(args)
+    if args.record is not None:
         try:
-            live.record(path=Path(given.record) if given.record else None, title=given.title, hz=given.record_hz or None)
+            live.record(path=Path(args.record) if args.record else None, title=args.title, hz=args.record_hz or None)
         except Refused:
             live.close()
             raise
@@ -74,10 +74,10 @@ def say_recording_failure(line: Line) -> None:
         say(line.event.message)
 
 
-def closed(live: Live, given: argparse.Namespace, reason: str = "closed") -> int:
+def closed(live: Live, args: argparse.Namespace, reason: str = "closed") -> int:
     """End the session; the exit code says whether it was recorded as requested."""
     recorder = live.recorder
     live.close(reason)
     if recorder is not None and recorder.failure is not None:
         say(recorder.failure)
-    return OK if given.record is None or (recorder is not None and recorder.failure is None) else NOT_RECORDED
+    return OK if args.record is None or (recorder is not None and recorder.failure is None) else NOT_RECORDED
