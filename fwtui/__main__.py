@@ -41,8 +41,8 @@ class _Versions(argparse.Action):
 
 
 class _Parser(argparse.ArgumentParser):
-    def __init__(self, *args: Any, **given: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **given})  # else a new option breaks scripts that shorten another
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **options})  # else a new option breaks scripts that shorten another
 
     def error(self, message: str) -> NoReturn:
         more = f"`{self.prog} --help`"
@@ -62,9 +62,9 @@ class _Parser(argparse.ArgumentParser):
     def refuse_unknown(self, words: list[str]) -> NoReturn:
         """Raises Refused for words that nothing takes."""
         option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
-        meant = instead(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
+        hint = instead(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
         unknown = "unrecognized arguments: " + " ".join(words)
-        self.error(f"{unknown}; {meant}" if meant.endswith("?") else unknown)
+        self.error(f"{unknown}; {hint}" if hint.endswith("?") else unknown)
 
 
 class _Overview(_Parser):
@@ -123,15 +123,15 @@ def main(arguments: list[str] | None = None) -> int:
             raise Refused(f"there is no command {shown(words[0])}; {_commands_like(words[0])}")
         if words[0] == "--version" and words[1:]:
             raise Refused(f"--version stands alone; leave out {shown(words[1])}")
-        given, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if unnamed else "").parse_known_args(words)
+        args, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if unnamed else "").parse_known_args(words)
         if unknown:
-            given.parser.refuse_unknown(unknown)
-        given.alone = alone
+            args.parser.refuse_unknown(unknown)
+        args.alone = alone
         gc_pause.wake()
         if alone:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close what they have opened
         with nullcontext() if alone else handlers_kept():
-            return flushed(given.execute(given))
+            return flushed(args.execute(args))
     except Refused as refusal:
         report(str(refusal))
         return NO_GPU if isinstance(refusal, NoGpu) else USAGE
@@ -153,8 +153,8 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _commands_like(word: str) -> str:
-    meant = instead(word, names())
-    return meant if meant.endswith("?") else "`fwtui --help --all` lists all of them"
+    hint = instead(word, names())
+    return hint if hint.endswith("?") else "`fwtui --help --all` lists all of them"
 
 
 def _joined(words: list[str]) -> list[str]:

@@ -128,15 +128,15 @@ def shares(a: events.Answers) -> list[list[float | None]]:
 def lines(answers: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str]:
     """The facts with their names, then the histogram and the map of distances."""
     width = max(len(name) for name, _ in facts)
-    drawn = [f"{name:<{width}}  {value}" for name, value in facts]
+    rows = [f"{name:<{width}}  {value}" for name, value in facts]
     if answers.counts:
         bins = histogram(answers)
         width, most = max(len(label) for label, _ in bins), max(1, *(count for _, count in bins))
         bars = [f"{label:>{width}}  {'█' * round(_BAR * count / most):<{_BAR}}  {count:,}" for label, count in bins]
         head = f"{MAP}: '{SHADES[0]}' near to '{SHADES[-1]}' far, '{NO_PATH}' no path"
         shaded = ["".join(shade(share) for share in row) for row in shares(answers)]
-        drawn += ["", "pairs by distance", *bars, "", head, *shaded]
-    return drawn
+        rows += ["", "pairs by distance", *bars, "", head, *shaded]
+    return rows
 
 
 def shade(share: float | None) -> str:

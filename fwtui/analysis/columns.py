@@ -144,8 +144,8 @@ def _waiting(row: TableRow) -> float | None:
 def _sent(row: TableRow) -> float | None:
     """Bytes that all ranks receive in a pass, a second of its time."""
     parts = row.run.phase_pass.parts if row.run.phase_pass is not None else ()
-    sent = sum(part.link_bytes for part in parts)
-    return sent / row.run.seconds if sent and row.run.seconds else None
+    total = sum(part.link_bytes for part in parts)
+    return total / row.run.seconds if total and row.run.seconds else None
 
 
 def _end(row: TableRow, low: bool) -> str:

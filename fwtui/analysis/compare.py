@@ -279,7 +279,7 @@ def pairs(ours: Sequence[ComparedRun], theirs: Sequence[ComparedRun]) -> list[tu
     """(run, baseline) for every experiment with a finished run in both; the latest of several."""
     by_identity = {identity(e.run.experiment): e for e in theirs if e.run.state == "done"}
     latest = {identity(e.run.experiment): e for e in ours if e.run.state == "done"}
-    return [(entrant, by_identity[wanted]) for wanted, entrant in latest.items() if wanted in by_identity]
+    return [(entrant, by_identity[experiment]) for experiment, entrant in latest.items() if experiment in by_identity]
 
 
 def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:

@@ -35,24 +35,24 @@ class Expected(NamedTuple):
 
 
 def expect(
-    model: Model, wanted: Experiment, brief: bool = False, rates: Mapping[str, float] = RATES, earlier: Sequence[Run] = ()
+    model: Model, experiment: Experiment, brief: bool = False, rates: Mapping[str, float] = RATES, earlier: Sequence[Run] = ()
 ) -> Expected:
     """Passes by the run's own rules, stages growing with n^2, verification, and compilation unless it is known.
 
     A brief run has no phase passes. `earlier` runs are used in addition to those of the model.
     """
-    runs, backend = [*earlier, *_timed(model)], kernel_named(wanted.kernel).backend
-    alike = _alike(runs, wanted)
-    nearest = _nearest(alike, wanted.n)
+    runs, backend = [*earlier, *_timed(model)], kernel_named(experiment.kernel).backend
+    alike = _alike(runs, experiment)
+    nearest = _nearest(alike, experiment.n)
     if nearest is None:
-        one = wanted.graphs * wanted.n**3 / rates[backend]
+        one = experiment.graphs * experiment.n**3 / rates[backend]
     else:
-        one = _more(nearest, wanted) * scaled(
-            median(run.seconds or 0.0 for run in alike if run.n == nearest.n), nearest.n, wanted.n, backend
+        one = _more(nearest, experiment) * scaled(
+            median(run.seconds or 0.0 for run in alike if run.n == nearest.n), nearest.n, experiment.n, backend
         )
-    compiling = FIRST_COMPILE * (not _repeats(runs, wanted))
-    stages = _grown(_nearest(alike or runs, wanted.n), wanted, *GROWING)
-    return Expected(one, _passes(one, wanted, brief) + stages + _checking(runs, wanted) + compiling, compiling)
+    compiling = FIRST_COMPILE * (not _repeats(runs, experiment))
+    stages = _grown(_nearest(alike or runs, experiment.n), experiment, *GROWING)
+    return Expected(one, _passes(one, experiment, brief) + stages + _checking(runs, experiment) + compiling, compiling)
 
 
 def foreseen(model: Model, run: Run) -> float:
@@ -64,10 +64,10 @@ def foreseen(model: Model, run: Run) -> float:
     return run.relaxations / (same_kernel[-1] if same_kernel else best)
 
 
-def scaled(seconds: float, n: int, wanted: int, backend: str) -> float:
+def scaled(seconds: float, n: int, to_n: int, backend: str) -> float:
     """Seconds of a pass at the wanted size, from one at n."""
-    bound = min(wanted, LAUNCH_BOUND if backend == "cuda" else 0)
-    return seconds * max(1.0, bound / n) ** 2 * (wanted / max(n, bound)) ** 3
+    bound = min(to_n, LAUNCH_BOUND if backend == "cuda" else 0)
+    return seconds * max(1.0, bound / n) ** 2 * (to_n / max(n, bound)) ** 3
 
 
 def progress_now(model: Model, run: Run) -> Progress | None:
@@ -84,34 +84,36 @@ def progress_now(model: Model, run: Run) -> Progress | None:
     if run.stage not in ("warm-up", "phases") or not run.n or waited <= SILENT:
         return None
     try:
-        wanted = changed(run.experiment, n=run.n)
-        one = run.seconds or expect(model, wanted).one
-        after = _passes(one, wanted, brief=True) + one if run.stage == "warm-up" else 0.0
+        experiment = changed(run.experiment, n=run.n)
+        one = run.seconds or expect(model, experiment).one
+        after = _passes(one, experiment, brief=True) + one if run.stage == "warm-up" else 0.0
     except Refused:  # a kernel that is no longer known
         return None
     left = max(0.0, one - waited) + after if one else 0.0
     return Progress(t=model.t, run=run.id, stage=run.stage, done=min(waited / one, NEARLY) if one else 0.0, left=left or None)
 
 
-def ran_before(model: Model, wanted: Experiment) -> bool:
+def ran_before(model: Model, experiment: Experiment) -> bool:
     """Whether that kernel ran at that size or a smaller one."""
-    return any(run.n <= wanted.n for run in _alike(_timed(model), wanted))
+    return any(run.n <= experiment.n for run in _alike(_timed(model), experiment))
 
 
-def _passes(one: float, wanted: Experiment, brief: bool) -> float:
-    warm_up = one * (not brief or kernel_named(wanted.kernel).compiles)
-    stable = max(one, min(wanted.budget, max(ENOUGH_SECONDS, ENOUGH_PASSES * one)))
-    clean = wanted.repeats * one if wanted.repeats else stable
+def _passes(one: float, experiment: Experiment, brief: bool) -> float:
+    warm_up = one * (not brief or kernel_named(experiment.kernel).compiles)
+    stable = max(one, min(experiment.budget, max(ENOUGH_SECONDS, ENOUGH_PASSES * one)))
+    clean = experiment.repeats * one if experiment.repeats else stable
     return warm_up + clean + (0.0 if brief else max(one, min(PHASE_SECONDS, PHASE_PASSES * one)))
 
 
-def _checking(runs: Sequence[Run], wanted: Experiment) -> float:
+def _checking(runs: Sequence[Run], experiment: Experiment) -> float:
     """Seconds of verification: those of the nearest sampled run scaled by n^2, plus SciPy's time for a new graph."""
-    sampled = _nearest([r for r in runs if _sampled(r.experiment.verify, r.n, r.backend)], wanted.n)
-    seconds = _grown(sampled, wanted, "verify")
-    made = any(r.experiment.graph == wanted.graph and not _sampled(r.experiment.verify, r.n, r.backend) for r in runs)
-    made |= _sampled(wanted.verify, wanted.n, kernel_named(wanted.kernel).backend)
-    return seconds if made else seconds + REFERENCE * wanted.graphs * wanted.n**3
+    sampled = _nearest([r for r in runs if _sampled(r.experiment.verify, r.n, r.backend)], experiment.n)
+    seconds = _grown(sampled, experiment, "verify")
+    has_reference = any(
+        r.experiment.graph == experiment.graph and not _sampled(r.experiment.verify, r.n, r.backend) for r in runs
+    )
+    has_reference |= _sampled(experiment.verify, experiment.n, kernel_named(experiment.kernel).backend)
+    return seconds if has_reference else seconds + REFERENCE * experiment.graphs * experiment.n**3
 
 
 def _sampled(verify: str, n: int, backend: str) -> bool:
@@ -119,16 +121,16 @@ def _sampled(verify: str, n: int, backend: str) -> bool:
     return verify in ("sample", "off") or (verify == "auto" and n > FULL_CHECK.get(backend, 0))
 
 
-def _more(run: Run, wanted: Experiment) -> float:
+def _more(run: Run, experiment: Experiment) -> float:
     """How many times the graphs of that run are wanted, at least as many."""
-    return max(1.0, wanted.graphs / run.experiment.graphs)
+    return max(1.0, experiment.graphs / run.experiment.graphs)
 
 
-def _grown(run: Run | None, wanted: Experiment, *stages: str) -> float:
+def _grown(run: Run | None, experiment: Experiment, *stages: str) -> float:
     """Seconds of that run's stages scaled up to the wanted size."""
     if run is None:
         return 0.0
-    times = _more(run, wanted) * max(1.0, wanted.n / max(run.n, ONLY_OVERHEAD)) ** 2
+    times = _more(run, experiment) * max(1.0, experiment.n / max(run.n, ONLY_OVERHEAD)) ** 2
     return times * sum(run.stage_seconds(name) or 0.0 for name in stages)
 
 
@@ -136,15 +138,15 @@ def _timed(model: Model) -> list[Run]:
     return [r for r in model.runs.values() if r.state == "done" and r.seconds and r.n]
 
 
-def _repeats(runs: Sequence[Run], wanted: Experiment) -> list[Run]:
+def _repeats(runs: Sequence[Run], experiment: Experiment) -> list[Run]:
     """Runs of exactly that experiment, at any size."""
-    kernel = kernel_named(wanted.kernel)
-    return [r for r in runs if same(r, wanted, kernel)]
+    kernel = kernel_named(experiment.kernel)
+    return [r for r in runs if same(r, experiment, kernel)]
 
 
-def _alike(runs: Sequence[Run], wanted: Experiment) -> list[Run]:
+def _alike(runs: Sequence[Run], experiment: Experiment) -> list[Run]:
     """Runs of exactly that experiment, else of the same kernel."""
-    return _repeats(runs, wanted) or [r for r in runs if r.experiment.kernel == wanted.kernel]
+    return _repeats(runs, experiment) or [r for r in runs if r.experiment.kernel == experiment.kernel]
 
 
 def _nearest(runs: Sequence[Run], n: int) -> Run | None:

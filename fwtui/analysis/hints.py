@@ -277,8 +277,8 @@ def _scalar(f: RunFacts) -> str:
 
 def _waits(f: RunFacts) -> str:
     ranks = of_ranks(f.run)
-    lost = fmean(one.share(key) for one in ranks for key in (BROADCAST, WAIT)) * 2 if ranks else 0.0
-    if lost < MUCH:
+    share = fmean(one.share(key) for one in ranks for key in (BROADCAST, WAIT)) * 2 if ranks else 0.0
+    if share < MUCH:
         return ""
     return f"{waits(f.model, f.run)}; a larger graph or fewer ranks leave more work to each"
 

@@ -218,8 +218,8 @@ def _line(run: Run, roof: Roofs, phase: PhaseTime, evidence: Evidence | None, fa
     by_shared = _over((turns or 0.0) * SHARED_BYTES_PER_CLOCK * relaxations / WARP, roof.shared_bytes_per_second)
     line = LedgerLine(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
     if facts is not None and not run.ranks and seconds > 0:
-        own = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
-        return line._replace(limiter=_by_cpu(run, roof, line, own))
+        busy_facts = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
+        return line._replace(limiter=_by_cpu(run, roof, line, busy_facts))
     return line._replace(limiter=_limiter(run, roof, line, evidence if share >= MOSTLY else None))
 
 
@@ -389,8 +389,12 @@ def _by_cpu(run: Run, roof: Roofs, line: LedgerLine, facts: CpuFacts) -> Limiter
     if by_work is not None and loop is not None and roof.float_minimum and roof.relaxations_per_second and has_minimum(loop):
         faster = roof.relaxations_per_second / roof.float_minimum
         if NEAR <= by_work * faster <= 1 + ERROR:
-            own = _of_limit(by_work * faster, share_of.replace("limit", "float32 limit") or "the measured limit of float32")
-            return Limiter("instructions", f"{own}; a {roof.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
+            float_limit = _of_limit(
+                by_work * faster, share_of.replace("limit", "float32 limit") or "the measured limit of float32"
+            )
+            return Limiter(
+                "instructions", f"{float_limit}; a {roof.form.rpartition(', ')[2]} would do {units.gain(faster)} as many"
+            )
     if facts.scalar or (loop is not None and loop.lanes == 1):
         return Limiter("scalar instructions", "each does one relaxation, a vector instruction several")
     rate = facts.instructions_a_cycle(loop, each)

@@ -92,15 +92,15 @@ def legal_order(plan: Sequence[Step], random: Random) -> Iterator[int]:
 
 def execute(kernel: Kernel, step: Step, through: range, d: np.ndarray) -> None:
     """Do the step seeing only what it says it reads: all else is poisoned (nothing, where it reads from a copy)."""
-    own = kernel.places(step.writes)
+    cells = kernel.places(step.writes)
     copied = len(kernel.places(step.reads)) < len(step.reads)
-    seen = d.copy() if copied else np.full_like(d, POISON)
+    visible = d.copy() if copied else np.full_like(d, POISON)
     for r in step.reads if not copied else ():
-        seen[r.top : r.bottom, r.left : r.right] = d[r.top : r.bottom, r.left : r.right]
+        visible[r.top : r.bottom, r.left : r.right] = d[r.top : r.bottom, r.left : r.right]
     for k in through:
-        relax(seen, own, k)
-    for w in own:
-        d[w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
+        relax(visible, cells, k)
+    for w in cells:
+        d[w.top : w.bottom, w.left : w.right] = visible[w.top : w.bottom, w.left : w.right]
 
 
 def sizes(tile: int) -> tuple[int, ...]:
@@ -114,12 +114,12 @@ def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = Non
 
     Told of the smallest graph that shows something, which is where it is easiest to see.
     """
-    chosen = kernel.defaults if options is None else options
+    values = kernel.defaults if options is None else options
     for tile in sorted(kernel.tiles_for(True))[:2] or (1,):
         for n in sizes(tile if tile > 1 else 4):
             if n > max(tile + 1, LARGEST):
                 continue
-            shape = Shape(n, tile, kernel.dtypes[0], options=chosen)
+            shape = Shape(n, tile, kernel.dtypes[0], options=values)
             if kernel.refuses(shape):
                 continue
             for stepwise in (False, True):

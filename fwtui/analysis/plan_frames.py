@@ -103,10 +103,10 @@ class PlanFilm:
     def develop(self, steps: int = MOST_STEPS) -> bool:
         """Process that many more steps of the plan; return whether it is complete."""
         if not self.complete:
-            taken = self._taken
-            for number, step in islice(self._left, max(0, min(steps, self._most_steps - taken))):
+            count = self._taken
+            for number, step in islice(self._left, max(0, min(steps, self._most_steps - count))):
                 self._take(number, step)
-            self.complete = self._taken < min(taken + steps, self._most_steps)
+            self.complete = self._taken < min(count + steps, self._most_steps)
         return self.complete
 
     @property
@@ -130,8 +130,8 @@ class PlanFilm:
         for place, frame in enumerate(self._frames):
             if (frame.round - 1) % max(every, 1) == 0:
                 by_round.setdefault(frame.round, []).append(place)
-        chosen = sorted(place for places in by_round.values() for place in places[:: -(-len(places) // most_steps)])
-        return [self._frames[place] for place in chosen]
+        places = sorted(place for places in by_round.values() for place in places[:: -(-len(places) // most_steps)])
+        return [self._frames[place] for place in places]
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -294,8 +294,8 @@ def _lit(film: PlanFilm, frame: PlanFrame, run: Run, about: str) -> Scene:
     phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
     short = f"{frame.round}/{film.rounds}"
     words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
-    shown = words if film.rounds > 1 else (f"{about}{phase}", phase)
+    texts = words if film.rounds > 1 else (f"{about}{phase}", phase)
     if run.experiment.graphs > 1:
         one = f"graph 0 of {run.experiment.graphs:,}"
-        shown = (f"{about}{one}, like all", f"{one}, like all", one)
-    return Scene(film.side, shown, frame.sources, frame.targets, deal=film.deal, sent=frame.sent)
+        texts = (f"{about}{one}, like all", f"{one}, like all", one)
+    return Scene(film.side, texts, frame.sources, frame.targets, deal=film.deal, sent=frame.sent)

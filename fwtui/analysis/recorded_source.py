@@ -54,16 +54,16 @@ def excerpt(runs: Iterable[Run], run: Run, first: int = 0, last: int = 0) -> Sou
     added, removed = _changes((*old.values(),), (*lines.values(),)) if before else (frozenset[int](), {})
     numbers = [*lines]
     added = {numbers[place] for place in added}
-    gone = {numbers[place] if place < len(numbers) else numbers[-1] + 1: there for place, there in removed.items()}
+    deletions = {numbers[place] if place < len(numbers) else numbers[-1] + 1: there for place, there in removed.items()}
     counts = {number: sum(sampled.get((file, number), {}).values()) for number in numbers}
     if not first:
         hottest = max(numbers, key=lambda number: counts[number])
         usual = hottest - USUAL // 2 if counts[hottest] else numbers[0]
-        first = max(numbers[0], _longest({*added, *gone}) - 1 if before else usual)
+        first = max(numbers[0], _longest({*added, *deletions}) - 1 if before else usual)
         last = first + USUAL - 1
     rows: list[SourceRow] = []
     for number in range(first, min(max(first, last), first + MOST - 1) + 1):
-        rows += [SourceRow(REMOVED, CodeLine(file, 0, text)) for text in gone.get(number, ())]
+        rows += [SourceRow(REMOVED, CodeLine(file, 0, text)) for text in deletions.get(number, ())]
         if number in lines:
             sign = ADDED if number in added else SAME
             rows.append(SourceRow(sign, CodeLine(file, number, lines[number], dict(sampled.get((file, number), {})))))

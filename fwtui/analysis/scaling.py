@@ -80,25 +80,25 @@ def predict(rates: Rates, shape: Shape, two_dimensional: bool = False) -> Predic
     rows, columns = ceil(tiles / down), ceil(tiles / across)
     # of the next round's panels, on the rank that has most of them: a row, and in two dimensions also a column
     urgent = columns - 1 + (rows if across > 1 else 0)
-    sent = _broadcast(rates, shape, down, across)
+    transfer = _broadcast(rates, shape, down, across)
     column = rates.panels.at(work) if across == 1 else 0.0
     first = rates.rest.at(work * urgent)
     pivot, panels = rates.pivot.at(work), rates.panels.at(work * urgent)
     # a rank's launches in a round, on average over the rounds in which it owns a panel and those in which it does not
     high, wide = rows - 1 / down, columns - 1 / across
-    own = rates.rest.at(work * high * wide) + rates.panels.each * work * (high / across + wide / down) + rates.round
+    work_seconds = rates.rest.at(work * high * wide) + rates.panels.each * work * (high / across + wide / down) + rates.round
     if across == 1:  # in two dimensions column p is made ahead, too, by a column of ranks
-        own += rates.panels.start
+        work_seconds += rates.panels.start
     if not rates.lanes:
-        own += (column + rates.rest.start + pivot + rates.panels.start) / shape.ranks
+        work_seconds += (column + rates.rest.start + pivot + rates.panels.start) / shape.ranks
     begun = column + first
-    begun += min(rates.turn, max(0.0, own - begun)) + pivot + panels
+    begun += min(rates.turn, max(0.0, work_seconds - begun)) + pivot + panels
     path = begun
     if shape.ranks > 1:
-        path += min(rates.turn, max(0.0, own - begun)) + sent
-        own += rates.held * (path - (path - sent) / shape.ranks)
-    opening = pivot + panels + sent
-    return Predicted(opening + (tiles - 1) * max(path, own) + own, path, sent, own)
+        path += min(rates.turn, max(0.0, work_seconds - begun)) + transfer
+        work_seconds += rates.held * (path - (path - transfer) / shape.ranks)
+    opening = pivot + panels + transfer
+    return Predicted(opening + (tiles - 1) * max(path, work_seconds) + work_seconds, path, transfer, work_seconds)
 
 
 def _broadcast(rates: Rates, shape: Shape, down: int, across: int) -> float:
@@ -144,16 +144,16 @@ def fit(runs: Iterable[Measured]) -> Rates | None:
     if alone:
         more = median((run.seconds - predict(rates, run.shape).seconds) / _rounds(run.shape) for run in alone)
         rates = rates._replace(round=max(0.0, more))
-    held = [_held(rates, run) for run in several] if link is not None else []
-    shares = [share for share in held if share is not None]
+    hidden = [_held(rates, run) for run in several] if link is not None else []
+    shares = [share for share in hidden if share is not None]
     return rates._replace(held=min(1.0, max(0.0, median(shares)))) if shares else rates
 
 
 def _held(rates: Rates, run: Measured) -> float | None:
     """The share of a device that explains the run's time; None if a round is as long as its path."""
     none, whole = (predict(rates._replace(held=share), run.shape) for share in (0.0, 1.0))
-    taken = whole.rest - none.rest
-    return (run.seconds - none.seconds) / _rounds(run.shape) / taken if none.rest > none.path and taken > 0 else None
+    rest = whole.rest - none.rest
+    return (run.seconds - none.seconds) / _rounds(run.shape) / rest if none.rest > none.path and rest > 0 else None
 
 
 def _rounds(shape: Shape) -> int:

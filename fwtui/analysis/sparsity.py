@@ -49,8 +49,8 @@ def tree(ordered: Ordered, width: int, deepest: int = 4) -> list[str]:
     if not sizes:
         return []
     root = max(children[-1], key=lambda number: subtree[number])
-    drawn = next((b for d in range(deepest, 1, -1) if len((b := _block(root, sizes, children, d)).rows[0]) <= width), None)
-    rows = drawn.rows if drawn is not None else (str(sizes[root]),)
+    block = next((b for d in range(deepest, 1, -1) if len((b := _block(root, sizes, children, d)).rows[0]) <= width), None)
+    rows = block.rows if block is not None else (str(sizes[root]),)
     apart = len(children[-1]) - 1
     others = f", beside {units.counted(apart, 'tree')} that no edge joins to it" if apart else ""
     return [*(row.rstrip() for row in rows), f"the upper levels of {units.counted(len(sizes), 'supernode')} by size{others}"]

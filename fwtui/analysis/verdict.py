@@ -156,11 +156,11 @@ def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung
 
 def _candidates(model: Model, run: Run) -> Iterator[tuple[str, str]]:
     """Kernels that hints name, then the best of the CPU, then the fastest of the session on the same graph."""
-    own = run.experiment.kernel
-    yield from ((hint.see, hint.sentence) for hint in hints(model, run) if hint.see not in ("", NAIVE, own))
-    if run.backend == "cpu" and run.experiment.graphs == 1 and rungs().get(own, 0) < rungs()[ALL_CORES]:
+    kernel = run.experiment.kernel
+    yield from ((hint.see, hint.sentence) for hint in hints(model, run) if hint.see not in ("", NAIVE, kernel))
+    if run.backend == "cpu" and run.experiment.graphs == 1 and rungs().get(kernel, 0) < rungs()[ALL_CORES]:
         yield ALL_CORES, ""
-    alike = [one for one in model.runs.values() if _same_work(one, run) and one.experiment.kernel != own]
+    alike = [one for one in model.runs.values() if _same_work(one, run) and one.experiment.kernel != kernel]
     best = min(alike, key=lambda one: one.seconds or 0.0, default=None)
     if best is not None and (best.seconds or 0.0) * LEAST_GAIN <= (run.seconds or 0.0):
         yield best.experiment.kernel, ""
@@ -186,8 +186,8 @@ def predicted(model: Model, run: Run, kernel: str, recorded: Model) -> tuple[flo
     cores = [m.header.machine.cores if m.header is not None else 0 for m in (recorded, model)]
     if device == here and run.n == near.n and (run.backend == "cuda" or cores[0] == cores[1]):
         return near.seconds, f"recorded on this kind of {'GPU' if run.backend == 'cuda' else 'CPU'}"
-    own = [r for r in recorded.runs.values() if r.counts and r.experiment.kernel == run.experiment.kernel]
-    same = next((r for r in own if r.seconds and _choices(r) == _choices(run)), None)
+    same_kernel = [r for r in recorded.runs.values() if r.counts and r.experiment.kernel == run.experiment.kernel]
+    same = next((r for r in same_kernel if r.seconds and _choices(r) == _choices(run)), None)
     if same is None or not same.seconds or not run.seconds:
         return None
     ratio = near.seconds / same.seconds

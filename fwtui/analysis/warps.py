@@ -296,12 +296,12 @@ def line_changes(run: Listing, baseline: Listing) -> list[ShareChange]:
 def _line_shares(listing: Listing) -> dict[tuple[object, ...], tuple[CodeLine, float]]:
     """The share of each line, by its text and how often that came before; by its place if the text was not recorded."""
     total = sum(line.samples for line in listing.lines) or 1
-    seen: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     shares: dict[tuple[object, ...], tuple[CodeLine, float]] = {}
     for line in listing.lines:
         text = line.text.strip()
-        shares[(text, seen[text]) if text else (line.file, line.line)] = line, line.samples / total
-        seen[text] += 1
+        shares[(text, occurrences[text]) if text else (line.file, line.line)] = line, line.samples / total
+        occurrences[text] += 1
     return shares
 
 

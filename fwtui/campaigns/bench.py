@@ -141,13 +141,13 @@ class Bench:
     def _admit(self, heat: Heat, experiments: Sequence[Experiment], queue: Queue) -> None:
         """The entrants that can run here, are installed and have enough time: shortest first, so a slow one excludes none."""
         able: list[BenchEntrant] = []
-        for wanted in experiments:
+        for experiment in experiments:
             try:
-                if wanted.kernel in peers() and not installed(wanted.kernel):
-                    raise Refused(missing(wanted.kernel))
-                entrant = BenchEntrant(self._live.settled(wanted))
+                if experiment.kernel in peers() and not installed(experiment.kernel):
+                    raise Refused(missing(experiment.kernel))
+                entrant = BenchEntrant(self._live.settled(experiment))
             except Refused as refusal:
-                heat.left_out.append((wanted.kernel, str(refusal)))
+                heat.left_out.append((experiment.kernel, str(refusal)))
                 continue
             if any(config_of(entrant.experiment) == config_of(other.experiment) for other in able):
                 continue

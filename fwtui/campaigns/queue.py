@@ -67,17 +67,17 @@ class Queue:
 
     def share(self, part: float) -> Queue:
         """That share of the remaining time, as a separate queue that is already counting down."""
-        own = copy(self)
-        own.seconds, own._spent, own._since = part * self.left, 0.0, None
-        return own.go()
+        shared = copy(self)
+        shared.seconds, shared._spent, shared._since = part * self.left, 0.0, None
+        return shared.go()
 
-    def expect(self, wanted: Experiment) -> Expected:
+    def expect(self, experiment: Experiment) -> Expected:
         """The estimated time of a run, from the session's runs so far."""
-        return expect(self.live.model, wanted, self._brief, self._rates, self._earlier)
+        return expect(self.live.model, experiment, self._brief, self._rates, self._earlier)
 
-    def refusal(self, wanted: Experiment, needed: float | None = None, reserved: float = 0.0) -> str:
+    def refusal(self, experiment: Experiment, needed: float | None = None, reserved: float = 0.0) -> str:
         """Why there is no time for it, or nothing; `needed`: seconds, by default of one run; `reserved`: seconds for others."""
-        expected, left = self.expect(wanted), max(0.0, self.left - reserved)
+        expected, left = self.expect(experiment), max(0.0, self.left - reserved)
         needed = expected.total if needed is None else needed
         if expected.one > self._most:
             return f"expected to take {duration(expected.one)}, more than {self._most:.0f}{TOO_LONG}"
@@ -85,23 +85,23 @@ class Queue:
             return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left{self._advice}"
         return ""
 
-    def repeated(self, wanted: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
+    def repeated(self, experiment: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
         """With the rule's number of passes for their length, unless set by the user or longer in total than `within`."""
-        one = self.expect(wanted).one
-        often = wanted.measured(repeats=wanted.repeats or next(count for seconds, count in rule if one < seconds))
-        return often if self.expect(often).total <= within else wanted
+        one = self.expect(experiment).one
+        often = experiment.measured(repeats=experiment.repeats or next(count for seconds, count in rule if one < seconds))
+        return often if self.expect(often).total <= within else experiment
 
-    def start(self, wanted: Settled) -> str:
+    def start(self, experiment: Settled) -> str:
         """Start a run; return why it cannot run here, or nothing."""
         try:
-            self._number = self.live.start(wanted, self._brief)
+            self._number = self.live.start(experiment, self._brief)
         except Refused as refusal:
             return str(refusal)
         return ""
 
-    def run(self, wanted: Settled) -> tuple[Run | None, str]:
+    def run(self, experiment: Settled) -> tuple[Run | None, str]:
         """Run it to its end; return the run, and why it has no result, or nothing."""
-        if why := self.start(wanted):
+        if why := self.start(experiment):
             return None, why
         finish(self.live)
         run = self.live.model.runs.get(self._number)

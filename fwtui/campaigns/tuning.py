@@ -41,7 +41,7 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
     on the measurements, so an interrupted search continues.
     """
     variants = {k.id: changed(experiment, kernel=k.id, code="", tile=0, options={}, launch="") for k in kernels}
-    usual = {name: config_of(found) for name, wanted in variants.items() if (found := _settled(wanted)) is not None}
+    usual = {name: config_of(found) for name, experiment in variants.items() if (found := _settled(experiment)) is not None}
     for config in usual.values():
         if config not in times:
             return config
@@ -50,8 +50,8 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
         if seconds > BEHIND * by_default[0][0]:
             break
         code = usual[name].code
-        own = [(t, c.words, c) for c, t in times.items() if (c.kernel, c.code) == (name, code) and t is not None]
-        for neighbour in neighbours(kernel_named(name), min(own)[2]):
+        of_kernel = [(t, c.words, c) for c, t in times.items() if (c.kernel, c.code) == (name, code) and t is not None]
+        for neighbour in neighbours(kernel_named(name), min(of_kernel)[2]):
             if neighbour not in times and _settled(neighbour.applied(experiment)) is not None:
                 return neighbour
     return None
@@ -59,11 +59,11 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
 
 def neighbours(kernel: Kernel, config: Config) -> list[Config]:
     """Every configuration that differs from this one in a single choice."""
-    chosen = dict(config.options)
+    options = dict(config.options)
     others = [replace(config, tile=tile) for tile in kernel.tiles]
     others += [replace(config, launch=launch) for launch in kernel.launch_modes]
     for option in kernel.options:
-        others += [replace(config, options=tuple(sorted({**chosen, option.name: v}.items()))) for v in option.values]
+        others += [replace(config, options=tuple(sorted({**options, option.name: v}.items()))) for v in option.values]
     return [other for other in others if other != config]
 
 
@@ -109,10 +109,10 @@ class Tuner:
             whole &= self._one(problem, queue.share(1 / (len(problems) - place)))
         return whole
 
-    def best(self, problem: Problem, own: str = "") -> TunedTrial | None:
+    def best(self, problem: Problem, kernel: str = "") -> TunedTrial | None:
         """The fastest measured configuration of all rungs, or of the user's kernel of that name as its file is now."""
-        code = code_of(own)
-        trials = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == own)]
+        code = code_of(kernel)
+        trials = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == kernel)]
         return next(iter(tuned.fastest(trials, *problem)), None)
 
     def _of(self, problem: Problem) -> list[TunedTrial]:
@@ -129,15 +129,15 @@ class Tuner:
                 return not skipped
             if not queue.left:
                 return False
-            wanted = config.applied(experiment)
-            if queue.refusal(wanted, queue.expect(wanted).one):
+            candidate = config.applied(experiment)
+            if queue.refusal(candidate, queue.expect(candidate).one):
                 skipped[config] = None
                 continue
-            own = config.kernel if config.code else ""
-            before = self.best(problem, own)
-            trial = self._measured(queue, problem, config, wanted)
-            if code_of(own) != config.code:
-                raise Refused(f"the file of {own} has changed meanwhile; the same command tunes it as it is now")
+            own_kernel = config.kernel if config.code else ""
+            before = self.best(problem, own_kernel)
+            trial = self._measured(queue, problem, config, candidate)
+            if code_of(own_kernel) != config.code:
+                raise Refused(f"the file of {own_kernel} has changed meanwhile; the same command tunes it as it is now")
             self.trials[problem, config] = trial
             self.saved = tuned.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
@@ -152,5 +152,5 @@ class Tuner:
         if run is not None and not note and run.verified is not True:
             note = run.verdict.how if run.verdict is not None else "not verified"
         seconds = run.seconds if run is not None and not note else None
-        chosen = {**asdict(config), "options": dict(config.options)}
-        return TunedTrial(**problem._asdict(), **chosen, seconds=seconds, note=note)
+        fields = {**asdict(config), "options": dict(config.options)}
+        return TunedTrial(**problem._asdict(), **fields, seconds=seconds, note=note)

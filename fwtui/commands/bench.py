@@ -164,7 +164,7 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     for heat in bench.heats:
         for entrant in heat.ranking:
-            own = {
+            extra = {
                 "peer": is_peer(entrant.name),
                 "tile": entrant.experiment.tile or None,
                 "turns": [run.seconds for run in entrant.runs],
@@ -174,7 +174,7 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
                 "verified": entrant.right,
             }
             whole = result(live.model, entrant.run)
-            fields = {**whole["experiment"], **whole, **own}
+            fields = {**whole["experiment"], **whole, **extra}
             results.append({name: fields[name] for name in RESULT})
     here, gpu = hardware.machine(), live.model.gpu
     left_out = [{"kernel": name, "n": h.n, "dtype": h.dtype, "why": why} for h in bench.heats for name, why in h.left_out]

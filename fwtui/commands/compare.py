@@ -48,14 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @gc_pause.paused()  # results are many, and none is freed before the end
 def execute(args: argparse.Namespace) -> int:
     entrants = [_entrants(text) for text in args.entrants]
-    chosen = [(*pair, compare(*pair)) for pair in _pairs([runs for runs, _ in entrants])]
+    comparisons = [(*pair, compare(*pair)) for pair in _pairs([runs for runs, _ in entrants])]
     if args.json:
-        print("\n".join(as_json(data(*made)) for made in chosen), flush=True)
+        print("\n".join(as_json(data(*comparison)) for comparison in comparisons), flush=True)
     else:
         last, why = None, dict[str, None]()
         titles, *rows = [COMPARED_HEAD]
         because: list[tuple[str, str]] = []
-        for entrant, baseline, found in chosen:
+        for entrant, baseline, found in comparisons:
             if baseline is not last:
                 rows.append(compared(baseline, None))
             if found.verdict == NOT_COMPARED:  # the reason is mostly that of many, and stands below
@@ -63,14 +63,14 @@ def execute(args: argparse.Namespace) -> int:
             rows.append(compared(entrant, found))
             because.append((entrant.label, rows[-1][-1]))
             last = baseline
-        waits = dict(_waits(one) for pair in chosen for one in (pair[1], pair[0]))
-        below = [line for made in chosen for line in ("", *_parts(*made))] if args.phases else []
+        waits = dict(_waits(one) for pair in comparisons for one in (pair[1], pair[0]))
+        below = [line for made in comparisons for line in ("", *_parts(*made))] if args.phases else []
         cells = [row[:-1] for row in (titles, *rows)]  # without the reasons, which are sentences
         print(
             "\n".join([*table(cells, (*LEAST, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items()), *below]),
             flush=True,
         )
-    slower = args.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen)
+    slower = args.fail_slower and any(found.verdict == SLOWER for _, _, found in comparisons)
     return WRONG if slower else max(code for _, code in entrants)
 
 

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     worst = OK
-    for experiment in [_settled(wanted) for wanted in experiments(args, gpu=hardware.gpu_present())]:
+    for experiment in [_settled(requested) for requested in experiments(args, gpu=hardware.gpu_present())]:
         found = experiment if isinstance(experiment, str) else measure(experiment)
         if isinstance(experiment, str) or isinstance(found, str):
             say(str(found))
@@ -37,10 +37,10 @@ def execute(args: argparse.Namespace) -> int:
     return worst
 
 
-def _settled(wanted: Experiment) -> Settled | str:
+def _settled(experiment: Experiment) -> Settled | str:
     """Or why there are no counters here. Raises Refused for what can run nowhere."""
     try:
-        return settle_here(wanted)
+        return settle_here(experiment)
     except NoGpu as refusal:
         return str(refusal) if hardware.gpus().gpus else no_gpu()
 

@@ -62,25 +62,25 @@ def redraw(readme: Path, check: bool = False) -> list[str]:
         parser = argparse.ArgumentParser(prog=f"fwtui {command}", exit_on_error=False)
         module.add_arguments(parser)
         try:
-            given = parser.parse_args(shlex.split(words))
+            args = parser.parse_args(shlex.split(words))
         except (argparse.ArgumentError, SystemExit, ValueError):
             raise Refused(
                 f"{readme.name} has a picture made by {shown(words)}, which is not a command; see fwtui {command}"
             ) from None
-        target = readme.parent / (given.out or "")
+        target = readme.parent / (args.out or "")
         if check and module is export:
-            different += [target.name] * (not export.still_true(given, target))
+            different += [target.name] * (not export.still_true(args, target))
             continue
         with tempfile.TemporaryDirectory() as folder:
-            given.out = str(Path(folder) / target.name)
-            module.execute(given)
-            drawn = Path(given.out).read_bytes()
-        if target.is_file() and target.read_bytes() == drawn:
+            args.out = str(Path(folder) / target.name)
+            module.execute(args)
+            picture = Path(args.out).read_bytes()
+        if target.is_file() and target.read_bytes() == picture:
             continue
         different.append(target.name)
         if not check:
             try:
-                target.write_bytes(drawn)
+                target.write_bytes(picture)
             except OSError as error:
                 raise Refused(f"{target.name} cannot be written: {why(error)}; check its folder") from None
     return different

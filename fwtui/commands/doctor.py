@@ -91,7 +91,7 @@ def report() -> list[DoctorCheck]:
     """Everything that decides what this machine can run, show and keep."""
     found, here = hardware.gpus(), hardware.machine()
     cores = f", {units.counted(here.cores, 'core')}" if here.cores else ""
-    own, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
+    users, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
     return [
         DoctorCheck("python", FOUND, ".".join(map(str, sys.version_info[:3]))),
         _platform(),
@@ -103,7 +103,7 @@ def report() -> list[DoctorCheck]:
         *_limits(),
         _terminal(),
         _data_folder(),
-        DoctorCheck("sessions", FOUND if own or shipped else NOTE, f"{own} of yours, {shipped} shipped"),
+        DoctorCheck("sessions", FOUND if users or shipped else NOTE, f"{users} of yours, {shipped} shipped"),
     ]
 
 
@@ -133,8 +133,8 @@ def _packages() -> DoctorCheck:
     if absent:
         fix = hardware.install_command("fwtui")
         return DoctorCheck("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)
-    shown = [f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")]
-    return DoctorCheck("packages", FOUND, ", ".join(shown))
+    versions = [f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")]
+    return DoctorCheck("packages", FOUND, ", ".join(versions))
 
 
 def _no_gpu(reason: str) -> list[DoctorCheck]:

@@ -176,7 +176,7 @@ def _filmed(args: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple
     screen, size = screen_of(args)
     look = preferred(args, Settings(Path()))  # flags alone, as in a picture
     path = resolve(args.session)
-    loaded = load(path, shown=True)
+    loaded = load(path, for_screen=True)
     if cut.begin > loaded.duration:
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
     if last:

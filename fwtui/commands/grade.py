@@ -177,10 +177,10 @@ def _print(grades: list[Grade], against: str, args: argparse.Namespace) -> None:
 
 
 def _line(grade: Grade) -> tuple[str, ...]:
-    seconds, own = (duration(one) if one is not None else ABSENT for one in (grade.seconds, grade.own_seconds))
+    seconds, own_clock = (duration(one) if one is not None else ABSENT for one in (grade.seconds, grade.own_seconds))
     share = digits(grade.share) if grade.share is not None else ABSENT
     passed, backend = "yes" if grade.passed else "no", grade.backend or ABSENT
-    return (grade.file, f"{grade.points:g}", f"{grade.of:g}", passed, backend, seconds, own, share, grade.verdict)
+    return (grade.file, f"{grade.points:g}", f"{grade.of:g}", passed, backend, seconds, own_clock, share, grade.verdict)
 
 
 def _write_pages(folder: Path, rubric: Rubric, graded: Sequence[tuple[Submission, Grade]]) -> None:
@@ -189,11 +189,11 @@ def _write_pages(folder: Path, rubric: Rubric, graded: Sequence[tuple[Submission
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(f"no page can be written in {shown(str(folder))}: {why(error)}; choose another folder") from None
-    taken = set[str]()
+    names = set[str]()
     for submission, grade in graded:
         stem = _page_name(submission)
-        name = next(name for number in count(1) if (name := f"{stem}-{number}.md" if number > 1 else f"{stem}.md") not in taken)
-        taken.add(name)
+        name = next(name for number in count(1) if (name := f"{stem}-{number}.md" if number > 1 else f"{stem}.md") not in names)
+        names.add(name)
         with whole_file(folder / name) as file:
             file.write("\n".join([*_page(rubric, submission, grade), ""]).encode("utf-8", "replace"))
 
@@ -212,6 +212,6 @@ def _page(rubric: Rubric, submission: Submission, grade: Grade) -> Iterator[str]
     if rubric.timing is not None and grade.time_points is not None:
         yield from ("", f"## Time: {grade.time_points:g} of {rubric.timing.points:g}", "")
         if grade.seconds is not None and grade.rung_seconds is not None:
-            own = f" ({duration(grade.own_seconds)} by its own clock)" if grade.own_seconds is not None else ""
+            own_clock = f" ({duration(grade.own_seconds)} by its own clock)" if grade.own_seconds is not None else ""
             rung = f"{rubric.timing.against} takes {duration(grade.rung_seconds)}"
-            yield f"- A pass of n = {rubric.timing.n} takes {duration(grade.seconds)}{own}; {rung}."
+            yield f"- A pass of n = {rubric.timing.n} takes {duration(grade.seconds)}{own_clock}; {rung}."

@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    wanted = experiments(args, gpu=False)
-    if len(wanted) > 1:
-        raise Refused(f"that describes {len(wanted)} graphs, and one is saved at a time; leave out the commas")
-    experiment = settle(Experiment(**{name: getattr(wanted[0], name) for name in (*GENERATED, "file", "dtype")}))
+    requested = experiments(args, gpu=False)
+    if len(requested) > 1:
+        raise Refused(f"that describes {len(requested)} graphs, and one is saved at a time; leave out the commas")
+    experiment = settle(Experiment(**{name: getattr(requested[0], name) for name in (*GENERATED, "file", "dtype")}))
     os.environ.update({**worker_environment("real"), **os.environ})  # which numba reads when it is imported
     with handlers_kept():
         on_signals(leave)  # compiled code raises nothing

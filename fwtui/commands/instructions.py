@@ -59,10 +59,10 @@ def execute(args: argparse.Namespace) -> int:
             say(f"{kernel.id}: {lacking}")
             worst = USAGE
             continue
-        chosen = [used for used in found.used if args.op in ("", used.op)]
-        if not chosen:
+        ops = [used for used in found.used if args.op in ("", used.op)]
+        if not ops:
             raise Refused(f"{kernel.id} has no operation {shown(args.op)}; choose {', '.join(used.op for used in found.used)}")
-        for used in chosen:
+        for used in ops:
             if args.json:
                 facts = {"kernel": kernel.id, "architecture": architecture(capability), **msgspec.to_builtins(used)}
                 print(as_json(facts), flush=True)

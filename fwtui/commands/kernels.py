@@ -24,15 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    chosen = [kernel_named(name) for name in args.kernel]
+    kernels = [kernel_named(name) for name in args.kernel]
     if args.json:
-        for kernel in chosen or registry().values():
+        for kernel in kernels or registry().values():
             print(json.dumps(_data(kernel)))
-        for path, words in ({} if chosen else kernel_files()).items():
+        for path, words in ({} if kernels else kernel_files()).items():
             print(json.dumps({"id": name_for(path), "summary": clean(words), "file": str(path)}))
         return OK
-    if chosen:
-        print("\n\n".join("\n".join(_about(kernel)) for kernel in chosen))
+    if kernels:
+        print("\n\n".join("\n".join(_about(kernel)) for kernel in kernels))
         return OK
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
     rows = [cells(kernel, *names) for kernel in registry().values()]

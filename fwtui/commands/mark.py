@@ -78,12 +78,12 @@ def _write(session: Path, out: str, force: bool = False) -> int:
 
 def _missing(session: Path, text: Path) -> int:
     """How many cue cards of the session are not in a text; 0 if that has a mistake, as it is not applied before it has none."""
-    own = notes.text_of(session)
+    source = notes.text_of(session)
     try:
         there = {(marker.title, marker.text) for _, marker in notes.read(text).cues}
     except Refused:
         return 0
-    return 0 if own.sketched else sum((marker.title, marker.text) not in there for _, marker in notes.parse(own.text).cues)
+    return 0 if source.sketched else sum((marker.title, marker.text) not in there for _, marker in notes.parse(source.text).cues)
 
 
 def _edit(args: argparse.Namespace, source: Path) -> int:
@@ -111,8 +111,8 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
             written = mark(source, markers, out, args.title or title, instead=True, replaces=True)
         except Refused as refusal:
             return USAGE, str(refusal)
-        lost = "" if written.complete else "; events lost in the source are missing here too"
-        return OK if written.complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{lost}"
+        note = "" if written.complete else "; events lost in the source are missing here too"
+        return OK if written.complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{note}"
 
     if args.out:
         code, done = apply()

@@ -26,7 +26,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def report_written(written: RewriteCounts, out: str, what: str = "") -> int:
     """Say on stderr what was written, by default how many events; return the exit code."""
-    lost = "" if written.complete else "; events lost in the source are missing here too"
+    note = "" if written.complete else "; events lost in the source are missing here too"
     kept = f"{written.events:,} of {counted(written.of, 'event')} are"
-    say(f"{what or kept} in {out}{lost}")
+    say(f"{what or kept} in {out}{note}")
     return OK if written.complete else WRONG

@@ -78,9 +78,9 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
         _print_table(model)
     elif model.run is not None:
         _print_result(model, model.run)
-    lost = inlet.condition.missing
-    if refusal or lost:
-        say(refusal or f"the session on {inlet.name} is incomplete: {lost}")
+    missing = inlet.condition.missing
+    if refusal or missing:
+        say(refusal or f"the session on {inlet.name} is incomplete: {missing}")
         return WRONG
     return OK
 

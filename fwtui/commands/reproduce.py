@@ -40,20 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    chosen = [preset for name, preset in presets().items() if args.document in (name, ALL)]
+    selected = [preset for name, preset in presets().items() if args.document in (name, ALL)]
     if args.sessions:
         if args.record is not None:
             raise Refused("--record and --from do not go together; leave one of them out")
         (first, *others), codes = zip(*map(_recorded, args.sessions), strict=True)
-        for preset in chosen:
+        for preset in selected:
             _print(args, preset, held(first, preset.name, others))
         return max(codes)
-    folder = _folder(args, several=len(chosen) > 1)
+    folder = _folder(args, several=len(selected) > 1)
     scale = RunScale(gpu=hardware.gpu_present(), quick=args.quick)
     with handlers_kept():
         on_signals(stop)
         try:
-            return max(_one(args, preset, scale, folder, alone=len(chosen) == 1) for preset in chosen)
+            return max(_one(args, preset, scale, folder, alone=len(selected) == 1) for preset in selected)
         except Stopped as stopped:
             return SIGNALLED + stopped.signum
 

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
-    wanted = [] if args.all else experiments(args, gpu)
+    requested = [] if args.all else experiments(args, gpu)
     if args.stream and sys.stdout.isatty():
         raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")
     live = live_session(args)
@@ -61,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
     reason = "closed"
     try:
         # a mistake in the last of ten runs is reported before the first begins
-        settled = _every(live, args, gpu) if args.all else [live.settled(experiment) for experiment in wanted]
+        settled = _every(live, args, gpu) if args.all else [live.settled(experiment) for experiment in requested]
         if args.baseline is not None:
             args.baseline = kernel_named(args.baseline).id
             settled = _first(args.baseline, settled)

@@ -90,7 +90,7 @@ def _film(args: argparse.Namespace) -> Film:
     path = resolve(args.sessions[0])
     columns, rows = map(int, USUAL_SIZE.split("x"))
     film = filmed(
-        path, load(path, shown=True), (columns, rows), FilmCut(), settings=preferred(args), tell=show_drawn(), small=True
+        path, load(path, for_screen=True), (columns, rows), FilmCut(), settings=preferred(args), tell=show_drawn(), small=True
     )
     return written(film, ".html")[1]
 

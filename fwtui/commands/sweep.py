@@ -137,8 +137,8 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
 def _check_scaling(args: argparse.Namespace, axes: Sequence[SweepAxis]) -> None:
     """Raises Refused for options that need several numbers of devices, and for amounts that are none."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in axes)
-    for name, chosen in (("--weak", args.weak), ("--predict", args.predict is not None)):
-        if chosen and not several:
+    for name, on in (("--weak", args.weak), ("--predict", args.predict is not None)):
+        if on and not several:
             raise Refused(f"{name} needs runs on several numbers of devices; add --devices 1,2")
     if args.predict is not None:
         read_predict(args.predict)
@@ -195,8 +195,8 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts:
     """Every cell as a row, the findings, and what was left out and why; `owners` has the model of a run by its id()."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in sweep.grid.axes)
     kind, told_apart = (SCALED, ("n",)) if several else (SWEPT, ())  # its own columns
-    shown = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1 and axis.name not in told_apart]
-    rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), *head(kind))]
+    places = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1 and axis.name not in told_apart]
+    rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in places), *head(kind))]
     bases = {id(point.run): (one, point) for one in found.scalings for point in one.points}
     left_out: list[str] = []
     printed: set[tuple[object, ...]] = set()  # a kernel without tiles has one experiment in the cells of all tiles
@@ -208,7 +208,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts:
         if run is None:
             left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
-        at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
+        at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in places]
         row = TableRow(owners[id(run)], run, best=found.best_rates.get(run.n))
         if id(run) in bases:
             one, point = bases[id(run)]

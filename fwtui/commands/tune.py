@@ -74,10 +74,10 @@ def execute(args: argparse.Namespace) -> int:
         whole = tuner.tune(problems, args.seconds)
     finally:
         recorded = closed(live, args)
-    own = [kernel.id for kernel in kernels if kernel.id in own_kernels()]
+    users = [kernel.id for kernel in kernels if kernel.id in own_kernels()]
     found: list[TunedTrial] = []
     # the best of each kernel of the user's, and what auto, which never picks them, picks from now on
-    for names, columns in ((own, TUNED), ([""] * (len(own) < len(kernels)), PICKED)):
+    for names, columns in ((users, TUNED), ([""] * (len(users) < len(kernels)), PICKED)):
         best = [t for name in names for problem in problems if (t := tuner.best(problem, name)) is not None]
         found += best
         if names and not args.json:

@@ -150,8 +150,8 @@ def ending(version: Version, versions: list[Version]) -> list[str]:
     if version.seconds is not None and len(timed) > 1 and sys.stdout.isatty():
         bars = BARS if (sys.stdout.encoding or "").lower().startswith("utf") else ASCII_BARS
         # from zero, so that half the time is half as high
-        drawn = spark([seconds for _, seconds in times], 0.0, max(timed) * 1.001, bars)
-        lines[0] += f"; times of versions {times[0][0]} to {times[-1][0]}: {drawn} {units.duration(timed[-1])}"
+        curve_bars = spark([seconds for _, seconds in times], 0.0, max(timed) * 1.001, bars)
+        lines[0] += f"; times of versions {times[0][0]} to {times[-1][0]}: {curve_bars} {units.duration(timed[-1])}"
     return lines
 
 

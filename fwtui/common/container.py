@@ -36,7 +36,7 @@ class Container(Struct, frozen=True, kw_only=True):
     def command(self, name: str, environment: Mapping[str, str], words: Sequence[str]) -> list[str]:
         """The command line of Python there, with these words."""
         docker = os.path.basename(self.tool) == "docker"
-        given = {**environment, "HOME": ROOM, "XDG_CACHE_HOME": ROOM, "NUMBA_CACHE_DIR": ROOM}
+        variables = {**environment, "HOME": ROOM, "XDG_CACHE_HOME": ROOM, "NUMBA_CACHE_DIR": ROOM}
         command = [self.tool, "run", "--rm", "--interactive", "--name", name, "--network", "none", "--read-only"]
         command += ["--tmpfs", f"{ROOM}:rw,exec", "--workdir", ROOM, "--cap-drop", "all"]
         command += ["--security-opt", "no-new-privileges", "--security-opt", "label=disable"]
@@ -45,7 +45,7 @@ class Container(Struct, frozen=True, kw_only=True):
         command += ["--user", f"{os.getuid()}:{os.getgid()}"] * docker
         command += (["--gpus", "all"] if docker else ["--device", "nvidia.com/gpu=all"]) * self.gpu
         command += [word for file in self.files for word in ("--volume", f"{file}:{file}:ro")]
-        command += [word for item in given.items() for word in ("--env", "=".join(item))]
+        command += [word for item in variables.items() for word in ("--env", "=".join(item))]
         return [*command, self.image, "python3", "-P", *words]
 
     def tell(self, order: str, name: str) -> None:

@@ -63,9 +63,9 @@ def cache_folder() -> Path:
             return folder
     except OSError:
         pass
-    own = tempfile.mkdtemp(prefix="fwtui-")
-    atexit.register(shutil.rmtree, own, ignore_errors=True)
-    return Path(own)
+    temporary = tempfile.mkdtemp(prefix="fwtui-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return Path(temporary)
 
 
 def _make_private(folder: Path, root: Path) -> None:

@@ -19,10 +19,10 @@ def beginning(path: str | os.PathLike[str], most: int, patience: float = 1.0) ->
     with open(descriptor, "rb", buffering=0) as file:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return file.read(most)
-        held = b""
-        while len(held) < most and (part := _piped(descriptor, most - len(held), patience)):
-            held += part
-        return held
+        content = b""
+        while len(content) < most and (part := _piped(descriptor, most - len(content), patience)):
+            content += part
+        return content
 
 
 def _piped(descriptor: int, most: int, patience: float) -> bytes:

@@ -22,7 +22,7 @@ def fitted(
     Columns with titles in `least` go in that order, and a last line names them; the words of the columns `wrapped` take
     several lines.
     """
-    titles, gone = rows[0], list[str]()
+    titles, dropped = rows[0], list[str]()
     longest = {i: max(len(row[i]) for row in rows) for i in range(len(titles))}
     right = [] if words else _numbers(rows)
     folds = sorted({i % len(titles) for i in wrapped} - {*right}, key=longest.__getitem__)
@@ -30,7 +30,7 @@ def fitted(
     for title in least:
         if _room(widths, width) >= 0:
             break
-        gone += [title or "±" for i in [*widths] if titles[i] == title and i not in folds and widths.pop(i) >= 0]
+        dropped += [title or "±" for i in [*widths] if titles[i] == title and i not in folds and widths.pop(i) >= 0]
     for place, i in enumerate(folds):
         room = _room(widths, width)
         more = min(longest[i] - widths[i], room // (len(folds) - place) if room > 0 else room)
@@ -39,8 +39,8 @@ def fitted(
     for row in rows:
         cells = [textwrap.wrap(row[i], widths[i]) if len(row[i]) > widths[i] else [row[i]] for i in widths]
         lines += map(list, zip_longest(*cells, fillvalue=""))
-    note = f"not shown for lack of room: {', '.join(gone)}; a wider terminal or --json shows them"
-    below = textwrap.wrap(note, int(width)) if gone else []
+    note = f"not shown for lack of room: {', '.join(dropped)}; a wider terminal or --json shows them"
+    below = textwrap.wrap(note, int(width)) if dropped else []
     return [*_aligned(lines, [place for place, i in enumerate(widths) if i in right]), *below]
 
 

@@ -59,9 +59,9 @@ def clocked(stream: Any, launch: Callable[..., object]) -> Callable[..., float]:
     """Launches, and returns the seconds on the GPU."""
     begin, end = cuda.event(timing=True), cuda.event(timing=True)
 
-    def burst(*given: Any) -> float:
+    def burst(*arguments: Any) -> float:
         begin.record(stream)
-        launch(*given)
+        launch(*arguments)
         end.record(stream)
         end.synchronize()
         return begin.elapsed_time(end) / 1000

@@ -56,18 +56,18 @@ def received(comm: Any, source: int, tag: int) -> bytearray:
     return message
 
 
-def arrays_of_all(comm: Any, own: np.ndarray) -> list[np.ndarray]:
+def arrays_of_all(comm: Any, mine: np.ndarray) -> list[np.ndarray]:
     """What every rank has given, in their order: arrays of one type and of any length. All ranks call this together."""
     sizes = np.empty(comm.size, np.int64)
-    comm.Allgather(np.array([own.size]), sizes)
-    every = np.empty(sizes.sum(), own.dtype)
-    comm.Allgatherv(own, [every, sizes.tolist()])
+    comm.Allgather(np.array([mine.size]), sizes)
+    every = np.empty(sizes.sum(), mine.dtype)
+    comm.Allgatherv(mine, [every, sizes.tolist()])
     return np.split(every, np.cumsum(sizes)[:-1])
 
 
-def values_of_all(comm: Any, own: Any, kind: Any = Any) -> list[Any]:
+def values_of_all(comm: Any, value: Any, kind: Any = Any) -> list[Any]:
     """The same of values that msgspec encodes, of that type."""
-    data = np.frombuffer(msgspec.msgpack.encode(own), np.uint8)
+    data = np.frombuffer(msgspec.msgpack.encode(value), np.uint8)
     return [msgspec.msgpack.decode(value.tobytes(), type=kind) for value in arrays_of_all(comm, data)]
 
 

@@ -90,8 +90,8 @@ class RankWork:
 
     def result(self) -> np.ndarray:
         """This rank's rows of the result, possibly in the program's own memory."""
-        taken = self.program.result if self.program.home == "host" else self.program.unload
-        return taken(self.buffers, self.engine.stream)
+        fetch = self.program.result if self.program.home == "host" else self.program.unload
+        return fetch(self.buffers, self.engine.stream)
 
     def scattered(self, matrix: Any) -> np.ndarray:
         """This rank's rows of a matrix that rank 0 has, or makes rows of when they are asked for; None in the others."""
@@ -233,16 +233,16 @@ class Compile(Order[None]):
     """Launch one step of each op. On CPUs one rank of a host goes first, and the others find in the cache what it compiled."""
 
     def done_by(self, work: RankWork) -> None:
-        own = own_steps(work.plan, work.rank)
+        steps = own_steps(work.plan, work.rank)
         here = work.channel.ranks[work.rank].host
         first = min(other.rank for other in work.channel.ranks if other.host == here)
         waits = work.engine.target.backend == "cpu" and work.rank != first
         if waits:
             work.channel.barrier()
-        work.engine.compile(work.program, [step for step in own if step.rank != EVERY], work.buffers)
+        work.engine.compile(work.program, [step for step in steps if step.rank != EVERY], work.buffers)
         if not waits:
             work.channel.barrier()
-        work.engine.compile(work.program, [step for step in own if step.rank == EVERY], work.buffers)
+        work.engine.compile(work.program, [step for step in steps if step.rank == EVERY], work.buffers)
         work.synchronize()
 
 
@@ -335,12 +335,12 @@ class RankedEngine(Engine):
     """The engine of all ranks, for a process that gives them orders."""
 
     @abstractmethod
-    def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[Reply]:
+    def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[Reply]:
         """Have all ranks do it (rank 0 in its own way, if it has one)."""
 
-    def on_all_ranks(self, order: Order[Value], own: Callable[[], Value] | None = None) -> list[Value]:
+    def on_all_ranks(self, order: Order[Value], work: Callable[[], Value] | None = None) -> list[Value]:
         """What each of them returns. Raises Refused, with the rank that refuses."""
-        replies = self.replies_to(order, own)
+        replies = self.replies_to(order, work)
         for rank, reply in zip(self.ranks, replies, strict=True):
             if reply.refusal:
                 raise Refused(f"{rank}: {reply.refusal}")
@@ -394,10 +394,10 @@ class RankZeroEngine(RankedEngine):
         self.name, self.fill, self.target = engine.name, engine.fill, work.target
         self.ranks = channel.ranks
 
-    def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[Reply]:
+    def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[Reply]:
         with self._channel.busy():
             self._channel.order(encoded(order))
-            mine = answered(own or (lambda: order.done_by(self.work)))
+            mine = answered(work or (lambda: order.done_by(self.work)))
             return [mine, *(msgspec.msgpack.decode(reply, type=Reply) for reply in self._channel.replies())]
 
     def activate(self) -> None:

@@ -110,13 +110,13 @@ class Verifier:
         most = max(LEAST_GRAPHS, min(MOST_GRAPHS, case.full_limit**3 // graph.n**3))
         suspects = _suspects(graph, distances)
         if how == "off":
-            chosen = suspects
+            numbers = suspects
         elif how == "full" or graph.graphs <= most or not bounds.proved_by_edges(graph, graph.dtype):
-            chosen = np.arange(graph.graphs)
+            numbers = np.arange(graph.graphs)
         else:
-            chosen = np.union1d(np.random.default_rng(_SEED).permutation(graph.graphs)[:most], suspects)
-        for done, number in enumerate(chosen.tolist()):
-            tell(done / len(chosen))
+            numbers = np.union1d(np.random.default_rng(_SEED).permutation(graph.graphs)[:most], suspects)
+        for done, number in enumerate(numbers.tolist()):
+            tell(done / len(numbers))
             one = "off" if how == "off" else "full"
             found = self._one(_Verification(graph.part(number), _GraphFacts(), distances[graph.rows(number)], one, 0, case.whose))
             if found.verdict not in ("verified", "unverified"):
@@ -124,12 +124,12 @@ class Verifier:
                 return found._replace(how=f"{where} {found.how.removeprefix('wrong ')}")
         if how == "off":
             return VerifierFinding("unverified", "verification is off")
-        cells = len(chosen) * graph.n**2
-        which = f"all {graph.graphs:,}" if len(chosen) == graph.graphs else f"{len(chosen):,} of {graph.graphs:,}"
+        cells = len(numbers) * graph.n**2
+        which = f"all {graph.graphs:,}" if len(numbers) == graph.graphs else f"{len(numbers):,} of {graph.graphs:,}"
         agreed = f"{cells:,} cells of {which} graphs {_agreement(graph)} SciPy's"
         return (
             VerifierFinding("verified", agreed, cells)
-            if len(chosen) == graph.graphs
+            if len(numbers) == graph.graphs
             else self._compared_to_others(case, agreed, cells)
         )
 
@@ -217,8 +217,8 @@ def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources:
         return None
     if _beyond_range(graph, got, expected):
         return VerifierFinding("out of range", _out_of_range(graph), got.size)
-    came, wanted = (number_words(cells[row, column].item()) for cells in (got, expected))
-    there = f"({sources[row]}, {column}): {came}, expected {wanted}"
+    came, right = (number_words(cells[row, column].item()) for cells in (got, expected))
+    there = f"({sources[row]}, {column}): {came}, expected {right}"
     differing = "1 cell differs" if count == 1 else f"{count:,} cells differ"
     return VerifierFinding("wrong", f"wrong at {there}; {differing}", got.size)
 
@@ -245,8 +245,8 @@ def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tu
 
 def _suspects(graph: GraphInput, distances: np.ndarray) -> np.ndarray:
     """The graphs with cells that are not distances, or with another diagonal than zeros, which says nothing if it is rounded."""
-    own = distances[diagonals(distances)]
-    rows = np.flatnonzero(own != 0 if graph.exact_sums else own < 0)
+    diagonal = distances[diagonals(distances)]
+    rows = np.flatnonzero(diagonal != 0 if graph.exact_sums else diagonal < 0)
     bad = [np.flatnonzero(no_distance(distances[block]).any(axis=1)) + block.start for block in blocks(distances)]
     return np.unique(np.concatenate([rows, *bad]) // graph.n)
 

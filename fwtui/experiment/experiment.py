@@ -190,8 +190,8 @@ def settle(experiment: Experiment, simulated: bool = False) -> Settled:
     modes = ("eager",) if simulated else kernel.launch_modes
     options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
     code = code_of(kernel.id) and (experiment.code or code_of(kernel.id))
-    chosen = {"code": code, "tile": tile, "options": options, "launch": experiment.launch or modes[-1]}
-    settled = Settled(**_fields(experiment) | chosen, runs_on=_device(experiment, kernel, simulated))
+    decided = {"code": code, "tile": tile, "options": options, "launch": experiment.launch or modes[-1]}
+    settled = Settled(**_fields(experiment) | decided, runs_on=_device(experiment, kernel, simulated))
     _check_choices(settled, kernel, simulated, experiment.options)
     _check_numbers(settled, kernel, simulated)
     if not settled.file and (sentence := kernel.refuses(settled.shape(settled.n))):
@@ -220,7 +220,7 @@ def first_steps(gpu: bool) -> tuple[Experiment, Experiment]:
     return changed(usual, kernel="naive" if gpu else "serial"), usual
 
 
-def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mapping[str, int]) -> None:
+def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, options: Mapping[str, int]) -> None:
     tiles = kernel.tiles_for(simulated)
     where = " in the simulator" if simulated else ""
     modes = ("eager",) if simulated else kernel.launch_modes
@@ -236,7 +236,7 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mappin
     ):
         if value not in allowed:
             raise Refused(f"{word} {value} is not offered by {kernel.id}{where}; choose {_one_of(allowed)}")
-    for name in given:
+    for name in options:
         if name not in e.options:
             raise Refused(f"{kernel.id} has no option {shown(name)}; it has {_one_of([o.name for o in kernel.options])}")
     DeviceId.parse(e.device)

@@ -74,10 +74,10 @@ def recipe_for(e: Experiment) -> Recipe:
     units = GRID if e.real else 1
     low, high = round(e.low * units), round(e.high * units)
     forced = e.n if e.connected and e.n > 1 else 0
-    wanted = round(e.density * e.n * (e.n - 1))
-    if e.exact and wanted < forced:
+    edges = round(e.density * e.n * (e.n - 1))
+    if e.exact and edges < forced:
         raise Refused(
-            f"{wanted} edges cannot connect {e.n} vertices strongly, which takes {forced}; "
+            f"{edges} edges cannot connect {e.n} vertices strongly, which takes {forced}; "
             f"raise the density to {forced / (e.n * (e.n - 1)):.4g}, or ask for no connectivity"
         )
     reach = potential_range(e.negative, low, high)
@@ -103,7 +103,7 @@ def recipe_for(e: Experiment) -> Recipe:
         connected=forced > 0,
         exact=e.exact,
         shifted=reach > 0,
-        drawn=np.uint64(max(0, wanted - forced)),
+        drawn=np.uint64(max(0, edges - forced)),
         cells=np.uint64(cells),
         half=np.uint64(max(1, (max(0, cells - 1).bit_length() + 1) // 2)),
         shuffle_key=shuffle_key,
@@ -159,10 +159,10 @@ def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
         row = np.arange(rows.start, rows.stop, dtype=np.uint64)[:, None]
         hashed = PLAIN.cell_hash(rule.key, row, column)
         following = (column == (row + ONE) % np.uint64(n)) if rule.connected else np.zeros(hashed.shape, dtype=bool)
-        own = row == column
+        diagonal = row == column
         if rule.exact:
             edge = np.zeros(hashed.shape, dtype=bool)
-            free = ~(own | following)
+            free = ~(diagonal | following)
             forced = ONE if rule.connected else ZERO
             index = PLAIN.cell_index(row, column, np.uint64(n), forced)[free]
             edge[free] = _permuted(index, rule) < rule.drawn
@@ -174,7 +174,7 @@ def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
         if rule.shifted:
             weight += recipe.potentials[rows, None] - recipe.potentials[None, :]
         block = np.where(edge | following, weight * rule.scale, rule.no_edge)
-        block[own] = 0
+        block[diagonal] = 0
         out[rows] = block
 
 
@@ -196,11 +196,11 @@ def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
     recipe = recipe_for(spec)
     matrix = np.empty((spec.graphs * recipe.n, recipe.n), dtype=recipe.dtype)
     potentials = np.zeros(len(matrix) if recipe.potential_range else 0, np.int64)
-    for number, own in enumerate(_recipes(spec.seed, spec.graphs, recipe)):
+    for number, graph_recipe in enumerate(_recipes(spec.seed, spec.graphs, recipe)):
         rows = slice(number * recipe.n, (number + 1) * recipe.n)
-        fill(matrix[rows], own)
+        fill(matrix[rows], graph_recipe)
         if recipe.potential_range:
-            potentials[rows] = own.potentials
+            potentials[rows] = graph_recipe.potentials
     many = f"{spec.graphs:,} of " if spec.graphs > 1 else ""
     name = f"G({spec.n}, {spec.density:g})" if spec.kind == "random" else f"{spec.kind} {spec.n}"
     graph = replace(graph_of(matrix, not spec.real, many + name), note=_note(spec, recipe))
@@ -216,8 +216,8 @@ def _recipes(seed: int, count: int, first: Recipe) -> Iterator[Recipe]:
         keys = PLAIN.graph_key(seeds)
         vertices = np.arange(len(first.potentials), dtype=np.uint64)
         potentials = PLAIN.potential(keys[:, None], vertices, np.uint64(first.potential_range)).astype(np.int64)
-        for key, shuffle_key, own in zip(keys, PLAIN.mix(keys), potentials, strict=True):
-            yield replace(first, rule=first.rule._replace(key=key, shuffle_key=shuffle_key), potentials=own)
+        for key, shuffle_key, potential in zip(keys, PLAIN.mix(keys), potentials, strict=True):
+            yield replace(first, rule=first.rule._replace(key=key, shuffle_key=shuffle_key), potentials=potential)
 
 
 def _note(spec: Experiment, recipe: Recipe) -> str:

@@ -68,7 +68,7 @@ def own_kernels() -> Mapping[str, OwnKernel]:
 
 def known_kernels() -> Mapping[str, Kernel]:
     """Every rung, and after them the user's own kernels."""
-    return {**registry(), **{name: own.kernel for name, own in _known.items()}}
+    return {**registry(), **{name: kernel.kernel for name, kernel in _known.items()}}
 
 
 def is_path(text: str) -> bool:
@@ -98,17 +98,17 @@ def located(text: str) -> Path:
 
 def name_for(path: Path) -> str:
     """The short name of a file's kernel: its stem; with its folder's, or a number, where another kernel is called that."""
-    taken = {AUTO.id, *registry(), *peers(), *(name for name, own in _known.items() if own.path != path)}
-    same = next((name for name, own in _known.items() if own.path == path), None)
+    names = {AUTO.id, *registry(), *peers(), *(name for name, kernel in _known.items() if kernel.path != path)}
+    same = next((name for name, kernel in _known.items() if kernel.path == path), None)
     stem, folder = _word(path.stem), _word(path.parent.name)
-    tries = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(taken) + 3)))
-    return next(name for name in tries if name and name not in taken)
+    tries = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(names) + 3)))
+    return next(name for name in tries if name and name not in names)
 
 
 def name_of_file(text: str) -> str:
     """The kernel that was admitted from the file which a user named; empty if none was."""
     path = Path(text).expanduser().absolute()
-    return next((name for name, own in _known.items() if own.path in (path, path.resolve())), "")
+    return next((name for name, kernel in _known.items() if kernel.path in (path, path.resolve())), "")
 
 
 def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
@@ -136,19 +136,19 @@ def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
 
 def code_of(name: str) -> str:
     """The fingerprint of an own kernel's files as they are now; empty for any other kernel. Raises Refused."""
-    own = _known.get(name)
-    if own is None:
+    kernel = _known.get(name)
+    if kernel is None:
         return ""
     try:
-        return _fingerprint(own.path)
+        return _fingerprint(kernel.path)
     except OSError as error:
-        raise Refused(f"the kernel's file {clean(own.path.name)} cannot be read: {why(error)}") from None
+        raise Refused(f"the kernel's file {clean(kernel.path.name)} cannot be read: {why(error)}") from None
 
 
 def path_of(name: str) -> str:
     """Where the worker finds an own kernel's file; empty for any other kernel."""
-    own = _known.get(name)
-    return str(own.path) if own is not None else ""
+    kernel = _known.get(name)
+    return str(kernel.path) if kernel is not None else ""
 
 
 def install(kernel: Kernel, path: Path) -> None:

@@ -41,9 +41,9 @@ class ArcCollector:
         self._parts.append(arcs)
         self._held += len(arcs.weights)
         if self._held > self._room:
-            given = self.all()
-            least = least_of_parallel(given)
-            self.merged += _apart(given) - _apart(least)
+            collected = self.all()
+            least = least_of_parallel(collected)
+            self.merged += _apart(collected) - _apart(least)
             self._parts, self._held = [least], len(least.weights)
             self._room = max(self._most, 2 * self._held)
             self._check(least)
@@ -189,15 +189,15 @@ class RowBlocks:
             self._arcs = Arcs(*(part[order] for part in graph.arcs))
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        graph, own = self._graph, np.arange(rows.start, rows.stop)
-        places = own - rows.start
+        graph, vertices = self._graph, np.arange(rows.start, rows.stop)
+        places = vertices - rows.start
         if graph.dense is not None:
             block = _converted(graph.dense[rows], self._dtype)
         else:
-            block = np.full((len(own), graph.n), NO_EDGE[self._dtype.name], self._dtype)
+            block = np.full((len(vertices), graph.n), NO_EDGE[self._dtype.name], self._dtype)
             part = slice(*np.searchsorted(self._arcs.sources, [rows.start, rows.stop]))
             _lower(block, Arcs(*(ends[part] for ends in self._arcs)), rows.start)
-        block[places, own] = np.minimum(block[places, own], 0)
+        block[places, vertices] = np.minimum(block[places, vertices], 0)
         return block
 
 
@@ -284,13 +284,13 @@ def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
     return facts_of(len(dense), edges, min(low, negative.min(initial=np.inf)), high, fineness(negative, finest))
 
 
-def _numbers(block: np.ndarray, own: np.ndarray) -> np.ndarray:
+def _numbers(block: np.ndarray, vertices: np.ndarray) -> np.ndarray:
     """Weights as floats, NaN for no edge and on the diagonal, which begins in column own[0].
 
     Without masks: selecting cells takes twenty times as long as scanning all of them.
     """
     cells = block.astype(block.dtype.newbyteorder("=") if block.dtype.kind == "f" else np.float64)
-    cells[own - own[0], own] = np.nan
+    cells[vertices - vertices[0], vertices] = np.nan
     if block.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             cells += cells - cells  # infinity minus infinity is NaN

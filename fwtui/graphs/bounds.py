@@ -74,14 +74,14 @@ class Choice(NamedTuple):
     exact_below: float  # while all distances are smaller, no sum of weights was rounded
 
 
-def choices(graph: EdgeFacts, wanted: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
+def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
     """The types to try, narrowest first, or only the requested one. A later one is for an overflow of an earlier one.
 
     `reach_within` is like longest(), of searches that may end below the given distance. Raises Refused if the requested type
     cannot hold the weights.
     """
-    if wanted is not None and wanted not in DTYPES:
-        raise Refused(f"dtype {shown(str(wanted))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
+    if dtype_text is not None and dtype_text not in DTYPES:
+        raise Refused(f"dtype {shown(str(dtype_text))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     if greatest * max(graph.n, 1) >= float(np.finfo(np.float32).max):
         raise Refused(f"weights up to {greatest:g} leave no room for sums in float32; scale them down")
@@ -91,11 +91,11 @@ def choices(graph: EdgeFacts, wanted: str | None, reach_within: Callable[[float]
         raise Refused(
             f"a weight that is not 0 would become 0 in float32, beside weights up to {greatest:g}; make it 0, or larger"
         )
-    if wanted is not None and (reason := unfit(graph, wanted)):
+    if dtype_text is not None and (reason := unfit(graph, dtype_text)):
         raise Refused(reason)
     reach: float | None = None
     complete = True
-    for dtype in (wanted,) if wanted is not None else _NARROW_FIRST:
+    for dtype in (dtype_text,) if dtype_text is not None else _NARROW_FIRST:
         if unfit(graph, dtype) is not None:
             continue
         far = far_of(graph, dtype)
@@ -110,7 +110,7 @@ def choices(graph: EdgeFacts, wanted: str | None, reach_within: Callable[[float]
                 reach, complete = reach_within(limit(graph, dtype))
             if reach < limit(graph, dtype) and complete:
                 yield Choice(dtype, BY_SEARCHES, far, np.inf)
-            elif wanted is not None or (reach < limit(graph, dtype) and not graph.drift):
+            elif dtype_text is not None or (reach < limit(graph, dtype) and not graph.drift):
                 yield Choice(dtype, AFTERWARDS, far, np.inf)
 
 

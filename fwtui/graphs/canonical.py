@@ -52,8 +52,8 @@ def no_distance(distances: np.ndarray) -> np.ndarray:
 def reachable_pairs(distances: np.ndarray) -> int:
     """Ordered pairs i != j with a path, in canonical distances."""
     apart = sum(each_block(distances, lambda rows: int(np.count_nonzero(no_path(distances[rows])))))
-    own = int(np.count_nonzero(~no_path(distances[diagonals(distances)])))
-    return distances.size - apart - own
+    diagonal = int(np.count_nonzero(~no_path(distances[diagonals(distances)])))
+    return distances.size - apart - diagonal
 
 
 def fletcher64(array: np.ndarray) -> str:

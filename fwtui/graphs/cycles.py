@@ -98,13 +98,13 @@ def _relax(matrix: np.ndarray, rows: slice, distance: np.ndarray, predecessor: n
 def cycle_among(predecessor: np.ndarray) -> tuple[int, ...]:
     """A cycle of vertices each of which is the predecessor of the next one; () if there is none. -1 is no predecessor."""
     before: list[int] = predecessor.tolist()
-    seen = [-1] * len(before)  # the start from which a vertex was visited
+    start_of = [-1] * len(before)  # the start from which a vertex was visited
     for start in range(len(before)):
         v = start
-        while v >= 0 and seen[v] < 0:
-            seen[v] = start
+        while v >= 0 and start_of[v] < 0:
+            start_of[v] = start
             v = before[v]
-        if v >= 0 and seen[v] == start:
+        if v >= 0 and start_of[v] == start:
             cycle = [v]
             w = before[v]
             while w != v:

@@ -14,9 +14,9 @@ from fwtui.graphs.formats.table import named_columns
 _SHOWN = 6  # titles in a message
 
 
-def is_table(given: Any) -> bool:
+def is_table(graph: Any) -> bool:
     """By the Arrow C stream or the dataframe interchange protocol."""
-    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__dataframe__")
+    return hasattr(graph, "__arrow_c_stream__") or hasattr(graph, "__dataframe__")
 
 
 def arrow(what: str) -> Any:
@@ -92,9 +92,9 @@ def _signed(column: np.ndarray) -> np.ndarray:
     return column.astype(np.int64 if column.max(initial=0) < 2**63 else object)
 
 
-def _weights(given: np.ndarray, name: str) -> np.ndarray:
+def _weights(column: np.ndarray, name: str) -> np.ndarray:
     try:
-        weights = given.astype(np.float64)
+        weights = column.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise Refused(f"{name} has a weight that is not a number ({clean(str(error))[:60]}); correct it") from None
     wrong = np.flatnonzero(~np.isfinite(weights))

@@ -116,9 +116,9 @@ def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
     """The graph or graphs of a kernel's matrix, scanned for their facts; sums of weights are assumed to be exact."""
     no_edge = matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     lowest = -np.inf if matrix.dtype.kind == "f" else np.iinfo(matrix.dtype).min
-    own = diagonals(matrix)
-    diagonal = matrix[own]
-    matrix[own] = no_edge  # the zeros would hide the least weight
+    on_diagonal = diagonals(matrix)
+    diagonal = matrix[on_diagonal]
+    matrix[on_diagonal] = no_edge  # the zeros would hide the least weight
 
     def scan(rows: slice) -> tuple[int, int, float, float]:
         block = matrix[rows]
@@ -127,7 +127,7 @@ def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
         return int(np.count_nonzero(present)), int(np.count_nonzero(block < 0)), float(block.min()), float(highest)
 
     found = [one for one in each_block(matrix, scan) if one[0]]
-    matrix[own] = diagonal
+    matrix[on_diagonal] = diagonal
     edges, negative = sum(one[0] for one in found), sum(one[1] for one in found)
     low = min([*(float(x) for x in diagonal if x < 0), *(one[2] for one in found)], default=None)
     high, share = max((one[3] for one in found), default=None), negative / edges if edges else None

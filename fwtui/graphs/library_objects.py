@@ -32,29 +32,29 @@ _NATIVE = (
 )  # weights in a stack that are read as they are; others become float64
 
 
-def is_stack(given: Any) -> bool:
+def is_stack(graphs: Any) -> bool:
     """Whether it is several graphs: an array of three dimensions, or a list of what is a graph each."""
-    if isinstance(given, np.ndarray):
-        return given.ndim == 3
-    if not isinstance(given, list | tuple) or not given:
+    if isinstance(graphs, np.ndarray):
+        return graphs.ndim == 3
+    if not isinstance(graphs, list | tuple) or not graphs:
         return False
-    first, networkx = given[0], sys.modules.get("networkx")
+    first, networkx = graphs[0], sys.modules.get("networkx")
     if isinstance(first, list | tuple):
         return bool(first) and isinstance(first[0], list | tuple)
     return getattr(first, "ndim", 0) == 2 or (networkx is not None and isinstance(first, networkx.Graph))
 
 
-def stack_of(given: Any) -> Stack:
+def stack_of(graphs: Any) -> Stack:
     """The stack in an array or a list. Raises Refused if it is none, TypeError for an object of unknown kind."""
-    if isinstance(given, np.ndarray):
-        count, rows, columns = given.shape
+    if isinstance(graphs, np.ndarray):
+        count, rows, columns = graphs.shape
         if rows != columns:
-            raise Refused(f"an array of shape {given.shape} is not a stack of graphs; give b square matrices of n x n weights")
+            raise Refused(f"an array of shape {graphs.shape} is not a stack of graphs; give b square matrices of n x n weights")
         if not count:
-            raise Refused(f"an array of shape {given.shape} holds no graph; give at least one")
-        weights, clear = weights_in(given), isinstance(given, np.ma.MaskedArray)
+            raise Refused(f"an array of shape {graphs.shape} holds no graph; give at least one")
+        weights, clear = weights_in(graphs), isinstance(graphs, np.ma.MaskedArray)
         return Stack(_native(weights), np.full(count, rows), np.arange(count), np.full(count, clear), True)
-    read = [naming(number, _square, graph) for number, graph in enumerate(given)]
+    read = [naming(number, _square, graph) for number, graph in enumerate(graphs)]
     cells = [matrix.reshape(-1) for matrix, _ in read]
     if len({part.dtype for part in cells}) > 1:
         cells = [part.astype(np.float64) for part in cells]
@@ -80,9 +80,9 @@ def _square(graph: Any) -> tuple[np.ndarray, bool]:
     return matrix, True
 
 
-def graph_of(given: Any) -> GivenGraph:
+def graph_of(graph: Any) -> GivenGraph:
     """The graph in an object, unchecked if its arrays can be used as they are; see of_object."""
-    return lazy_of_object(given) or of_object(given)
+    return lazy_of_object(graph) or of_object(graph)
 
 
 def lazy_of_object(graph: Any) -> LazyGraph | None:
@@ -122,20 +122,20 @@ def of_object(graph: Any) -> Adjacency:
     raise TypeError(f"{type(graph).__name__} is neither {kinds}")
 
 
-def of_array(given: Any) -> Adjacency:
+def of_array(array: Any) -> Adjacency:
     """The graph of a square matrix. A zero off the diagonal is an edge of weight 0, but SciPy reads it as no edge: without
     another value for no edge it is refused.
     """
-    masked = isinstance(given, np.ma.MaskedArray)
-    dense = np.ascontiguousarray(weights_in(given))
+    masked = isinstance(array, np.ma.MaskedArray)
+    dense = np.ascontiguousarray(weights_in(array))
     if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
         raise Refused(f"an array of shape {dense.shape} is not a graph; give a square matrix of n x n weights")
     if dense.dtype.kind == "f" and dense.size and np.fmin.reduce(dense, axis=None) == -np.inf:
         raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
     finite = count_finite(dense)
     if not masked and finite == dense.size:  # nothing in it means no edge
-        zeros, own = (part.size - np.count_nonzero(part) for part in (dense, dense.diagonal()))
-        if zeros > own:
+        zeros, on_diagonal = (part.size - np.count_nonzero(part) for part in (dense, dense.diagonal()))
+        if zeros > on_diagonal:
             raise Refused(
                 "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
                 "or numpy.ma.array(matrix) for edges"
@@ -143,10 +143,10 @@ def of_array(given: Any) -> Adjacency:
     return of_dense(dense, finite)
 
 
-def weights_in(given: Any) -> np.ndarray:
+def weights_in(values: Any) -> np.ndarray:
     """The numbers of an array of any shape, +inf where they are masked. Raises Refused if they cannot be weights."""
-    masked = isinstance(given, np.ma.MaskedArray)
-    array = given if masked else np.asarray(given)
+    masked = isinstance(values, np.ma.MaskedArray)
+    array = values if masked else np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise Refused(f"weights of type {array.dtype} cannot be added up; convert them to float64 or int64")
     if array.dtype == bool:
@@ -156,29 +156,29 @@ def weights_in(given: Any) -> np.ndarray:
     return np.ma.filled(array, np.inf)
 
 
-def check_sparse(given: Any) -> None:
+def check_sparse(matrix: Any) -> None:
     """Raises Refused if SciPy's own code would read or write beyond the arrays of this square sparse matrix."""
-    n, compressed = given.shape[0], given.format in ("csr", "csc")
-    if not compressed and given.format != "coo":
+    n, compressed = matrix.shape[0], matrix.format in ("csr", "csc")
+    if not compressed and matrix.format != "coo":
         return
-    ends = (given.indices,) if compressed else (given.row, given.col)
-    sound = all(len(part) == len(given.data) and (not len(part) or (part.min() >= 0 and part.max() < n)) for part in ends)
+    ends = (matrix.indices,) if compressed else (matrix.row, matrix.col)
+    sound = all(len(part) == len(matrix.data) and (not len(part) or (part.min() >= 0 and part.max() < n)) for part in ends)
     if compressed and sound:
-        pointers = given.indptr
-        sound = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] <= len(given.data)
+        pointers = matrix.indptr
+        sound = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] <= len(matrix.data)
         sound = sound and not (pointers[1:] < pointers[:-1]).any()
     if not sound:
         raise Refused("the sparse matrix names places that it does not have: its arrays are damaged; make it again")
 
 
-def _of_sparse(given: Any) -> Adjacency:
-    if given.ndim != 2 or given.shape[0] != given.shape[1]:
-        raise Refused(f"a matrix of shape {given.shape} is not a graph; give n x n weights")
-    if given.dtype.kind not in "fiub":
-        raise Refused(f"weights of type {given.dtype} cannot be added up; convert them to float64")
-    check_sparse(given)
-    entries = given.tocsr().tocoo()  # which adds up duplicate entries
-    return of_entries(given.shape[0], entries.row, entries.col, entries.data)
+def _of_sparse(matrix: Any) -> Adjacency:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise Refused(f"a matrix of shape {matrix.shape} is not a graph; give n x n weights")
+    if matrix.dtype.kind not in "fiub":
+        raise Refused(f"weights of type {matrix.dtype} cannot be added up; convert them to float64")
+    check_sparse(matrix)
+    entries = matrix.tocsr().tocoo()  # which adds up duplicate entries
+    return of_entries(matrix.shape[0], entries.row, entries.col, entries.data)
 
 
 def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Adjacency:
@@ -190,9 +190,9 @@ def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.nda
     return Adjacency(n, arcs=Arcs(*ends, weights[present].astype(np.float64)))
 
 
-def of_networkx(given: Any) -> Adjacency:
+def of_networkx(networkx_graph: Any) -> Adjacency:
     """The arcs of a NetworkX graph. Raises Refused for weights that are not finite numbers."""
-    labels, (sources, targets), values = edges_of_networkx(given, "weight", 1)
+    labels, (sources, targets), values = edges_of_networkx(networkx_graph, "weight", 1)
     try:
         weights = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -201,15 +201,15 @@ def of_networkx(given: Any) -> Adjacency:
         raise Refused("the graph has a weight that is NaN or -inf; correct the attribute 'weight' of its edges")
     present = np.isfinite(weights)
     graph = Adjacency(len(labels), labels, arcs=Arcs(sources[present], targets[present], weights[present]))
-    return graph if given.is_directed() else both_ways(graph)
+    return graph if networkx_graph.is_directed() else both_ways(graph)
 
 
 def edges_of_networkx(
-    given: Any, weight: Hashable | None, missing: Any
+    graph: Any, weight: Hashable | None, missing: Any
 ) -> tuple[list[Hashable], tuple[np.ndarray, np.ndarray], list[Any]]:
     """The nodes of a NetworkX graph, the places of its edges' ends among them, and their attribute of that name."""
-    nodes: list[Hashable] = list(given)
+    nodes: list[Hashable] = list(graph)
     at = {node: place for place, node in enumerate(nodes)}
-    edges = list(given.edges(data=weight, default=missing))
+    edges = list(graph.edges(data=weight, default=missing))
     sources, targets = (np.array([at[edge[end]] for edge in edges], dtype=np.int64) for end in (0, 1))
     return nodes, (sources, targets), [edge[2] for edge in edges]

@@ -55,8 +55,8 @@ class GraphFile(NamedTuple):
     def check_count(self, line: int, rows: int, what: str, least_bytes: int) -> None:
         """Raises Refused if the file is too short for that many rows of at least that many bytes."""
         if rows * least_bytes > self.size:
-            held = f"{rows:,} {what} do not fit into {self.size:,} bytes"
-            raise self.wrong(line, f"{held}; fetch the file again, or correct the count")
+            words = f"{rows:,} {what} do not fit into {self.size:,} bytes"
+            raise self.wrong(line, f"{words}; fetch the file again, or correct the count")
 
 
 def are_counts(words: list[str]) -> bool:
@@ -97,8 +97,8 @@ def arcs_in(layout: Layout) -> ArcCollector:
         gathered.add(layout.arcs(rows, read_rows) if layout.arcs is not None else arc_of_each(rows, layout.least))
         read_rows += len(rows)
     if layout.rows is not None and read_rows != layout.rows:
-        held = f"declares {layout.rows:,} entries and holds {read_rows:,}"
-        raise Refused(f"{layout.source.name} {held}; fetch the file again, or correct the count")
+        words = f"declares {layout.rows:,} entries and holds {read_rows:,}"
+        raise Refused(f"{layout.source.name} {words}; fetch the file again, or correct the count")
     return gathered
 
 
@@ -163,9 +163,9 @@ def _complaint(text: str, first_line: int, layout: Layout) -> Refused:
 def _wrong(fields: list[str], layout: Layout) -> str | None:
     meaning = {"u": "from", "v": "to", "w": "weight"}
     form = " ".join([*([layout.tag] if layout.tag else []), *(meaning[c] for c in layout.columns)])
-    shown = clean(" ".join(fields))[:40]
+    text = clean(" ".join(fields))[:40]
     if len(fields) != len(form.split()) or (layout.tag and fields[0] != layout.tag):
-        return f"{shown!r} is not of the form {form!r}; correct the line"
+        return f"{text!r} is not of the form {form!r}; correct the line"
     for kind, word in zip(layout.columns, fields[1:] if layout.tag else fields, strict=True):
         try:
             value = float(word)
@@ -193,8 +193,8 @@ def arcs_of(graph: GraphInput) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndar
     for rows in blocks(graph.matrix):
         cells = graph.matrix[rows]
         there = cells != graph.no_edge
-        own = np.arange(rows.start, rows.stop)
-        there[own - rows.start, own] = cells[own - rows.start, own] < 0
+        vertices = np.arange(rows.start, rows.stop)
+        there[vertices - rows.start, vertices] = cells[vertices - rows.start, vertices] < 0
         sources, targets = np.nonzero(there)
         yield sources + rows.start, targets, cells[there]
 

@@ -53,9 +53,9 @@ class Stack:
         n = int(self.sizes[number])
         return Adjacency(n, dense=self.of(self.given, number))
 
-    def part(self, chosen: np.ndarray) -> Stack:
+    def part(self, mask: np.ndarray) -> Stack:
         """Some of its graphs, as a list."""
-        numbers = np.flatnonzero(chosen)
+        numbers = np.flatnonzero(mask)
         cells = [self.of(self.given, number).reshape(-1) for number in numbers.tolist()]
         return Stack(np.concatenate(cells), self.sizes[numbers], self.numbers[numbers], self.clear[numbers], False)
 
@@ -80,10 +80,10 @@ class Stack:
         return zeros & ~(marked.any() if self.even else marked)
 
 
-def naming(number: int, work: Callable[..., Any], *given: Any) -> Any:
+def naming(number: int, work: Callable[..., Any], *arguments: Any) -> Any:
     """The work for one graph; what it refuses names the graph."""
     try:
-        return work(*given)
+        return work(*arguments)
     except Refused as refusal:
         raise Refused(f"graph {number}: {refusal}") from None
     except Exception as error:

@@ -83,8 +83,8 @@ def _apart(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarra
     """Batches of rows, without paths on the diagonal, and which of their cells have no path."""
     for rows in blocks(distances) if len(distances) else []:
         block = distances[rows].copy()
-        own = np.arange(rows.start, rows.stop)
-        block[own - rows.start, own] = np.inf if block.dtype.kind == "f" else NO_PATH
+        vertices = np.arange(rows.start, rows.stop)
+        block[vertices - rows.start, vertices] = np.inf if block.dtype.kind == "f" else NO_PATH
         yield rows, block, no_path(block)
 
 

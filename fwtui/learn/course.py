@@ -58,8 +58,8 @@ class LocalRun(Struct, frozen=True, forbid_unknown_fields=True):
     def experiments(self, budget: float = DEFAULTS.budget) -> tuple[Experiment, ...]:
         """Its runs of other kernels than the step's. Raises Refused for a kind that does not exist."""
         kind, last = self.kind or DEFAULTS.kind, len(self.kernels) - 1
-        own = [(kernel, self.devices if place == last else "") for place, kernel in enumerate(self.kernels)]
-        return tuple(changed(Experiment(kernel=k, n=self.n, devices=on, budget=budget), kind=kind) for k, on in own)
+        pairs = [(kernel, self.devices if place == last else "") for place, kernel in enumerate(self.kernels)]
+        return tuple(changed(Experiment(kernel=k, n=self.n, devices=on, budget=budget), kind=kind) for k, on in pairs)
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,8 +126,8 @@ def step_named(course: Course, name: str) -> CourseStep:
     for step in course:
         if name.strip().lower() in (step.name, str(step.number)):
             return step
-    meant = instead(name, (s.name for s in course))
-    offered = meant if meant.endswith("?") else f"choose one of {', '.join(f'{s.number} {s.name}' for s in course)}"
+    hint = instead(name, (s.name for s in course))
+    offered = hint if hint.endswith("?") else f"choose one of {', '.join(f'{s.number} {s.name}' for s in course)}"
     raise Refused(f"there is no step {shown(name)} in the course; {offered}")
 
 

@@ -49,15 +49,15 @@ def source(kernel_id: str) -> tuple[SourcePart, ...]:
 
 def _own(path: Path) -> SourcePart:
     """With its relaxations marked if it is Python without syntax errors."""
-    shown = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
+    source_file = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
     try:
-        text = shown.read_text("utf-8", "replace").expandtabs(4)
+        text = source_file.read_text("utf-8", "replace").expandtabs(4)
     except OSError:
         text = ""
     relaxing: frozenset[int] = frozenset()
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         relaxing = frozenset(number for node in _compiled(ast.parse(text)) for number in _relaxations(node))
-    return SourcePart(clean(shown.name), 1, tuple(map(clean, text.split("\n"))), relaxing)
+    return SourcePart(clean(source_file.name), 1, tuple(map(clean, text.split("\n"))), relaxing)
 
 
 @cache
@@ -70,16 +70,16 @@ def _of_rung(kernel_id: str) -> tuple[SourcePart, ...]:
     modules = list(_modules(f"fwtui_kernels.{files()[kernel_id]}"))
     functions = [_Function(module, node) for module in modules for node in _compiled(_parsed(module))]
     runs: dict[_Function, set[str]] = {}
-    own: dict[_Function, set[str]] = {}
+    ops_by_function: dict[_Function, set[str]] = {}
     for op, phase in _ops(kernel):
         begin = _sending(kernel) if op == BROADCAST else _named(op, functions) or _named(phase, functions)
         if begin is not None:
-            own.setdefault(begin, set()).add(op)
+            ops_by_function.setdefault(begin, set()).add(op)
             for function in _called_by(begin, functions):
                 runs.setdefault(function, set()).add(op)
     if not runs:
         return (SourcePart(_file(modules[0]), 1, tuple(_text(modules[0]).split("\n"))),)
-    return tuple(_part(function, frozenset(own.get(function, ())), frozenset(ops)) for function, ops in runs.items())
+    return tuple(_part(function, frozenset(ops_by_function.get(function, ())), frozenset(ops)) for function, ops in runs.items())
 
 
 def _named(name: str, functions: list[_Function]) -> _Function | None:
@@ -168,20 +168,20 @@ def _called_by(begin: _Function, functions: list[_Function]) -> Iterator[_Functi
         function = waiting.pop(0)
         yield function
         names = [_called(node) for node in ast.walk(function.node) if isinstance(node, ast.Call)]
-        called: list[_Function] = []
+        callees: list[_Function] = []
         for name in dict.fromkeys(names):
             named = [f for f in functions if f.node.name == name]
             near = [f for f in named if f.module == function.module]
-            called += [f for f in (near or named)[:1] if f not in found]
-        found.update(called)
-        waiting = called + waiting
+            callees += [f for f in (near or named)[:1] if f not in found]
+        found.update(callees)
+        waiting = callees + waiting
 
 
-def _part(function: _Function, own: frozenset[str], ops: frozenset[str]) -> SourcePart:
+def _part(function: _Function, relaxed_ops: frozenset[str], ops: frozenset[str]) -> SourcePart:
     node = function.node
     first, last = min((d.lineno for d in node.decorator_list), default=node.lineno), node.end_lineno or node.lineno
     lines = _text(function.module).split("\n")[first - 1 : last]
-    return SourcePart(_file(function.module), first, tuple(lines), frozenset(_relaxations(node)), own, ops)
+    return SourcePart(_file(function.module), first, tuple(lines), frozenset(_relaxations(node)), relaxed_ops, ops)
 
 
 def _relaxations(function: ast.FunctionDef) -> Iterator[int]:

@@ -56,11 +56,11 @@ class Lessons:
         return f"From {placeholders.counted(rates[0])} to {placeholders.counted(max(rates))} relaxations a second"
 
     def cited(self, step: CourseStep) -> ComparedRun:
-        wanted = step.written.recorded
-        path = session_path(self._sessions, wanted.session)
+        recorded = step.written.recorded
+        path = session_path(self._sessions, recorded.session)
         model = self._read(path)
         fitting = [run for run in model.runs.values() if _fits(run, step)]
-        return ComparedRun(model, _fastest(fitting, step, "cites", step.written.kernel, wanted.session), stem(path))
+        return ComparedRun(model, _fastest(fitting, step, "cites", step.written.kernel, recorded.session), stem(path))
 
     def climbed(self) -> tuple[Rung, ...]:
         """The recorded runs that climb."""
@@ -70,8 +70,10 @@ class Lessons:
         """The recorded run that this one is compared with."""
         if kernel := step.written.question.kernel:
             entrant = self.cited(step)
-            wanted = kernel, entrant.run.experiment.graph
-            there = [r for r in entrant.model.runs.values() if r.counts and (r.experiment.kernel, r.experiment.graph) == wanted]
+            same_work = kernel, entrant.run.experiment.graph
+            there = [
+                r for r in entrant.model.runs.values() if r.counts and (r.experiment.kernel, r.experiment.graph) == same_work
+            ]
             return entrant._replace(run=_fastest(there, step, "compares with", kernel, entrant.session))
         return self.cited(self.course[step.against]) if step.against is not None else None
 
@@ -105,12 +107,12 @@ class Lessons:
             if live.devices:
                 _check_devices(live)
             return live.experiments(BUDGET)
-        own = registry()[step.written.kernel]
+        kernel = registry()[step.written.kernel]
         steps = [step] if not step.kind.compares or step.against is None else [self.course[step.against], step]
         lacking = [s.written.kernel for s in steps if registry()[s.written.kernel].backend == "cuda" and not gpu]
-        if own.id in lacking and own.simulates:
-            tile = own.simulator_tiles[0] if own.tiles else 0
-            return (Experiment(kernel=own.id, n=step.written.follow, tile=tile, device="simulator"),)
+        if kernel.id in lacking and kernel.simulates:
+            tile = kernel.simulator_tiles[0] if kernel.tiles else 0
+            return (Experiment(kernel=kernel.id, n=step.written.follow, tile=tile, device="simulator"),)
         if lacking:
             raise Refused(f"{lacking[0]} needs a GPU, and none is here; the recorded run answers")
         n = live.n if live is not None else self.cited(step).run.n
@@ -208,8 +210,8 @@ def _fastest(runs: Sequence[Run], step: CourseStep, says: str, kernel: str, sess
 
 
 def _fits(run: Run, step: CourseStep) -> bool:
-    wanted, e = step.written.recorded, run.experiment
-    pairs = ((wanted.n, run.n), (wanted.tile, e.tile), (wanted.launch, e.launch), (wanted.dtype, e.dtype))
+    recorded, e = step.written.recorded, run.experiment
+    pairs = ((recorded.n, run.n), (recorded.tile, e.tile), (recorded.launch, e.launch), (recorded.dtype, e.dtype))
     return e.kernel == step.written.kernel and run.counts and all(want in (0, "", has) for want, has in pairs)
 
 

@@ -119,8 +119,8 @@ class _Section:
             return
         key, value = keyed[1].lower(), (keyed[2] or "").strip()
         if key not in KEYS:
-            if meant := get_close_matches(key, KEYS, 1, 0.75):
-                raise Refused(f"{where}did you mean `{meant[0]}:`? A \\ before {shown(keyed[1])} makes the line words")
+            if similar := get_close_matches(key, KEYS, 1, 0.75):
+                raise Refused(f"{where}did you mean `{similar[0]}:`? A \\ before {shown(keyed[1])} makes the line words")
             self.words.append(line)
         elif key == "notes" and value:
             self.notes.append(value)
@@ -141,9 +141,9 @@ class _Section:
         words = _within(self.where, "text", " ".join(self.words), MOST_WORDS)
         pointed, question, answer = (self.keys.get(key, "") for key in ("point", "question", "answer"))
         kind = KINDS.get(answer.lower())
-        if kind is None and (meant := _nearly(answer)):
+        if kind is None and (similar := _nearly(answer)):
             kinds = f"the run answers {', '.join(KINDS)}"
-            raise Refused(f"{self.answered}did you mean `answer: {meant}`? {kinds}; a \\ before {shown(answer)} makes it words")
+            raise Refused(f"{self.answered}did you mean `answer: {similar}`? {kinds}; a \\ before {shown(answer)} makes it words")
         if words and (question or answer):
             raise Refused(f"{self.where}this cue card has words and a question; give the question a heading of its own")
         if answer and not (question or kind):

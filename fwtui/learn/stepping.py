@@ -132,11 +132,11 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
             ends[index] = len(moments)
             continue
         step = plan[index]
-        own = kernel.places(step.writes)
-        targets = _clipped(own, n)
+        rects = kernel.places(step.writes)
+        targets = _clipped(rects, n)
         reads = (Rect(k, 0, k + shape.tile, side),) if step.rank == EVERY else kernel.places(step.reads)
         sources = tuple(r for r in _clipped(reads, n) if r not in targets)
-        relax(state, own, k)
+        relax(state, rects, k)
         shorter = state[:n, :n] < distances[-1]
         shortened.append(np.where(shorter, len(moments), shortened[-1]))
         moments.append(TracedMoment(index, k, round_of[index], step.phase, sources, targets))
@@ -150,8 +150,8 @@ def _with_broadcasts(kernel: Kernel, plan: Sequence[Step], shape: Shape) -> Iter
     through = relaxations(kernel, plan, shape.padded)
     by_step = {index: [k for _, k in rounds] for index, rounds in groupby(through, itemgetter(0))}
     for index, step in enumerate(plan):
-        sent = [step.args[0] * shape.tile] if step.rank == EVERY else []
-        yield from ((index, k) for k in by_step.get(index, sent))
+        panel = [step.args[0] * shape.tile] if step.rank == EVERY else []
+        yield from ((index, k) for k in by_step.get(index, panel))
 
 
 def _within(rects: Sequence[Rect], i: int, j: int) -> bool:
@@ -270,8 +270,8 @@ def _settled(experiment: Experiment) -> Experiment:
     tiles = kernel.tiles_for(cuda or kernel.ranked)
     tile = experiment.tile if experiment.tile in tiles else tiles[0] if kernel.tiles else 0
     dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
-    wanted = ((option, experiment.options.get(option.name, option.default)) for option in kernel.options)
-    options = {option.name: value for option, value in wanted if value in option.values}
+    values = ((option, experiment.options.get(option.name, option.default)) for option in kernel.options)
+    options = {option.name: value for option, value in values if value in option.values}
     plain = changed(
         experiment, code="", graphs=1, tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file=""
     )

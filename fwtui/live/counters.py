@@ -165,9 +165,9 @@ def _understood(output: ncu.NcuOutput, complaints: list[str], most_seconds: floa
         return ncu.FORBIDDEN
     if profiled:
         return f"ncu profiled {len(profiled)} kernels, but {len(launches)} were launched, so they cannot be matched; report it"
-    own = [line for line in output.stderr.splitlines() if line.startswith("fwtui: ")]
-    if own:
-        return clean(own[-1].removeprefix("fwtui: "))
+    refusals = [line for line in output.stderr.splitlines() if line.startswith("fwtui: ")]
+    if refusals:
+        return clean(refusals[-1].removeprefix("fwtui: "))
     last = complaints or output.stderr.strip().splitlines()[-1:] or [f"it ended with exit code {output.code} and no counters"]
     return f"ncu failed: {clean(last[0])}; run it by hand to see more"
 

@@ -167,10 +167,12 @@ class Times:
             if rival is None or rival.seconds is None:
                 continue
             baseline = baseline or rival
-            called = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
+            rival_name = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
             gained, took = rival.seconds / seconds, f" ({units.duration(rival.seconds)})"
-            words = f"{units.gain(gained)} as fast as {called}{took}"
-            yield Report(TIME, words if gained >= 1 else f"{called}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast")
+            words = f"{units.gain(gained)} as fast as {rival_name}{took}"
+            yield Report(
+                TIME, words if gained >= 1 else f"{rival_name}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast"
+            )
         model = self._source.model
         why = reason(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
         if why:
@@ -368,7 +370,7 @@ class WatchLoop:
         request = self.request
         enough = Saved(self.watched, ended)
         # both take their time, and the compiler's words come first
-        thread, tried = _ahead(self._attempts.findings(enough))
+        thread, findings = _ahead(self._attempts.findings(enough))
         found = self._attempts.compiled(stop)
         if found is not None and found.wrong:
             enough.set()
@@ -382,7 +384,7 @@ class WatchLoop:
             ):  # of a GPU's kernel
                 limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
                 yield Report(NOTE, f"n = {request.n} is left out: {limits}")
-        for finding in tried:
+        for finding in findings:
             about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
             yield Report(about, finding.sentence, finding, right=None if finding.outcome in (DOUBTFUL, PRINTED) else finding.fine)
 
@@ -427,11 +429,11 @@ def _ahead(findings: Iterator[Finding]) -> tuple[Thread, Iterator[Finding]]:
 
 def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int) -> WatchRequest:
     """With what this machine has where nothing was said: its GPU, else the simulator and sm_90."""
-    chosen = DeviceId.parse(device)
-    if chosen.backend == "auto":
-        chosen = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
+    device_id = DeviceId.parse(device)
+    if device_id.backend == "auto":
+        device_id = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
     if capability is None:
-        found = hardware.gpus().gpus if chosen.backend == "cuda" else ()
-        own = found[chosen.index].compute_capability if chosen.index < len(found) else None
-        capability = own or (9, 0)
-    return WatchRequest(path, name, chosen, capability, n, tile)
+        found = hardware.gpus().gpus if device_id.backend == "cuda" else ()
+        detected = found[device_id.index].compute_capability if device_id.index < len(found) else None
+        capability = detected or (9, 0)
+    return WatchRequest(path, name, device_id, capability, n, tile)

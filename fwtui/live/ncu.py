@@ -68,11 +68,11 @@ def permitted(parameters: str | Path = PARAMETERS, privileges: str | Path = PRIV
     """Whether the driver's parameters let this process read counters (ERR_NVGPUCTRPERM otherwise)."""
     try:
         text = Path(parameters).read_text(errors="replace")
-        held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path(privileges).read_text(), re.MULTILINE)
+        capabilities = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path(privileges).read_text(), re.MULTILINE)
     except OSError:
         return True  # ncu itself will report it
     restricted = re.search(r"^RmProfilingAdminOnly:\s*1\s*$", text, re.MULTILINE) is not None
-    return not restricted or (held is not None and bool(int(held[1], 16) >> _SYS_ADMIN & 1))
+    return not restricted or (capabilities is not None and bool(int(capabilities[1], 16) >> _SYS_ADMIN & 1))
 
 
 def run(

@@ -160,8 +160,8 @@ class RankJob(EventChild):
 
     @property
     def last_words(self) -> str:
-        own = "\n".join(clean(line) for line in bytes(self._words).decode("utf-8", "replace").splitlines() if line.strip(" ="))
-        return f"{super().last_words}\n{own}".strip()[-MAX_LENGTH:]
+        output = "\n".join(clean(line) for line in bytes(self._words).decode("utf-8", "replace").splitlines() if line.strip(" ="))
+        return f"{super().last_words}\n{output}".strip()[-MAX_LENGTH:]
 
     @property
     def death(self) -> str:

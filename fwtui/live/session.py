@@ -205,35 +205,35 @@ class Live:
         self.recorder, self.keeper = autosave.named(recorder, title), None
         return self.recorder.path
 
-    def go_on(self, taken: autosave.ContinuedSession) -> None:
+    def go_on(self, session: autosave.ContinuedSession) -> None:
         """Continue an earlier session: its runs and its clock come before all others. Raises Refused."""
         try:
             self._refuse_if_busy()
             if self.model.runs or self.keeper is None:
                 raise Refused("an earlier session can only be continued before the first run, in a session without a name")
         except Refused:
-            taken.keeper.discard()
+            session.keeper.discard()
             raise
         for child in self._children():  # which uses another clock
             child.close(grace=0)
         self.worker = None
-        self.origin = time.monotonic() - taken.model.t - PAUSE
+        self.origin = time.monotonic() - session.model.t - PAUSE
         self.sampling.begin_again(self.origin)
         self.warp_sampling.begin_again(self.origin)
         self._limited.clear()
         self.keeper.discard()
-        self.keeper = taken.keeper
-        self.model.take_over(taken.model)
+        self.keeper = session.keeper
+        self.model.take_over(session.model)
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
             if not run.experiment.file:  # in a temporary folder
                 self.experiments[run.id] = as_it_ran(run.experiment, run.device)
             if run.state == "running":
                 stopped = "the program ended meanwhile"
-                self.tell(events.RunDone(t=taken.model.t, run=run.id, outcome="cancelled", message=stopped))
-        self.tell(events.Notice(t=self.now, text=f"the session of {taken.earlier.when} goes on"))
-        if taken.earlier.path.parent == self.keeper.path.parent:
-            taken.earlier.path.unlink(missing_ok=True)
+                self.tell(events.RunDone(t=session.model.t, run=run.id, outcome="cancelled", message=stopped))
+        self.tell(events.Notice(t=self.now, text=f"the session of {session.earlier.when} goes on"))
+        if session.earlier.path.parent == self.keeper.path.parent:
+            session.earlier.path.unlink(missing_ok=True)
 
     def stop_recording(self, reason: str = "closed") -> None:
         if self.recorder is not None:
@@ -269,13 +269,13 @@ class Live:
         self._watch_counting()
         self.sampling.keep()
         self.warp_sampling.keep()
-        taken = self._take(self.sampling.child) + self._take(self.worker) + self._take(self.warp_sampling.child)
+        count = self._take(self.sampling.child) + self._take(self.worker) + self._take(self.warp_sampling.child)
         if self.worker is not None and self.worker.workers:
             self.sampling.measures(self.worker.workers)
         self._watch_worker()
         for event in filter(None, (self.sampling.died(self.now), self.warp_sampling.over())):
             self.tell(msgspec.structs.replace(event, t=self.now))
-        return taken
+        return count
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A current run ends as cancelled."""
@@ -348,10 +348,10 @@ class Live:
         return self.worker
 
     def _take(self, child: EventChild | None) -> int:
-        taken = 0
+        count = 0
         while child is not None and child.lines:
             line = child.lines.popleft()
-            taken += 1
+            count += 1
             if isinstance(line, Corrupt):
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
@@ -384,7 +384,7 @@ class Live:
                         self.tell(best)
                     if noise := limits.noise(best):
                         self.tell(events.Notice(t=self.now, text=noise, level="warning"))
-        return taken
+        return count
 
     def _watch_worker(self) -> None:
         if (worker := self.worker) is None:

@@ -139,9 +139,9 @@ class TrialProcess(ModuleProcess):
 
     def lines(self, stop: Event | None) -> Iterator[bytes | None]:
         """What it tells, line by line; None, and then nothing more, where nothing comes for so long or it takes too much."""
-        half, heard = b"", time.monotonic()
+        half, last_heard = b"", time.monotonic()
         while len(half) < MOST_BYTES and not (stop is not None and stop.is_set()):
-            left = heard + self.limit - time.monotonic()
+            left = last_heard + self.limit - time.monotonic()
             self.excess = LIMITS.excess(family(self.pid), self._printed)
             if left <= 0 or self.excess:
                 yield None
@@ -152,7 +152,7 @@ class TrialProcess(ModuleProcess):
             self._hear(output.stderr)
             *whole, half = (half + output.stdout).split(b"\n")
             yield from whole
-            heard = time.monotonic() if whole else heard
+            last_heard = time.monotonic() if whole else last_heard
 
     def stuck_at(self, path: str) -> str:
         """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty if none does."""

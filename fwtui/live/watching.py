@@ -147,8 +147,8 @@ def hot_line(run: Run, path: Path) -> str | None:
     listing = run.listing(samples.op) if samples is not None else None
     if samples is None or listing is None:
         return None
-    own = next((line for line in listing.sampled if Path(line.file).stem == path.stem), None)
-    return line_words(own, samples.samples) if own is not None else None
+    line = next((line for line in listing.sampled if Path(line.file).stem == path.stem), None)
+    return line_words(line, samples.samples) if line is not None else None
 
 
 def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:

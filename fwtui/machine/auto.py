@@ -102,16 +102,16 @@ def _stacked(on_cpu: bool, n: int = 1) -> str:
 
 def _device_of(experiment: Experiment) -> DeviceId:
     """The device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
-    kernel, wanted = kernel_named(experiment.kernel), experiment.device_id
+    kernel, device = kernel_named(experiment.kernel), experiment.device_id
     if kernel.backend != "cuda":
         return CPU
-    if wanted.simulated and kernel.simulates:
-        return wanted
+    if device.simulated and kernel.simulates:
+        return device
     found = hardware.gpus()
     if experiment.places:
         check_there(experiment.places, len(found.gpus), found.reason)
-        wanted = DeviceId("cuda", experiment.places[0].gpu or 0)
-    if wanted.backend == "cuda" and wanted.index >= len(found.gpus):
+        device = DeviceId("cuda", experiment.places[0].gpu or 0)
+    if device.backend == "cuda" and device.index >= len(found.gpus):
         raise NoGpu(
             f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
         )
@@ -119,7 +119,7 @@ def _device_of(experiment: Experiment) -> DeviceId:
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(found) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
-        return wanted.on("cuda")
+        return device.on("cuda")
     if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
         other = "tiled-cpu" if experiment.graphs == 1 else _stacked(True)

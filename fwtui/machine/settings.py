@@ -159,10 +159,12 @@ class Settings:
     def with_options(self, options: Mapping[str, str | None]) -> Settings:
         """The same with command line options first; None means not given."""
         keys = all_keys()
-        given = {name: text for name, text in options.items() if text is not None}
-        for name, text in given.items():
+        overrides = {name: text for name, text in options.items() if text is not None}
+        for name, text in overrides.items():
             keys[name].read(text)
-        return Settings(self.path, {**self.values, **{name: Value(text, "option", f"--{name}") for name, text in given.items()}})
+        return Settings(
+            self.path, {**self.values, **{name: Value(text, "option", f"--{name}") for name, text in overrides.items()}}
+        )
 
     def experiment(self, usual: Experiment, simulated: Callable[[Kernel], bool], kernel: str = "") -> Experiment:
         """`usual`, which leaves its kernel's choices open, as the user prefers it, for `kernel` or the preferred one.
@@ -170,21 +172,21 @@ class Settings:
         A value that the kernel does not offer becomes the kernel's default: a preferred tile of 64 is no reason to refuse a
         kernel that has only 32. `simulated` says whether a kernel would run in the simulator.
         """
-        chosen = kernel_named(kernel or self.kernel or usual.kernel)
-        most = min(chosen.max_n, defaults(False).n) if chosen.backend == "cpu" else chosen.max_n
-        experiment = changed(for_kernel(usual, chosen), n=min(usual.n, most))
+        kernel_chosen = kernel_named(kernel or self.kernel or usual.kernel)
+        most = min(kernel_chosen.max_n, defaults(False).n) if kernel_chosen.backend == "cpu" else kernel_chosen.max_n
+        experiment = changed(for_kernel(usual, kernel_chosen), n=min(usual.n, most))
         for one in FIELDS[1:]:
             value = self.values.get(EXPERIMENT + one.name)
             if (
                 value is not None
-                and one.offered(chosen)
-                and (one.choices is None or value.text in one.choices(chosen, simulated(chosen)))
+                and one.offered(kernel_chosen)
+                and (one.choices is None or value.text in one.choices(kernel_chosen, simulated(kernel_chosen)))
             ):
                 experiment = changed(experiment, **one.read(value.text))
-        values = {option: self.values.get(EXPERIMENT + option.name) for option in chosen.options}
+        values = {option: self.values.get(EXPERIMENT + option.name) for option in kernel_chosen.options}
         read = {option: option.read(value.text) for option, value in values.items() if value is not None}
-        wanted = {option.name: value for option, value in read.items() if value is not None and value in option.values}
-        return changed(experiment, options={**experiment.options, **wanted})
+        offered = {option.name: value for option, value in read.items() if value is not None and value in option.values}
+        return changed(experiment, options={**experiment.options, **offered})
 
 
 def file_path(environment: Mapping[str, str] | None = None) -> Path:

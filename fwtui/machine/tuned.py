@@ -54,8 +54,8 @@ class Config(Struct, frozen=True, kw_only=True):
     code: str = ""
 
     def applied(self, experiment: Experiment) -> Experiment:
-        chosen = {"kernel": self.kernel, "code": self.code, "tile": self.tile, "launch": self.launch}
-        return changed(experiment, **chosen, options=dict(self.options))
+        fields = {"kernel": self.kernel, "code": self.code, "tile": self.tile, "launch": self.launch}
+        return changed(experiment, **fields, options=dict(self.options))
 
     @property
     def words(self) -> str:
@@ -64,10 +64,10 @@ class Config(Struct, frozen=True, kw_only=True):
         return ", ".join([*words, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
 
 
-def config_of(chosen: Experiment | TunedTrial) -> Config:
+def config_of(source: Experiment | TunedTrial) -> Config:
     """The choices of a settled experiment or a trial."""
-    options = tuple(sorted(chosen.options.items()))
-    return Config(kernel=chosen.kernel, tile=chosen.tile, options=options, launch=chosen.launch, code=chosen.code)
+    options = tuple(sorted(source.options.items()))
+    return Config(kernel=source.kernel, tile=source.tile, options=options, launch=source.launch, code=source.code)
 
 
 def load(device: DeviceId) -> list[TunedTrial]:

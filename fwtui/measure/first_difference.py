@@ -66,9 +66,9 @@ def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Differe
     """Each step, in NumPy on `state` and by the kernel, until the two differ."""
     kernel, engine, shape = it.kernel, it.engine, it.program.shape
     n = shape.n
-    done, given, round_start, opened, seen_until = 0, state.copy(), state.copy(), 0, 0
-    seen = _all_there(kernel, it.plan, shape.padded)
-    for index, ((number, step), whole) in enumerate(zip(kernel.rounds(it.plan), seen, strict=True)):
+    done, original, round_start, opened, seen_until = 0, state.copy(), state.copy(), 0, 0
+    visibility = _all_there(kernel, it.plan, shape.padded)
+    for index, ((number, step), whole) in enumerate(zip(kernel.rounds(it.plan), visibility, strict=True)):
         if number != opened:
             round_start, opened = state.copy(), number
         before = state.copy()
@@ -82,30 +82,35 @@ def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Differe
             relax(state, writes, k)
         it.launch(step)
         engine.synchronize()
-        wanted = to_canonical(state[:n, :n], graph.integer)
-        got = it.distances(graph) if whole else _written(it, step, wanted, graph)
+        expected = to_canonical(state[:n, :n], graph.integer)
+        got = it.distances(graph) if whole else _written(it, step, expected, graph)
         if got is None:
             continue
-        if not np.array_equal(got, wanted):
+        if not np.array_equal(got, expected):
             floats = np.where(got == NO_PATH, np.inf, got) if got.dtype.kind == "i" else got.astype(np.float64)
-            cause = _cause(floats, (before, round_start, given), writes, through, shape.tile)
-            return Difference(index, got, wanted, cause, seen_until)
+            cause = _cause(floats, (before, round_start, original), writes, through, shape.tile)
+            return Difference(index, got, expected, cause, seen_until)
         seen_until = index + 1
     return None
 
 
-def _written(it: LoadedKernel, step: Step, wanted: np.ndarray, graph: GraphInput) -> np.ndarray | None:
+def _written(it: LoadedKernel, step: Step, expected: np.ndarray, graph: GraphInput) -> np.ndarray | None:
     """The wanted matrix with what the kernel wrote instead, where its own buffers tell; None if they do not."""
     if it.program.reorders:
         return None
-    got, n = wanted.copy(), len(wanted)
+    got, n = expected.copy(), len(expected)
     for w in step.writes:
-        held: Any = it.buffers[w.buffer] if w.buffer < it.kernel.matrices else None
-        held = held.copy_to_host() if hasattr(held, "copy_to_host") else held
-        if not isinstance(held, np.ndarray) or held.ndim != 2 or min(held.shape) < n or held.dtype != it.program.shape.dtype:
+        matrix: Any = it.buffers[w.buffer] if w.buffer < it.kernel.matrices else None
+        matrix = matrix.copy_to_host() if hasattr(matrix, "copy_to_host") else matrix
+        if (
+            not isinstance(matrix, np.ndarray)
+            or matrix.ndim != 2
+            or min(matrix.shape) < n
+            or matrix.dtype != it.program.shape.dtype
+        ):
             return None
         rows, columns = slice(w.top, min(w.bottom, n)), slice(w.left, min(w.right, n))
-        got[rows, columns] = canonical(held[:n, :n].copy(), graph, it.program.shape.dtype)[rows, columns]
+        got[rows, columns] = canonical(matrix[:n, :n].copy(), graph, it.program.shape.dtype)[rows, columns]
     return got
 
 
@@ -125,7 +130,7 @@ def _cause(
 ) -> str:
     """What gives exactly the matrix that the kernel left; nothing if nothing that is tried here does, or several do."""
     n = len(got)
-    fitting = [what for what, made in _mistakes(*states, writes, through, tile) if np.array_equal(made[:n, :n], got)]
+    fitting = [what for what, cells in _mistakes(*states, writes, through, tile) if np.array_equal(cells[:n, :n], got)]
     if forgotten := _forgotten(got, states[0], writes, through):
         fitting = [forgotten]
     return f"as if {fitting[0]}" if len(fitting) == 1 else ""
@@ -142,14 +147,14 @@ def _forgotten(got: np.ndarray, before: np.ndarray, writes: Sequence[Rect], thro
     full = _carried_out(before, writes, through)
     left = [w for w in writes if differ(full, got, w) and not differ(before, got, w)]
     others = [w for w in writes if differ(full, before, w) and w not in left]
-    made = _carried_out(before, [w for w in writes if w not in left], through)
-    if not left or not others or not np.array_equal(made[:n, :n], got):
+    cells = _carried_out(before, [w for w in writes if w not in left], through)
+    if not left or not others or not np.array_equal(cells[:n, :n], got):
         return ""
     return f"{' and '.join(map(words, left[:MOST_NAMED]))}{' and others' * (len(left) > MOST_NAMED)} were forgotten"
 
 
 def _mistakes(
-    before: np.ndarray, round_start: np.ndarray, given: np.ndarray, writes: Sequence[Rect], through: range, tile: int
+    before: np.ndarray, round_start: np.ndarray, original: np.ndarray, writes: Sequence[Rect], through: range, tile: int
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Mistakes that are often made, in words, and the matrix that each leaves, from before the step, its round, and all."""
     yield "the step had not run", before
@@ -161,7 +166,7 @@ def _mistakes(
         tiles = before.reshape(side // tile, tile, side // tile, tile)
         turned, what = tiles.transpose(0, 3, 2, 1).reshape(side, side), "its tile"
     others = [(turned, f"read with {what} transposed"), (round_start, "read as it was before this round")]
-    others += [(given, "read from the graph as it was given")] * (not np.array_equal(given, round_start))
+    others += [(original, "read from the graph as it was given")] * (not np.array_equal(original, round_start))
     for other, how in others:
         if not np.array_equal(other, before):
             for to, middle, of in ((other, before, "d[i, k]"), (before, other, "d[k, j]"), (other, other, "both operands")):
@@ -170,7 +175,7 @@ def _mistakes(
 
 def _carried_out(before: np.ndarray, writes: Sequence[Rect], through: Iterable[int], *operands: np.ndarray) -> np.ndarray:
     """The matrix after a step, possibly with d[i, k] and d[k, j] from other matrices."""
-    made = before.copy()
+    cells = before.copy()
     for k in through:
-        relax(made, writes, k, *operands)
-    return made
+        relax(cells, writes, k, *operands)
+    return cells

@@ -235,10 +235,10 @@ class Judge:
         try:
             contestant = self._begun(self._request.path, "", self._request.limits, [rung])
             turn(contestant, "submission", warm)
-            own = turn(contestant, "submission", first)
+            first_seconds = turn(contestant, "submission", first)
             with contestant.stopped():
                 between = turn(rung, experiment.kernel, second)
-            by_own_clock, whole = min(own, turn(contestant, "submission", second), key=itemgetter(1))
+            by_own_clock, whole = min(first_seconds, turn(contestant, "submission", second), key=itemgetter(1))
         except Foul as foul:
             return self._judgement(untimed=f"n = {experiment.n}: {clean(str(foul))}")
         rung_seconds, rung_whole = min(alone, between)
@@ -330,8 +330,8 @@ class Judge:
 
     def _elsewhere(self, contestant: SubmissionProcess) -> str:
         """Why its distances do not come from its steps: on one cycle through all vertices they need every one of them."""
-        tried = [one for kind in self._request.kinds for one in kind if not self._why_left_out(one.n)]
-        largest = max(tried, key=lambda one: one.n, default=None)
+        graphs = [one for kind in self._request.kinds for one in kind if not self._why_left_out(one.n)]
+        largest = max(graphs, key=lambda one: one.n, default=None)
         if largest is None or largest.n < 3:
             return ""
         experiment = Experiment(n=largest.n, dtype=largest.dtype, density=0.0, connected=True, seed=largest.seed)

@@ -48,8 +48,8 @@ def relaxations(code: Sequence[MachineInstruction]) -> list[int]:
     for place, one in enumerate(code):
         choice, store = _CHOICE.fullmatch(one.text), _STORE.fullmatch(one.text)
         predicate = choice[3] if choice else store[1] if store else ""
-        chosen = {choice[1], choice[2]} if choice else {store[2]} if store else {""}
-        if predicate in compared and chosen <= compared[predicate][1]:
+        registers = {choice[1], choice[2]} if choice else {store[2]} if store else {""}
+        if predicate in compared and registers <= compared[predicate][1]:
             counts[compared.pop(predicate)[0]] = 1
         if comparison := _COMPARISON.fullmatch(one.text):
             operands = {comparison[2], comparison[3]}
@@ -86,15 +86,17 @@ def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range |
     return busiest if enough else None
 
 
-def listing(code: Sequence[MachineInstruction], samples: ByOffset, own: Path | None = None, tell_source: bool = True) -> Listing:
+def listing(
+    code: Sequence[MachineInstruction], samples: ByOffset, user_file: Path | None = None, tell_source: bool = True
+) -> Listing:
     """The listing of a function. `own` is the user's file, whose text is told only if `tell_source`."""
     loop = inner_loop(code, samples)
     places = loop if loop is not None else range(len(code))
-    chosen, done = [code[place] for place in places], relaxations(code)
-    names = Counter(name for name in map(opcode, (one.text for one in chosen)) if name != "NOP")
+    instructions, done = [code[place] for place in places], relaxations(code)
+    names = Counter(name for name in map(opcode, (one.text for one in instructions)) if name != "NOP")
     by_line = by_lines(code, samples)
     busiest = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MOST_LINES]
-    lines = _with_context(busiest, own, tell_source)
+    lines = _with_context(busiest, user_file, tell_source)
     index = {line: place for place, line in enumerate(lines)}
     return Listing(
         lines=tuple(
@@ -153,28 +155,28 @@ def _telling(code: Sequence[MachineInstruction], samples: ByOffset, loop: range 
     return [code[place] for place in sorted(places)]
 
 
-def _with_context(sampled_lines: Sequence[SourceLine], own: Path | None, tell_source: bool) -> dict[SourceLine, str]:
+def _with_context(sampled_lines: Sequence[SourceLine], user_file: Path | None, tell_source: bool) -> dict[SourceLine, str]:
     """The lines in order, file by file in the order of their samples, with those around them, as many as are told."""
     lines: dict[SourceLine, str] = {}
     for path in dict.fromkeys(line.path for line in sampled_lines):
-        text = _text(path, str(own or "")) if own is None or tell_source or not _belongs(path, own) else ()
+        text = _text(path, str(user_file or "")) if user_file is None or tell_source or not _belongs(path, user_file) else ()
         numbers = sorted(line.line for line in sampled_lines if line.path == path)
-        shown: set[int] = set()
+        numbers_shown: set[int] = set()
         for number, following in zip(numbers, [*numbers[1:], numbers[-1]], strict=True):
             until = following if following - number <= GAP else number + AROUND
-            shown.update(range(number - AROUND, until + AROUND + 1) if text else (number,))
+            numbers_shown.update(range(number - AROUND, until + AROUND + 1) if text else (number,))
         last = len(text)
-        for number in sorted(shown if not text else (n for n in shown if n in numbers or 1 <= n <= last)):
+        for number in sorted(numbers_shown if not text else (n for n in numbers_shown if n in numbers or 1 <= n <= last)):
             line = clean(text[number - 1].expandtabs(4)[:WIDEST]) if 1 <= number <= last else ""
             lines[SourceLine(path, number)] = line
     if len(lines) > MOST_LINES:  # the context goes first
-        wanted = set(sampled_lines)
-        lines = dict([*((line, text) for line, text in lines.items() if line in wanted)][:MOST_LINES])
+        sampled = set(sampled_lines)
+        lines = dict([*((line, text) for line, text in lines.items() if line in sampled)][:MOST_LINES])
     return lines
 
 
-def _belongs(path: str, own: Path) -> bool:
-    return Path(path).name == own.name or Path(path).parent == own.parent
+def _belongs(path: str, user_file: Path) -> bool:
+    return Path(path).name == user_file.name or Path(path).parent == user_file.parent
 
 
 def named_line(line: SourceLine) -> tuple[str, int]:
@@ -183,9 +185,9 @@ def named_line(line: SourceLine) -> tuple[str, int]:
 
 
 @cache
-def _text(path: str, own: str) -> tuple[str, ...]:
+def _text(path: str, user_file: str) -> tuple[str, ...]:
     """The lines of a file; a compiler may name only its last part, which is then beside the user's."""
-    for file in (Path(path), Path(own).parent / Path(path).name):
+    for file in (Path(path), Path(user_file).parent / Path(path).name):
         try:
             return tuple(file.read_text("utf-8", "replace").splitlines())
         except OSError:

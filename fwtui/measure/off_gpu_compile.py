@@ -59,19 +59,19 @@ def _outside(error: Exception, path: Path) -> bool:
 
 def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | None) -> Iterator[OperationResources]:
     tile = request.tile or kernel.tile_for(0) or 1
-    chosen = tuple(sorted((name, request.options.get(name, value)) for name, value in kernel.defaults))
-    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, request.dtype or kernel.dtypes[0], options=chosen)
+    options = tuple(sorted((name, request.options.get(name, value)) for name, value in kernel.defaults))
+    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, request.dtype or kernel.dtypes[0], options=options)
     program: Any = kernel.build(shape, Target("cuda", request.capability, multiprocessors=1))
     steps = {step.op: step for step in kernel.plan(shape, False)}
-    made = [
+    compiled_ops = [
         (name, op, steps[name], op.function if hasattr(op.function, "used") else _of_numba(op, shape, steps[name], request))
         for name, op in program.ops.items()
         if name in steps
     ]
     if disassembler is not None:
-        for _, _, _, found in made:
+        for _, _, _, found in compiled_ops:
             disassembler.begin(found.cubin)
-    for name, op, step, found in made:
+    for name, op, step, found in compiled_ops:
         registers, shared, spills, _ = found.used
         threads = op.block[0] * op.block[1]
         if request.path:

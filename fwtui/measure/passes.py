@@ -153,9 +153,9 @@ class Passes:
         total, seconds = middle.total, middle.seconds
         timed_phases = parts_of(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
         job.tell(events.Phases, seconds=total, parts=timed_phases, captured=launch == "graph", passes=len(passes))
-        for rank, own in enumerate(middle.ranks):
-            of_rank = parts_of([part_of(part, rank) for part in parts], own, phases)
-            job.tell(events.RankPhases, rank=rank, seconds=sum(own), parts=of_rank)
+        for rank, rank_parts in enumerate(middle.ranks):
+            of_rank = parts_of([part_of(part, rank) for part in parts], rank_parts, phases)
+            job.tell(events.RankPhases, rank=rank, seconds=sum(rank_parts), parts=of_rank)
         for index, first, row in rounds_of(parts, seconds, phases):
             job.tell(events.Round, index=index, first=first, seconds=row)
         return total

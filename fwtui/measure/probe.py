@@ -84,9 +84,9 @@ class OtherWork:
     def disturb(self) -> bool:
         """Whether they took more than TAKEN since the last call."""
         before, self._before = self._before, self._read()
-        passed, own, idle = (now - then for now, then in zip(self._before, before, strict=True))
+        passed, process_seconds, idle = (now - then for now, then in zip(self._before, before, strict=True))
         available = passed * len(self._cores)
-        return available - idle - own > TAKEN * available
+        return available - idle - process_seconds > TAKEN * available
 
 
 def cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
@@ -158,7 +158,7 @@ def _cpu_levels() -> Iterator[events.LevelLimit]:
             nearer = max(nearer, cache.bytes // cache.cores)
 
 
-def _update_rate(update: Callable[..., None], cells: np.ndarray, own: bool) -> float:
+def _update_rate(update: Callable[..., None], cells: np.ndarray, one_core: bool) -> float:
     """Bytes read and written per second in rows of cells, by a thread for each row; `own`: each in its core's own cache.
 
     Threads that share nothing are measured by their time on a core, as other programs may make them wait for one.
@@ -168,7 +168,7 @@ def _update_rate(update: Callable[..., None], cells: np.ndarray, own: bool) -> f
     if not np.array_equal(cells[:, [0, -1]], ends):
         raise NotRight("the CPU's update in place is wrong")
     turns = _turns(lambda turns: update(cells[:1], turns, 1), 1)
-    if own or len(cells) == 1:
+    if one_core or len(cells) == 1:
         worked = min(_bursts(lambda: _seconds(update, cells, turns, 1, clock=time.process_time))) / len(cells)
     else:
         worked = min(_bursts(lambda: _seconds(update, cells, turns, 1)))
@@ -193,14 +193,14 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     random = np.random.default_rng(1)
     source = probe_cuda.words(number, random.integers(0, LARGEST, 2 * probe_cuda.SLAB))
     cells = probe_cuda.words(number, random.integers(LARGEST, 2 * LARGEST, (probe_cuda.BLOCK, probe_cuda.CELLS)))
-    held = cuda.to_device(np.tile(cells.ravel(), blocks), stream=stream)
+    cells_on_gpu = cuda.to_device(np.tile(cells.ravel(), blocks), stream=stream)
     slabs = cuda.to_device(source, stream=stream)
     clocks = cuda.device_array(blocks, np.int64, stream=stream)
     launch = probe[blocks, probe_cuda.BLOCK, stream]
-    burst = clocked(stream, lambda: launch(held, slabs, np.int32(0), np.int32(TURNS), clocks))
+    burst = clocked(stream, lambda: launch(cells_on_gpu, slabs, np.int32(0), np.int32(TURNS), clocks))
 
     burst()
-    got = host_copy(held, stream)
+    got = host_copy(cells_on_gpu, stream)
     if not np.array_equal(
         got.reshape(blocks, *cells.shape),
         np.broadcast_to(probe_cuda.expected(number, cells, source), (blocks, *cells.shape)),

@@ -30,9 +30,9 @@ def count(request: ProfileRequest, parent: Parent) -> None:
     with Runner().ready(job) as (_, _, passes):
         it = passes.loaded
         it.restore()
-        chosen = representatives(it.plan)
-        for index, step in enumerate(it.plan[: max(chosen) + 1]):
-            if index not in chosen:
+        steps = representatives(it.plan)
+        for index, step in enumerate(it.plan[: max(steps) + 1]):
+            if index not in steps:
                 it.launch(step)
                 continue
             engine.synchronize()

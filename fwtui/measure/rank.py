@@ -143,8 +143,8 @@ class Heartbeats:
     def _say(self) -> None:
         self._said_busy = self._busy_since() is not None
         for rank in self._others:
-            sent = self._sent.get(rank)
-            if sent is None or sent.Test():  # one that has stopped takes none
+            request = self._sent.get(rank)
+            if request is None or request.Test():  # one that has stopped takes none
                 self._sent[rank] = self._comm.Isend(bytes([self._said_busy]), rank, _BEAT)
 
     def _listen(self) -> None:
@@ -222,13 +222,13 @@ class Rank:
                     self._worker.tell(replace(found, t=self._worker.now()))
         return RankWork(self._channel, engine, link)
 
-    def _fail(self, code: str, message: str, where: str = "", heard: bool = True) -> NoReturn:
+    def _fail(self, code: str, message: str, where: str = "", from_peer: bool = True) -> NoReturn:
         """Tell why the job ends, and end it. `heard`: rank 0 can hand it on."""
         self._ends.acquire()  # never released: only the first reason is told
         fault = events.Fault(t=0.0, source="worker", code=code, message=message, stderr=where)
         if self._worker is not None:
             self._other_fails(fault)
-        elif heard:
+        elif from_peer:
             self._beats.tell_first(fault)
         self._speak(fault)
         self.abort(1)
@@ -241,7 +241,7 @@ class Rank:
 
     def _is_silent(self, rank: int) -> NoReturn:
         message = f"{self._channel.ranks[rank]} has not answered for {self._timeout:g} s{NEXT}"
-        self._fail("hung", message, heard=rank != 0)
+        self._fail("hung", message, from_peer=rank != 0)
 
 
 def rank_diagnosis(error: BaseException, sleep: Callable[[float], object] = time.sleep) -> tuple[str, str]:
@@ -295,8 +295,8 @@ def share_cores(world: Any, hosts: Iterable[int]) -> None:
 
 def cores_for(world: Any, hosts: Iterable[int]) -> int:
     """This rank's part of the cores, with those ranks of its host that may use the same ones."""
-    own = usable_cores()
-    usable = list(zip(hosts, values_of_all(world, own, set[int]), strict=True))
+    usable_here = usable_cores()
+    usable = list(zip(hosts, values_of_all(world, usable_here, set[int]), strict=True))
     here = usable[world.rank][0]
-    crowd = sum(host == here and not cores.isdisjoint(own) for host, cores in usable)
-    return max(1, len(own) // crowd)
+    crowd = sum(host == here and not cores.isdisjoint(usable_here) for host, cores in usable)
+    return max(1, len(usable_here) // crowd)

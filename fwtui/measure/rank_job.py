@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--devices", required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--lifelines", nargs="*", default=(), help="a pipe for each rank to keep open (live.rank_job)")
-    given = parser.parse_args()
+    args = parser.parse_args()
     parent = Parent()
 
     def speak(fault: events.Fault) -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     from mpi4py import MPI
 
     late.cancel()
-    world, devices = MPI.COMM_WORLD, places(given.devices)
+    world, devices = MPI.COMM_WORLD, places(args.devices)
     unlink_shared_memory(world)
     if world.size != len(devices):
         # a foreign mpiexec starts each process as a job of its own
@@ -55,11 +55,11 @@ def main() -> None:
     share_cores(world, [place.host for place in devices])
     with suppress(OSError, IndexError):
         # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
-        os.open(given.lifelines[world.rank], os.O_WRONLY)
+        os.open(args.lifelines[world.rank], os.O_WRONLY)
     roll = values_of_all(world, os.getpid())
     if world.rank == 0:
         parent.write(b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
-    Rank(world, devices, given.timeout, speak, _end_all).serve(parent.descriptor, given.origin, parent.requests)
+    Rank(world, devices, args.timeout, speak, _end_all).serve(parent.descriptor, args.origin, parent.requests)
 
 
 def _end_all(code: int) -> None:

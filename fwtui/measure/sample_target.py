@@ -137,29 +137,29 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
     """
     kernel, shape, plan = planned(request, context.engine)
     with loaded(kernel, shape, context.engine, plan=plan) as it:
-        chosen = [i for i in representatives(plan) if plan[i].rank != EVERY]  # no kernel of this program broadcasts
+        steps = [i for i in representatives(plan) if plan[i].rank != EVERY]  # no kernel of this program broadcasts
         work: Counter[str] = Counter()
         for step in plan:
             work[step.op] += step.cost.relaxations
-        single = request.seconds * max(plan[i].cost.relaxations for i in chosen) / (work.total() or 1)
+        single = request.seconds * max(plan[i].cost.relaxations for i in steps) / (work.total() or 1)
         if until < inf and single * LAUNCHES > request.most_seconds:
             raise Refused(f"one launch takes {duration(single)}, so it is not sampled unless asked for (--samples on)")
         context.engine.compile(it.program, plan, it.buffers)
         context.disassemble()
         it.program.fill(_zero, it.buffers, context.engine.stream)
         with context.quiet:
-            timed = _timed_launches(it, chosen, request.seconds < SLOW, context)
-            taken = _samples_until(
+            timed = _timed_launches(it, steps, request.seconds < SLOW, context)
+            samples_by_op = _samples_until(
                 until, it, sorted(sessions(timed), key=lambda together: -max(work[one.op] for one in together)), context
             )
-        for op, (samples, period) in taken.items():  # all of them: meanwhile the code is disassembled
+        for op, (samples, period) in samples_by_op.items():  # all of them: meanwhile the code is disassembled
             if samples.by_place:
                 for event in _events(request, op, samples, period, context):
                     tell(event)
-    late = [one.op for one in timed if one.op not in taken]
+    late = [one.op for one in timed if one.op not in samples_by_op]
     if late:
         return f"{', '.join(late)} not sampled, as that takes longer than {duration(request.most_seconds)}; --samples on does"
-    lacking = [op for op, (samples, _) in taken.items() if not samples.by_place]
+    lacking = [op for op, (samples, _) in samples_by_op.items() if not samples.by_place]
     if lacking:
         return f"no samples came of {', '.join(lacking)}: its launches are too short, or another program samples this GPU"
     return ""
@@ -178,11 +178,11 @@ class SampledLaunches(NamedTuple):
         return self.step.op
 
 
-def _timed_launches(it: LoadedKernel, chosen: Sequence[int], every: bool, context: SampledContext) -> list[SampledLaunches]:
+def _timed_launches(it: LoadedKernel, steps: Sequence[int], every: bool, context: SampledContext) -> list[SampledLaunches]:
     """Those of the chosen steps of the plan; the others up to the last of them run as well, if `every` is to."""
     timed: list[SampledLaunches] = []
-    for index, step in enumerate(it.plan[: max(chosen) + 1]):
-        if index in chosen:
+    for index, step in enumerate(it.plan[: max(steps) + 1]):
+        if index in steps:
             timed.append(_timed(it, step, context))
         elif every:
             it.launch(step)
@@ -193,14 +193,14 @@ def _samples_until(
     until: float, it: LoadedKernel, ordered: Sequence[Sequence[SampledLaunches]], context: SampledContext
 ) -> dict[str, tuple[PcSamples, int]]:
     """Those of the first sessions, as many as there is time for."""
-    taken: dict[str, tuple[PcSamples, int]] = {}
+    samples_by_op: dict[str, tuple[PcSamples, int]] = {}
     last = 0.0  # seconds of a session
     for together in ordered:
         start = time.monotonic()
-        if not taken or start + last <= until:
-            taken |= _sampled(it, together, context)
+        if not samples_by_op or start + last <= until:
+            samples_by_op |= _sampled(it, together, context)
             last = time.monotonic() - start
-    return taken
+    return samples_by_op
 
 
 def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaunches:

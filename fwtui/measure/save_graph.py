@@ -40,14 +40,14 @@ def save(experiment: Experiment, out: str) -> None:
         generate(changed(experiment, n=2, density=1.0), fill)  # compiles
         begin = time.perf_counter()
         graph = generate(experiment, fill)
-    made = time.perf_counter()
+    saving = time.perf_counter()
     if not out:
         print("\n".join(picture(graph, SIMULATOR_MAX_N)))
         return
     size = write(graph, out)
-    wrote = duration(time.perf_counter() - made)
+    wrote = duration(time.perf_counter() - saving)
     way = "read" if experiment.file else "generated"
-    report(f"{Path(out).name}: {words(graph)}; {way} in {duration(made - begin)}, {memory(size)} written in {wrote}")
+    report(f"{Path(out).name}: {words(graph)}; {way} in {duration(saving - begin)}, {memory(size)} written in {wrote}")
 
 
 def words(graph: GraphInput) -> str:

@@ -45,11 +45,11 @@ def look(request: StepRequest, parent: Parent) -> None:
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
     """The weights in the kernel's type. Raises Refused for one that does not fit."""
-    given = np.array(weights, np.float64)  # NaN for no edge
+    matrix = np.array(weights, np.float64)  # NaN for no edge
     most = NO_EDGE[dtype] // 2 if dtype != "float32" else 2**20
-    for weight in given[np.abs(given) > most]:
+    for weight in matrix[np.abs(matrix) > most]:
         raise Refused(f"the weight {weight:g} does not fit {dtype}; choose one up to {most}")
-    return np.where(np.isnan(given), NO_EDGE[dtype], given).astype(dtype)
+    return np.where(np.isnan(matrix), NO_EDGE[dtype], matrix).astype(dtype)
 
 
 if __name__ == "__main__":

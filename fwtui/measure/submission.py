@@ -39,15 +39,15 @@ def _confine(others: Iterable[str]) -> None:
     """Have this process neither fork nor open files of others, by Python's own functions."""
     paths = frozenset(map(os.path.realpath, others))
 
-    def audit(event: str, given: Any) -> None:
+    def audit(event: str, arguments: Any) -> None:
         if event in ("os.fork", "os.forkpty"):
             raise RuntimeError("it forks, and a submission is one process")
         if (
             event == "open"
-            and isinstance(given[0], str | bytes | os.PathLike)
-            and os.path.realpath(os.fsdecode(given[0])) in paths
+            and isinstance(arguments[0], str | bytes | os.PathLike)
+            and os.path.realpath(os.fsdecode(arguments[0])) in paths
         ):
-            raise RuntimeError(f"it opens {os.path.basename(os.fsdecode(given[0]))}, which is another submission's")
+            raise RuntimeError(f"it opens {os.path.basename(os.fsdecode(arguments[0]))}, which is another submission's")
 
     sys.addaudithook(audit)
 

@@ -100,9 +100,9 @@ def tile_of(kernel: Kernel, simulated: bool) -> int:
     return (small if simulated and small else kernel.tile_for(0, simulated)) or 1
 
 
-def watching(wanted: bool, looked_at: Counter[Any]) -> AbstractContextManager[Any]:
+def watching(active: bool, looked_at: Counter[Any]) -> AbstractContextManager[Any]:
     """A log of what threads do, in a process of the simulator; None if it is not wanted."""
-    if not wanted:
+    if not active:
         return nullcontext()
     from fwtui_kernels.compiled import simulator_races
 

@@ -136,15 +136,15 @@ class TrialRun:
         simulated = engine.target.backend == "simulator"
         tile, fine = self._request.tile or tile_of(kernel, simulated), True
         cases = list(islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most))
-        tried = affordable(cases, tile) if simulated and self._takes_time else cases
-        for case in tried:
+        graphs = affordable(cases, tile) if simulated and self._takes_time else cases
+        for case in graphs:
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
             if finding is None:
                 return
             self._tell(finding)
             fine = fine and finding.fine
-        if len(tried) < len(cases):
-            names = "; ".join(case.name for case in cases if case not in tried)
+        if len(graphs) < len(cases):
+            names = "; ".join(case.name for case in cases if case not in graphs)
             sentence = (
                 f"left out: tiles of {tile} take the simulator too long for {names}; simulator_tiles in KERNEL names smaller ones"
             )
@@ -244,8 +244,8 @@ class TrialRun:
         self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure, misuse: str
     ) -> tuple[Where, str]:
         """The wrong cells and the step that they come from, and that in words, without what is said of `misuse`."""
-        wanted = reference(graph, graph.potentials)
-        mask = failed.distances != wanted
+        expected = reference(graph, graph.potentials)
+        mask = failed.distances != expected
         row, column = map(int, np.argwhere(mask)[0])
         got = failed.distances[row, column].item()
         where = Where(
@@ -254,7 +254,7 @@ class TrialRun:
             count=int(np.count_nonzero(mask)),
             n=graph.n,
             got="not a number" if failed.odd == NAN and got == NO_DISTANCE else number_words(got),
-            wanted=number_words(wanted[row, column].item()),
+            wanted=number_words(expected[row, column].item()),
             mask=np.packbits(mask).tobytes(),
             cause=misuse or failed.odd,
         )

@@ -80,17 +80,17 @@ class Worker:
             try:
                 self.serve(request)
             except BaseException as error:
-                code, sentence, lost = self._diagnosis(error)
-                own = "" if isinstance(request, requests.ProbeRequest) else own_words(error, request.experiment.kernel)
-                if own and code == "error":  # the user's mistake, and no damage to this process
-                    self.tell(requests.last_word(request, self.now(), "failed", own))
+                code, sentence, process_lost = self._diagnosis(error)
+                complaint = "" if isinstance(request, requests.ProbeRequest) else own_words(error, request.experiment.kernel)
+                if complaint and code == "error":  # the user's mistake, and no damage to this process
+                    self.tell(requests.last_word(request, self.now(), "failed", complaint))
                     continue
                 run = request.run if isinstance(request, requests.RunRequest) else None
                 where = failure()
                 self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
-                if self.ends_at_once or not lost:
+                if self.ends_at_once or not process_lost:
                     self.tell(requests.last_word(request, self.now(), "failed", sentence))
-                if lost:
+                if process_lost:
                     self._leave()
 
     def _obey(self, order: requests.RankOrder) -> None:

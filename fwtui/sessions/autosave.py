@@ -24,10 +24,10 @@ YOUNG = 60.0  # seconds: a new file may be about to be locked
 class Keeper(Recorder):
     """Keeps every reading of a run and few between runs; stops once this session alone fills the limit."""
 
-    def __init__(self, path: Path, *given: Any) -> None:
+    def __init__(self, path: Path, *arguments: Any) -> None:
         self.limited = path.parent == kept_folder()  # the user has not named it
         self.most_bytes = MOST_BYTES
-        super().__init__(path, *given)
+        super().__init__(path, *arguments)
 
     def write(self, line: Line) -> None:
         match line.event:

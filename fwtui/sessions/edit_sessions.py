@@ -113,10 +113,10 @@ class Shelf:
 
 
 def _stem(name: str) -> str:
-    given = bare(name.strip())
-    if not given or given.startswith(".") or "/" in given or given != clean(given) or len(os.fsencode(given)) > 200:
+    stem = bare(name.strip())
+    if not stem or stem.startswith(".") or "/" in stem or stem != clean(stem) or len(os.fsencode(stem)) > 200:
         raise Refused(f"{shown(name)} is not a session name; give something like {safe_slug(name)}")
-    return given
+    return stem
 
 
 def _suffix(path: Path) -> str:

@@ -119,18 +119,18 @@ def resolve(name: str) -> Path:
     if Path(name) in (path for path, _ in _files()):
         return Path(name)
     paths_by_stem = {stem(path): path for path, _ in _files()}
-    wanted = bare(name)
-    if found := paths_by_stem.get(wanted) or paths_by_stem.get(safe_slug(wanted)):
+    slug = bare(name)
+    if found := paths_by_stem.get(slug) or paths_by_stem.get(safe_slug(slug)):
         return found
-    matches = sorted(there for there in paths_by_stem if wanted and there.startswith(wanted))
+    matches = sorted(there for there in paths_by_stem if slug and there.startswith(slug))
     if len(matches) == 1:
         return paths_by_stem[matches[0]]
     if matches:
         raise Refused(f"{shown(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not paths_by_stem:
         raise Refused(f"there is no session {shown(name)}, and none in {own_folder()}; give the path of a session file")
-    meant = instead(wanted, paths_by_stem)
-    offered = meant if meant.endswith("?") else f"give a path or choose one of {some(sorted(paths_by_stem, reverse=True))}"
+    hint = instead(slug, paths_by_stem)
+    offered = hint if hint.endswith("?") else f"give a path or choose one of {some(sorted(paths_by_stem, reverse=True))}"
     raise Refused(f"there is no session {shown(name)}; {offered}")
 
 
@@ -142,9 +142,9 @@ def paths(most: int = 50) -> list[Path]:
     if _offered is not None:
         return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
     folders = own_folder(), own_folder().with_name(AUTOSAVED), shipped_folder()
-    own, autosaved, shipped = (files_in(folder)[::-1] for folder in folders)
-    own = sorted(own, key=lambda path: path.lstat().st_mtime if path.exists() else 0.0, reverse=True)[:most]
-    return [*own, *[path for path in autosaved[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped[:most]]
+    users, autosaved, shipped = (files_in(folder)[::-1] for folder in folders)
+    users = sorted(users, key=lambda path: path.lstat().st_mtime if path.exists() else 0.0, reverse=True)[:most]
+    return [*users, *[path for path in autosaved[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped[:most]]
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
@@ -186,15 +186,15 @@ def _files() -> list[tuple[Path, str]]:
     return [(path, origin) for path, origin in there if origin != AUTOSAVED or not in_use(path)]
 
 
-def summarise(session: SessionFile, held: int = _RUNS_HELD, most: int = MOST_RUNS) -> SessionSummary:
+def summarise(session: SessionFile, most_runs: int = _RUNS_HELD, most: int = MOST_RUNS) -> SessionSummary:
     """Read all of an open session in little memory: `held` runs at once, and `most` of them in all."""
     model, tally = Model(live=True), _Tally()
     for event in (line.event for line in session.lines() if isinstance(line.event, _FOLDED)):
         if isinstance(event, RunStarted) and event.run not in model.runs:
             if len(tally.runs) + len(model.runs) >= most:
                 continue
-            if len(model.runs) >= held:
-                earlier = [number for number in model.runs if number != model.current][: held // 2]
+            if len(model.runs) >= most_runs:
+                earlier = [number for number in model.runs if number != model.current][: most_runs // 2]
                 tally.add(map(model.runs.pop, earlier))
         model.apply(event)
     tally.add(model.runs.values())
@@ -309,8 +309,8 @@ def ordered(entries: Iterable[LibraryEntry], by: str) -> list[LibraryEntry]:
 
 def matching(entries: Iterable[LibraryEntry], words: str) -> list[LibraryEntry]:
     """The entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
-    wanted = words.lower().split()
-    return [entry for entry in entries if all(word in _all_words(entry) for word in wanted)]
+    terms = words.lower().split()
+    return [entry for entry in entries if all(word in _all_words(entry) for word in terms)]
 
 
 def _all_words(entry: LibraryEntry) -> str:

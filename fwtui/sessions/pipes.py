@@ -97,9 +97,16 @@ class Inlet:
     def loaded(self, lines: list[Line]) -> LoadedSession:
         """The lines so far, as if the file ended here."""
         assert self.header is not None
-        seen = self.condition
+        condition = self.condition
         return LoadedSession(
-            seen.torn, seen.whole, seen.damaged, seen.duration, seen.end, seen.cut, header=self.header, lines=lines
+            condition.torn,
+            condition.whole,
+            condition.damaged,
+            condition.duration,
+            condition.end,
+            condition.cut,
+            header=self.header,
+            lines=lines,
         )
 
     def _chunks(self) -> Iterator[bytes]:
@@ -136,9 +143,9 @@ class Listener:
     def take(self) -> list[Line]:
         """The lines that arrived since the last call."""
         silent = self._silent.is_set()
-        taken = [self._lines.popleft() for _ in range(len(self._lines))]
+        lines = [self._lines.popleft() for _ in range(len(self._lines))]
         self.over = silent
-        return taken
+        return lines
 
     def _listen(self) -> None:
         try:

@@ -184,8 +184,8 @@ class Player:
             return True
         return self._seek_first(Marker, lambda event: words.lower() in event.text.lower())
 
-    def _seek_first(self, kind: type[Event], wanted: Callable[[Any], bool]) -> bool:
-        index = next((index for index in self._places[kind] if wanted(self.lines[index].event)), None)
+    def _seek_first(self, kind: type[Event], matches: Callable[[Any], bool]) -> bool:
+        index = next((index for index in self._places[kind] if matches(self.lines[index].event)), None)
         if index is not None:
             self._stand_after(index)
         return index is not None
@@ -218,11 +218,11 @@ class Player:
             due.extend(begun + (t - start) * scale for t in recorded[first : last + 1])
 
 
-def _between(positions: array[float], wanted: array[float], value: float) -> float:
+def _between(positions: array[float], targets: array[float], value: float) -> float:
     """The value of the other clock at the same moment, interpolated between lines."""
     after = bisect_right(positions, value)
     if not after or after == len(positions):
-        return wanted[-1] if after else 0.0
+        return targets[-1] if after else 0.0
     low, high = positions[after - 1], positions[after]
     share = (value - low) / (high - low) if high > low else 0.0
-    return wanted[after - 1] + share * (wanted[after] - wanted[after - 1])
+    return targets[after - 1] + share * (targets[after] - targets[after - 1])

@@ -217,7 +217,9 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[SessionFile]:
         os.close(descriptor)
 
 
-def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None, shown: bool = False) -> LoadedSession:
+def load(
+    path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None, for_screen: bool = False
+) -> LoadedSession:
     """All of the session at that path, up to the most lines that are read; raises like open_session().
     `watch` is called regularly with the share read (0..1); an exception from it ends the reading.
     The lines of a session that is only `shown` are packed.
@@ -225,7 +227,7 @@ def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda s
     with open_session(path) as session, gc_pause.paused():
         loaded = LoadedSession(session.torn, header=session.header, lines=[])
         lines = session.lines(loaded)
-        if shown:
+        if for_screen:
             lines = map(Line.packed, lines)  # each at once: two thousand events of the largest take 150 MB
         while some := [*islice(lines, WATCHED)]:
             loaded.lines += some

@@ -244,15 +244,15 @@ def _write(
             writer.discard()
             raise
         count = writer.events
-        seen = [source.condition for source in read]  # complete now that all lines are taken
-        lost = sum(one.dropped + one.damaged + one.torn for one in seen)
-        whole = all(one.closed for one in seen)
-        writer.close(*(("closed", lost) if whole else (INCOMPLETE, max(lost, 1))))
+        conditions = [source.condition for source in read]  # complete now that all lines are taken
+        missing = sum(one.dropped + one.damaged + one.torn for one in conditions)
+        whole = all(one.closed for one in conditions)
+        writer.close(*(("closed", missing) if whole else (INCOMPLETE, max(missing, 1))))
         if writer.error is not None:
             raise writer.error
         sync_folder(Path(out).parent)  # the sources may be deleted next
-    ended = any(one.end is not None for one in seen)
-    return RewriteCounts(count + ended, sum(one.whole for one in seen), all(one.complete for one in seen))
+    ended = any(one.end is not None for one in conditions)
+    return RewriteCounts(count + ended, sum(one.whole for one in conditions), all(one.complete for one in conditions))
 
 
 def _wanted(
@@ -261,7 +261,7 @@ def _wanted(
     runs = {run for run, (begin, end) in windows.items() if begin <= cut.stop and end >= cut.start}
     if cut.runs is not None:
         runs &= cut.runs
-    chosen = [windows[run] for run in runs]
+    spans = [windows[run] for run in runs]
     needed = {code for run in runs for code in codes.get(run, ())}
     unwanted = (events.End, *(PASSING[name] for name in cut.without))
     thinned = Thinned(cut.hz)
@@ -277,7 +277,7 @@ def _wanted(
             if payload.code not in needed:
                 continue
         elif kind is not events.Device and (
-            t < cut.start or not (cut.runs is None or any(begin <= t <= end for begin, end in chosen))
+            t < cut.start or not (cut.runs is None or any(begin <= t <= end for begin, end in spans))
         ):
             continue
         if not (isinstance(payload, events.Telemetry) and thinned.is_surplus(payload)):

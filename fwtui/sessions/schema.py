@@ -20,8 +20,8 @@ _CRC = {"type": "string", "pattern": "^[0-9a-f]{8}$", "description": "CRC-32 of 
 
 def schema() -> dict[str, Any]:
     """The schema of a session's line: an event of a known kind within its bounds, or one of a newer kind."""
-    made = msgspec.json.schema(reduce(or_, events.ALL))
-    definitions: dict[str, Any] = made["$defs"]
+    document = msgspec.json.schema(reduce(or_, events.ALL))
+    definitions: dict[str, Any] = document["$defs"]
     kinds = []
     for kind in events.ALL:
         definition = definitions[kind.__name__]
@@ -45,7 +45,7 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"One line of a fwtui session, format version {events.VERSION}.{events.MINOR}",
         "description": "Other fields are allowed and ignored; see README.md.",
-        "anyOf": [*made["anyOf"], {"$ref": "#/$defs/Later"}],
+        "anyOf": [*document["anyOf"], {"$ref": "#/$defs/Later"}],
         "$defs": definitions,
     }
 

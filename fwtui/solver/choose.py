@@ -35,12 +35,12 @@ _NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
 
 def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
     """The GPU to use, or the CPU. Raises NoGpu for a missing GPU and Refused for an unknown device."""
-    wanted = DeviceId.parse("auto" if device is None else str(device), "cpu")
-    if wanted.backend == "cpu":
+    device_id = DeviceId.parse("auto" if device is None else str(device), "cpu")
+    if device_id.backend == "cpu":
         if needed:
             raise Refused("device 'cpu' does not suit it; give a GPU's number, or leave it out")
         return CPU
-    must = needed or wanted.backend == "cuda"
+    must = needed or device_id.backend == "cuda"
     if not must and n < _worth():
         return CPU
     if not must and not cubin_cache.some():  # else a GPU has been here
@@ -48,7 +48,7 @@ def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
 
         if not driver_present():
             return CPU
-    gpu = wanted.on("cuda")
+    gpu = device_id.on("cuda")
     try:
         return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: each has its own exception class

@@ -94,7 +94,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
 def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
     """The vertices in a file, some on each line, under these titles, if any. Raises Refused, naming file and line."""
     name = clean(Path(path).name)
-    found, seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
+    found, rows_seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
     with opened(path, name, MAX_BYTES) as (file, size):
         delimiter = "\t" if b"\t" in file.peek() else ","
         for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", GraphLimits()), delimiter):
@@ -106,9 +106,9 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
                 row = tuple(vertices.index(field) for field in fields[: len(titles)])
             except Refused as refusal:
                 raise Refused(f"{name}, line {line}: {refusal}") from None
-            if once and row in seen:
+            if once and row in rows_seen:
                 raise Refused(f"{name}, line {line}: {shown(fields[0])} is there already; name each vertex once")
-            seen.add(row)
+            rows_seen.add(row)
             found.append(row)
     if not found:
         raise Refused(f"{name} has no {what}; write {','.join(titles)} on each line")

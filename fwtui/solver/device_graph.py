@@ -150,13 +150,13 @@ class DeviceGraph(OneGraph):
     @abstractmethod
     def _relax(self, distance: Any, inwards: bool) -> None: ...
 
-    def _launch(self, function: Any, grid: int | tuple[int, int], *given: Any) -> None:
-        launching.launch(function, grid, self.engine.stream, *given)
+    def _launch(self, function: Any, grid: int | tuple[int, int], *arguments: Any) -> None:
+        launching.launch(function, grid, self.engine.stream, *arguments)
 
-    def _filled(self, function: Any, grid: int, start: np.ndarray, *given: Any) -> np.ndarray:
+    def _filled(self, function: Any, grid: int, start: np.ndarray, *arguments: Any) -> np.ndarray:
         """The last argument after the function has filled it."""
         found = on_device(start, self.engine)
-        self._launch(function, grid, *given, found)
+        self._launch(function, grid, *arguments, found)
         return on_host(found, self.engine)
 
     def _empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -252,9 +252,9 @@ def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
         raise Refused(f"a stack of shape {matrix.shape} is solved from host memory only; copy the array there")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise Refused(f"an array of shape {matrix.shape} is not a graph; give a square matrix of n x n weights")
-    given = np.dtype(matrix.dtype)
-    if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
-        raise Refused(f"weights of type {given} are not numbers that a GPU has; convert them to float64 or int64")
+    kind = np.dtype(matrix.dtype)
+    if kind.kind not in "fiu" or not kind.isnative or kind.itemsize > 8:
+        raise Refused(f"weights of type {kind} are not numbers that a GPU has; convert them to float64 or int64")
     with compiled():
         graph = ResidentMatrix(matrix, engine, LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine)))
         if graph.bad:

@@ -32,9 +32,9 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
     """
     call = call or Call()
     call.clock.lap("prepare")
-    with _engine(graph, call) if engine is None else nullcontext(engine) as chosen:
-        result = run(_represented(graph, call, chosen), call)
-    if call.named is None and chosen is choose.CPU:
+    with _engine(graph, call) if engine is None else nullcontext(engine) as chosen_engine:
+        result = run(_represented(graph, call, chosen_engine), call)
+    if call.named is None and chosen_engine is choose.CPU:
         warm.everyday.took(result.stats)
     return result
 

@@ -138,9 +138,9 @@ def enter(matrix, to, n, no_edge):
     for column in range(cuda.threadIdx.x, to.shape[1], cuda.blockDim.x):
         weight = no_edge
         if row < n and column < n:
-            given = np.float64(matrix[row, column])
-            if given < np.inf:
-                weight = given
+            number = np.float64(matrix[row, column])
+            if number < np.inf:
+                weight = number
         if row == column:
             weight = min(weight, 0.0)
         to[row, column] = weight
@@ -220,19 +220,19 @@ def lower(sources, targets, weights, to):
 def lower_pairs(sources, targets, weights, to):
     """Cells of 16 bits, two in an int32, to nonnegative weights."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
-        given, source, column = np.float64(weights[arc]), sources[arc], targets[arc]
-        if given < np.inf and source != column:
-            weight = np.int32(given)
+        number, source, column = np.float64(weights[arc]), sources[arc], targets[arc]
+        if number < np.inf and source != column:
+            weight = np.int32(number)
             at = (source, column // 2)
             shift = np.int32(16 * (column % 2))
-            seen = to[at]
+            current = to[at]
             # there is no atomic minimum of 16 bits: compare and swap both halves
-            while weight < ((seen >> shift) & 0xFFFF):
-                word = (seen & ~(np.int32(0x3FFF) << shift)) | (weight << shift)
-                old = cuda.atomic.cas(to, at, seen, np.int32(word))
-                if old == seen:
+            while weight < ((current >> shift) & 0xFFFF):
+                word = (current & ~(np.int32(0x3FFF) << shift)) | (weight << shift)
+                old = cuda.atomic.cas(to, at, current, np.int32(word))
+                if old == current:
                     break
-                seen = old
+                current = old
 
 
 @cached_jit

@@ -71,17 +71,17 @@ class OneCoreGraph(HostGraph):
 
     def __init__(self, origin: GivenGraph, engine: Engine, code: OneCore):
         parts, facts = origin.parts, None
-        given = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
-        if given is not None:
+        weights = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
+        if weights is not None:
             found, loops = np.empty((2, EDGES + 1))
-            code.call("survey", given, found, loops)
+            code.call("survey", weights, found, loops)
             survey = found.tolist()
             facts = facts_of(origin.n, int(survey[EDGES]), survey[LOW], survey[HIGH], survey[FRACTION])
             unclear = isinstance(origin, LazyGraph) and survey[ZEROS] and not survey[MISSING]  # no edges, or edges of weight 0?
             if survey[LOW] == -np.inf or unclear or max(-(facts.low or 0), facts.high or 0) > units.LARGEST:
-                given = facts = None  # the host checks it, and says what is wrong
+                weights = facts = None  # the host checks it, and says what is wrong
         super().__init__(origin, engine, facts)
-        self._given, self._code = given, code
+        self._given, self._code = weights, code
 
     def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         check_room(self.n, dtype, call.predecessors, low=self.facts.low)

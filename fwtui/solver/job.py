@@ -52,7 +52,7 @@ class JobEngine(RankedEngine):
         timeout = float(settings.load().text("rank_timeout"))
         self.job = RankJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
 
-    def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[requests.Reply]:
+    def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[requests.Reply]:
         """Raises Failed if the job is lost."""
         assert self.job is not None
         with undone_by(self.kill):
@@ -77,21 +77,21 @@ class JobEngine(RankedEngine):
 
     def _replies(self, job: RankJob) -> list[requests.Reply]:
         while True:
-            gone = job.gone  # before the look: nothing comes after it
+            ended = job.gone  # before the look: nothing comes after it
             try:
-                return requests.replies(job.replies.get(timeout=0 if gone else _LOOKS_EVERY))
+                return requests.replies(job.replies.get(timeout=0 if ended else _LOOKS_EVERY))
             except Empty:
-                _check(job, gone)
+                _check(job, ended)
 
 
-def _check(job: RankJob, gone: bool) -> None:
+def _check(job: RankJob, ended: bool) -> None:
     """Raises Refused or Failed if a rank has told of a fault, or the job has died."""
     while job.lines:
         line = job.lines.popleft()
         if not isinstance(line, Exception) and isinstance(line.event, events.Fault):
             fault = line.event
             raise (Refused if fault.code == "memory" else Failed)(fault.message.removesuffix(NEXT))
-    if gone:
+    if ended:
         last = job.last_words.splitlines()[-1:]
         raise Failed(f"{job.death}{f': {last[0]}' if last and not job.pids else ''}")
 

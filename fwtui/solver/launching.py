@@ -60,10 +60,10 @@ def compiled() -> Iterator[None]:
             config.CACHE_DIR = before
 
 
-def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any, threads: int = THREADS) -> None:
+def launch(function: Any, grid: int | tuple[int, int], stream: Any, *arguments: Any, threads: int = THREADS) -> None:
     """Launch the function on that many blocks, after compiling or loading it for these types if necessary."""
     compiled_before, begin = len(getattr(function, "overloads", ())), time.perf_counter()
-    function[grid, threads, stream](*given)
+    function[grid, threads, stream](*arguments)
     if len(getattr(function, "overloads", ())) > compiled_before:
         Clock.compiling += time.perf_counter() - begin
 

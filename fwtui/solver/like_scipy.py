@@ -90,28 +90,28 @@ def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
     return bool(valid) and not why_searches(graph, rows.size, predecessors)
 
 
-def _is_overwritten(given: Any) -> bool:
-    return type(given) is np.ndarray and given.dtype == np.float64 and given.flags.c_contiguous and given.flags.writeable
+def _is_overwritten(matrix: Any) -> bool:
+    return type(matrix) is np.ndarray and matrix.dtype == np.float64 and matrix.flags.c_contiguous and matrix.flags.writeable
 
 
-def _of_csgraph(given: Any, directed: bool, unweighted: bool) -> Adjacency | None:
+def _of_csgraph(csgraph: Any, directed: bool, unweighted: bool) -> Adjacency | None:
     """The graph as SciPy reads it; None for what only SciPy can judge."""
-    readable = given.format in ("csr", "csc", "lil") if issparse(given) else isinstance(given, np.ndarray)
-    if not readable or isinstance(given, np.ma.MaskedArray) or given.ndim != 2 or given.dtype.kind not in "fiub":
+    readable = csgraph.format in ("csr", "csc", "lil") if issparse(csgraph) else isinstance(csgraph, np.ndarray)
+    if not readable or isinstance(csgraph, np.ma.MaskedArray) or csgraph.ndim != 2 or csgraph.dtype.kind not in "fiub":
         return None
-    n = given.shape[0]
-    if n != given.shape[1] or n == 0:
+    n = csgraph.shape[0]
+    if n != csgraph.shape[1] or n == 0:
         return None
-    if issparse(given):
-        check_sparse(given)
-        entries = given.tocsr().tocoo()
+    if issparse(csgraph):
+        check_sparse(csgraph)
+        entries = csgraph.tocsr().tocoo()
         weights = entries.data.astype(np.float64)
         loops = weights[entries.row == entries.col]
         if not np.isfinite(weights).all() or (loops < 0).any():
             return None
         graph = of_entries(n, entries.row, entries.col, np.ones(len(weights)) if unweighted else weights)
         return graph if directed else both_ways(graph)
-    dense = np.array(given, dtype=np.float64)
+    dense = np.array(csgraph, dtype=np.float64)
     dense[(dense == 0) | np.isnan(dense)] = np.inf
     if np.isneginf(dense).any() or (dense.diagonal() < 0).any():
         return None

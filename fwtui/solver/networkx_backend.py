@@ -74,8 +74,8 @@ class NetworkxGraph:
 
 def _read(origin: Any, weight: Hashable | None) -> WeightReading:
     missing = 1 if weight is None else object()
-    nodes, ends, given = edges_of_networkx(origin, weight, missing)
-    values = [1 if w is missing else w for w in given]
+    nodes, ends, weights_read = edges_of_networkx(origin, weight, missing)
+    values = [1 if w is missing else w for w in weights_read]
     types = set(map(type, values))
     whole = types.isdisjoint((float, np.float64))
     if not types <= _PLAIN:
@@ -86,7 +86,7 @@ def _read(origin: Any, weight: Hashable | None) -> WeightReading:
     if not np.isfinite(weights).all():
         raise NotImplementedError(f"{weight!r} has values that are not finite")
     graph = Adjacency(len(nodes), nodes, arcs=Arcs(*ends, weights))
-    complete = weight is None or missing not in given
+    complete = weight is None or missing not in weights_read
     return WeightReading(nodes, graph if origin.is_directed() else both_ways(graph), whole, complete)
 
 
@@ -104,16 +104,16 @@ def convert_to_nx(result: Any, **_: Any) -> Any:
 
 def can_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | str:
     try:
-        given = signature(globals()[name]).bind(*args, **kwargs).arguments
+        arguments = signature(globals()[name]).bind(*args, **kwargs).arguments
     except TypeError as error:
         return str(error)
     for word in _LEFT_TO_NETWORKX:
-        if given.get(word) is not None and given[word] is not False:
+        if arguments.get(word) is not None and arguments[word] is not False:
             return f"with {word}, NetworkX has less to do"
-    weight = given.get("weight", given.get("distance"))
+    weight = arguments.get("weight", arguments.get("distance"))
     if callable(weight):
         return "weights are given by a function"
-    graph = given["G"]
+    graph = arguments["G"]
     origin = graph.origin if isinstance(graph, NetworkxGraph) else graph
     if name in ("barycenter", "center", "wiener_index") and not len(origin):
         return "the graph has no nodes"

@@ -124,12 +124,12 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
 
     def group(rows: slice) -> Any:
         block = result.distances[rows]
-        wanted = np.isfinite(block) & (targets[None, :] != sources[rows][:, None])
-        places, reached = np.nonzero(wanted)
-        found = named(sources[rows][places]), named(targets[reached]), pyarrow.array(block[wanted])
+        reachable = np.isfinite(block) & (targets[None, :] != sources[rows][:, None])
+        places, reached = np.nonzero(reachable)
+        found = named(sources[rows][places]), named(targets[reached]), pyarrow.array(block[reachable])
         columns: dict[str, Any] = dict(zip(("source", "target", "distance"), found, strict=True))
         if before is not None:
-            columns["before"] = named(before[rows][wanted])
+            columns["before"] = named(before[rows][reachable])
         return pyarrow.table(columns)
 
     with ParquetWriter(file, group(slice(0, 0)).schema) as writer:

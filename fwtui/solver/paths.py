@@ -182,11 +182,11 @@ class Paths:
         for rows in blocks(weights):
             block = weights[rows] if self.exact else weights[rows].astype(self.distances.dtype)
             short = self._is_short(block, self.distances[rows], self._slack.fixed)
-            own = self.sources[rows]
-            short[np.arange(len(own)), own] = False
+            vertices = self.sources[rows]
+            short[np.arange(len(vertices)), vertices] = False
             short &= np.isfinite(block) & (block < far)
             places, targets = np.nonzero(short)
-            yield Arcs(own[places], targets, block[places, targets].astype(np.float64))
+            yield Arcs(vertices[places], targets, block[places, targets].astype(np.float64))
 
     def _by_strength(self) -> tuple[Arcs, Arcs]:
         """Arcs that make every path longer, even where weights are negative, and the others.

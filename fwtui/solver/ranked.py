@@ -125,13 +125,15 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
         _keyval = MPI.Comm.Create_keyval()
     members: dict[tuple[bool, bool], _Member] = comm.Get_attr(_keyval) or {}
     if (on_cpu, falls_back) not in members:
-        own = comm.Dup()
-        unlink_shared_memory(own)
-        places: tuple[RankDevice, ...] = assigned(own, on_cpu, falls_back, "devices='cpu'")
-        channel = Channel(own.Dup(), [of_place(rank, place) for rank, place in enumerate(places)])
-        engine, _, link = engine_at(places[own.rank], own)
+        duplicate = comm.Dup()
+        unlink_shared_memory(duplicate)
+        places: tuple[RankDevice, ...] = assigned(duplicate, on_cpu, falls_back, "devices='cpu'")
+        channel = Channel(duplicate.Dup(), [of_place(rank, place) for rank, place in enumerate(places)])
+        engine, _, link = engine_at(places[duplicate.rank], duplicate)
         engine.activate()
-        members[on_cpu, falls_back] = _Member(own, channel, engine, link, cores_for(own, [place.host for place in places]))
+        members[on_cpu, falls_back] = _Member(
+            duplicate, channel, engine, link, cores_for(duplicate, [place.host for place in places])
+        )
         comm.Set_attr(_keyval, members)
     return members[on_cpu, falls_back]
 
@@ -143,9 +145,9 @@ class _Engine(RankZeroEngine):
         super().__init__(member.channel, work)
         self._member = member
 
-    def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[Reply]:
+    def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[Reply]:
         try:
-            return super().replies_to(order, own)
+            return super().replies_to(order, work)
         except BaseException as error:
             self._member.abort(error)
 
@@ -326,9 +328,9 @@ class _RankPaths(Paths):
         places, targets = np.nonzero(self._weights < self._far)
         return self._joined([Arcs(self._of[places], targets, self._weights[places, targets].astype(np.float64))])
 
-    def _joined(self, own: list[Arcs]) -> Arcs:
+    def _joined(self, columns: list[Arcs]) -> Arcs:
         empty = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-        mine = [np.concatenate(part) for part in zip(empty, *own, strict=True)]
+        mine = [np.concatenate(part) for part in zip(empty, *columns, strict=True)]
         return Arcs(*(np.concatenate(arrays_of_all(self._comm, part)) for part in mine))
 
     def _greatest(self, found: np.ndarray) -> np.ndarray:

@@ -54,9 +54,9 @@ def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int, 
             children.append(_Child())
         graph = [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.float64)]
         for k, child in enumerate(children):
-            own = np.concatenate([sources[block] for block in blocks[k :: len(children)]])
-            order = Searches(n, matrix.nnz, len(own), predecessors)
-            child.send(request_line(order) + b"".join(part.tobytes() for part in (*graph, own.astype(np.int64))))
+            sources_of_child = np.concatenate([sources[block] for block in blocks[k :: len(children)]])
+            order = Searches(n, matrix.nnz, len(sources_of_child), predecessors)
+            child.send(request_line(order) + b"".join(part.tobytes() for part in (*graph, sources_of_child.astype(np.int64))))
         for block, k in zip(blocks, count()):
             rows = len(sources[block])
             data = children[k % len(children)].take(rows * n * width, patience)
@@ -87,8 +87,8 @@ class _Child(ModuleProcess):
                 raise Failed(f"a process that searched for shortest paths ended ({words[-1] if words else 'killed'}); try again")
             self._stdout += output.stdout
             self._stderr += output.stderr
-        taken, self._stdout = self._stdout[:size], self._stdout[size:]
-        return taken
+        data, self._stdout = self._stdout[:size], self._stdout[size:]
+        return data
 
 
 def _rows(matrix: Any, sources: np.ndarray, predecessors: bool) -> tuple[np.ndarray, np.ndarray | None]:

@@ -150,9 +150,9 @@ def solve_one(
     if least is None:
         return found
     why = f"all distances take less time than searches from {counted(least, 'vertex', 'vertices')}" if call.is_free else ""
-    wanted = slice(None) if rows is None else rows
-    distances = np.asarray(found.distances)[wanted]
-    before = found.predecessors[wanted] if found.predecessors is not None else None
+    rows_wanted = slice(None) if rows is None else rows
+    distances = np.asarray(found.distances)[rows_wanted]
+    before = found.predecessors[rows_wanted] if found.predecessors is not None else None
     if columns is not None:
         distances = distances[:, columns]
     return Result(distances, before, replace(found.stats, reason=why), found.vertices, rows=rows, columns=columns)

@@ -50,25 +50,25 @@ class Solved(NamedTuple):
     how: Sequence[Stats]
 
 
-def solve_stack(given: Any, call: Call | None = None, engine: Engine | None = None) -> StackResult:
+def solve_stack(graphs: Any, call: Call | None = None, engine: Engine | None = None) -> StackResult:
     """Like solve for a stack. `engine` runs the kernels, chosen by the call unless given."""
     call = call or Call()
-    named, stack = call.named, stack_of(given)
+    named, stack = call.named, stack_of(graphs)
     call.clock.lap("prepare")
     if named is not None:
         return _result(stack, [(stack, _one_by_one(stack, call, engine))], call)
     # a GPU pays as for one graph of as much work, unless some graph is too large for a block
     n = round(stack.relaxations ** (1 / 3)) if stack.n <= MOST_ON_GPU else 0
-    chosen = engine or choose_engine(call.device, n, False)
-    chosen.activate()
+    engine_used = engine or choose_engine(call.device, n, False)
+    engine_used.activate()
     call.clock.lap("set-up")
-    on_host = chosen.target.backend == "cpu"
+    on_host = engine_used.target.backend == "cpu"
     if on_host and _is_quick(stack):
         return _result(stack, [(stack, _one_by_one(stack, call, engine))], call)
     small = stack.sizes <= (MOST if on_host else MOST_ON_GPU)
     solved = []
     for part in [stack] if small.all() or not small.any() else [stack.part(small), stack.part(~small)]:
-        found = _together(part, call, chosen) if small[part.numbers].all() else None
+        found = _together(part, call, engine_used) if small[part.numbers].all() else None
         solved.append((part, found or _one_by_one(part, call, engine)))
     return _result(stack, solved, call)
 
@@ -127,15 +127,15 @@ class StackGraph(SolverGraph[Solved]):
         low, high = surveys[:, LOW].min(initial=np.inf), surveys[:, HIGH].max(initial=-np.inf)
         self.facts = facts_of(stack.n, int(surveys[:, EDGES].sum()), low, high, surveys[:, FRACTION].max(initial=0))
 
-    def _each(self, function: Any, *given: Any) -> None:
+    def _each(self, function: Any, *arguments: Any) -> None:
         """Call a compiled function for the graphs; compiling or loading it is "compile"."""
         from fwtui_kernels.compiled.cpu_stacks import on_all_cores
 
         compiled_before, begin, stack = len(function.overloads), time.perf_counter(), self._stack
-        function(0, 0, stack.first, stack.sizes, *given)
+        function(0, 0, stack.first, stack.sizes, *arguments)
         if len(function.overloads) > compiled_before:
             Clock.compiling += time.perf_counter() - begin
-        on_all_cores(function, stack.first, stack.sizes, *given)
+        on_all_cores(function, stack.first, stack.sizes, *arguments)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         return np.inf, False  # a search may take as long as solving
@@ -246,10 +246,10 @@ class DeviceStackGraph(StackGraph):
         # by width: graphs share a launch if the same block holds them
         widths = np.array(TILES)[np.searchsorted(TILES, stack.sizes)]
         there = [on_device(array, engine) for array in (*arrays, stack.first, stack.sizes.astype(np.int32))]
-        chosen = {int(tile): on_device(np.flatnonzero(widths == tile).astype(np.int32), engine) for tile in np.unique(widths)}
+        tiles = {int(tile): on_device(np.flatnonzero(widths == tile).astype(np.int32), engine) for tile in np.unique(widths)}
         engine.synchronize()
         clock.lap("copy in")
-        for tile, graphs in chosen.items():
+        for tile, graphs in tiles.items():
             function = _closing(cells.dtype.name, tile, before is not None)
             launching.launch(function, len(graphs), engine.stream, *there, graphs, threads=(tile // 4) ** 2)
         engine.synchronize()

@@ -86,10 +86,10 @@ def start_gpu(args: argparse.Namespace) -> GpuStart:
     """For a command that is likely to use a GPU, judged by the file's size."""
     least = _ARRAYS if Path(args.graph).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader reports the error
-        wanted = DeviceId.parse(args.device or "auto", "cpu")
-        large = wanted.backend != "cpu" and not args.devices and os.stat(args.graph).st_size >= least
+        device_id = DeviceId.parse(args.device or "auto", "cpu")
+        large = device_id.backend != "cpu" and not args.devices and os.stat(args.graph).st_size >= least
         if large and (args.kernel in ("", "auto") or _on_gpu(args.kernel)):
-            return GpuStart(wanted.on("cuda"))
+            return GpuStart(device_id.on("cuda"))
     return GpuStart(None)
 
 

@@ -153,18 +153,18 @@ def split(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes | None], bool]]:
     """The lines that end in each chunk, as split() gives them, and whether all are harmless."""
-    held = b""
+    rest = b""
     skipping = False
     for chunk in chunks:
-        read = held + chunk
+        read = rest + chunk
         lines: list[bytes | None] = [*read.split(b"\n")]
-        held = lines.pop() or b""
+        rest = lines.pop() or b""
         if skipping and lines:
             skipping, lines[0] = False, None
         if len(read) > MAX_LINE:
             lines = [None if line is None or len(line) > MAX_LINE else line for line in lines]
-        if skipping or len(held) > MAX_LINE:
-            held, skipping = b"", True
+        if skipping or len(rest) > MAX_LINE:
+            rest, skipping = b"", True
         if lines:
             yield lines, _harmless(read)
     if skipping:

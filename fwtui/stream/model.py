@@ -233,9 +233,9 @@ class Model:
                 if run.finished and run.clean_window and run.evidence is None:
                     self.runs[run.id] = replace(run, evidence=self.evidence(run))
             self._earlier_firsts = None
-            for held in (readings, self.of_host):
-                if len(held) > self._limits.readings:
-                    del held[1 : self._limits.readings // 2 : 2]  # every second one of the older half
+            for readings_list in (readings, self.of_host):
+                if len(readings_list) > self._limits.readings:
+                    del readings_list[1 : self._limits.readings // 2 : 2]  # every second one of the older half
 
     def _forget_details(self) -> None:
         """Of all but the last runs only the session file keeps the details."""
@@ -265,7 +265,7 @@ class Model:
         if saved and saved[-1].place >= self.index:
             return
         replaced = {name: getattr(self, name) for name in _REPLACED}
-        saved.append(Checkpoint(replaced, [*self.runs.values()], {key: len(held) for key, held in self._lists().items()}))
+        saved.append(Checkpoint(replaced, [*self.runs.values()], {key: len(values) for key, values in self._lists().items()}))
         self._versions += _differing(*saved[-2:]) if len(saved) > 1 else 0
         if len(saved) > self._limits.checkpoints or self._versions > self._limits.versions:
             del saved[1::2]
@@ -273,9 +273,9 @@ class Model:
             self._versions = sum(_differing(*both) for both in pairwise(saved))
 
     def _restore(self, saved: Checkpoint) -> None:
-        for key, held in self._lists().items():
+        for key, values in self._lists().items():
             longest = self._longest.setdefault(key, [])
-            longest += held[len(longest) :]
+            longest += values[len(longest) :]
         lists = {key: self._longest[key][:length] for key, length in saved.lengths.items()}
         self._set(saved.replaced, {run.id: run for run in saved.runs}, lists)
 
@@ -287,7 +287,7 @@ class Model:
 
     def take_over(self, other: Model) -> None:
         """Be in the state of another model, which does not change when this one goes on."""
-        lists = {key: [*held] for key, held in other._lists().items()}
+        lists = {key: [*values] for key, values in other._lists().items()}
         self._set({name: getattr(other, name) for name in _REPLACED}, dict(other.runs), lists)
 
     def frozen(self) -> Model:

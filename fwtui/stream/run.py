@@ -240,8 +240,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         if packed is None or isinstance(packed, bytes):
             return None if packed is None else _unpacked(packed)
         sampled = next((one for one in self.warps if one.op == op), None)
-        made = _put_together(packed.samples, packed.text, sampled.samples if sampled is not None else LINE_UNITS)
-        return replace(made, mix=sampled.mix, relaxations=sampled.relaxations) if sampled is not None else made
+        combined = _put_together(packed.samples, packed.text, sampled.samples if sampled is not None else LINE_UNITS)
+        return replace(combined, mix=sampled.mix, relaxations=sampled.relaxations) if sampled is not None else combined
 
     def listed(self, samples: events.CodeSamples, text: events.CodeText) -> Run:
         """The run with the samples of an op's lines and instructions."""
@@ -401,15 +401,15 @@ def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
     return first
 
 
-def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
+def same(run: Run, experiment: Experiment, kernel: Kernel) -> bool:
     """Whether the run is of that experiment, apart from its size, repetitions and verification.
 
     Unset choices mean the kernel's defaults; of a file it is only known that there is one.
     """
-    if (run.experiment.kernel, bool(run.experiment.file)) != (wanted.kernel, bool(wanted.file)):
+    if (run.experiment.kernel, bool(run.experiment.file)) != (experiment.kernel, bool(experiment.file)):
         return False
-    ignoring = (*(GENERATED if wanted.file else ()), "n", "file", "repeats", "budget", "verify", "auto")
-    tile = kernel.tile_for(0 if wanted.file else run.n, run.simulated)
+    ignoring = (*(GENERATED if experiment.file else ()), "n", "file", "repeats", "budget", "verify", "auto")
+    tile = kernel.tile_for(0 if experiment.file else run.n, run.simulated)
     launch = "eager" if run.simulated else kernel.launch_modes[-1]
 
     def key(experiment: Experiment) -> tuple[object, ...]:
@@ -422,7 +422,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
         )
         return identity(whole, ignoring)
 
-    return key(run.experiment) == key(wanted)
+    return key(run.experiment) == key(experiment)
 
 
 def sharing(one: T, other: object) -> T:

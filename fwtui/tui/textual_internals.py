@@ -77,8 +77,8 @@ def failed_widget(error: BaseException) -> Widget | None:
     """The widget in whose method an error was raised, the innermost one; None if it was none's."""
     found, trace = None, error.__traceback__
     while trace is not None:
-        own = trace.tb_frame.f_locals.get("self")
-        found, trace = own if isinstance(own, Widget) else found, trace.tb_next
+        owner = trace.tb_frame.f_locals.get("self")
+        found, trace = owner if isinstance(owner, Widget) else found, trace.tb_next
     return found
 
 

@@ -79,11 +79,11 @@ WORD_BYTES = 4  # of a register
 def form_of(shape: Shape, cc: tuple[int, int] | None) -> int:
     """Index into FORMS. AUTO takes two k at once if the weights' sign and the GPU allow it."""
     plain = PLAIN[shape.dtype]
-    chosen = dict(shape.options).get("form", AUTO)
+    option = dict(shape.options).get("form", AUTO)
     allowed = shape.nonnegative or shape.dtype == "int32"
     # without a minimum of three, two k at once cost four instructions
     pays = cc is None or cc >= HOPPER
-    return plain + (allowed and (chosen == TWO_K or (chosen == AUTO and pays)))
+    return plain + (allowed and (option == TWO_K or (option == AUTO and pays)))
 
 
 def refuses(shape: Shape) -> str | None:

@@ -110,13 +110,13 @@ def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, 
 
 
 @njit(cache=True)
-def work(distance, p, taken, group, side, tile, tiled, one, width):
+def work(distance, p, counter, group, side, tile, tiled, one, width):
     """One thread's part of a phase: whatever no other has taken. Without groups the panels, else the rest."""
     legs = np.empty((group * tile, tile), distance.dtype)
     strips = np.empty((1, tile * tile), distance.dtype)
     across = (side + group - 1) // max(group, 1)
     tasks = across * across if group else 2 * side
-    task = claimed(taken)  # pyright: ignore[reportCallIssue]
+    task = claimed(counter)  # pyright: ignore[reportCallIssue]
     while task < tasks:
         if group:
             relax_group(
@@ -124,7 +124,7 @@ def work(distance, p, taken, group, side, tile, tiled, one, width):
             )
         else:
             relax_panel(distance, p, task, strips, side, tile, tiled, one, width)
-        task = claimed(taken)
+        task = claimed(counter)
 
 
 @njit(cache=True)
@@ -156,24 +156,24 @@ def pivot(distance, p, side, tile, tiled, one, width):
 
 @njit(cache=True, parallel=True)
 def share(distance, p, side, tile, tiled, one, width, threads, group):
-    taken = np.zeros(1, np.int64)
+    counter = np.zeros(1, np.int64)
     for _ in prange(threads):
-        work(distance, p, taken, group, side, tile, tiled, one, width)
+        work(distance, p, counter, group, side, tile, tiled, one, width)
 
 
 def build(shape: Shape, target: Target) -> Program:
-    chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
-    tiled = bool(chosen["order"])
+    options = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
+    tiled = bool(options["order"])
     # the step of the scalar loop; numba leaves out what asks for it if there is none
-    one = None if chosen["vector"] else np.ones(1, np.uint64)
+    one = None if options["vector"] else np.ones(1, np.uint64)
     width = width_of(shape.itemsize, shape.tile)
-    threads = get_num_threads() if chosen["cores"] else 1
+    threads = get_num_threads() if options["cores"] else 1
     named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
     panels = partial(share, threads=threads, group=0)
     rest = partial(share, threads=threads, group=group_of(named["side"], shape.tile, threads))
     ops: dict[str, Callable[..., None]]
     ops = {name: partial(run, **named) for name, run in {"pivot": pivot, "panels": panels, "rest": rest}.items()}
-    if not chosen["cores"]:
+    if not options["cores"]:
         ops = {name: on_one_core(run) for name, run in ops.items()}
     return CpuProgram(shape, ops, tiled)
 

@@ -28,29 +28,29 @@ def pivot(distance, first, count, tiles, side, tile, width, threads):
 
 
 @njit(cache=True)
-def some_panels(distance, rows, taken, side, tile, width):
+def some_panels(distance, rows, counter, side, tile, width):
     """One thread's share: tiles (p, i) and (i, p) that no other has taken."""
     strips = np.empty((1, tile * tile), distance.dtype)
-    task = claimed(taken)  # pyright: ignore[reportCallIssue]
+    task = claimed(counter)  # pyright: ignore[reportCallIssue]
     while task < 2 * len(rows):
         row = rows[task // 2]
         relax_panel(distance, np.int64(row[0]), 2 * np.int64(row[1]) + task % 2, strips, side, tile, True, None, width)
-        task = claimed(taken)  # pyright: ignore[reportCallIssue]
+        task = claimed(counter)  # pyright: ignore[reportCallIssue]
 
 
 @njit(cache=True, parallel=True)
 def panels(distance, first, count, tiles, side, tile, width, threads):
-    taken = np.zeros(1, np.int64)
+    counter = np.zeros(1, np.int64)
     for _ in prange(threads):
-        some_panels(distance, tiles[first : first + count], taken, side, tile, width)
+        some_panels(distance, tiles[first : first + count], counter, side, tile, width)
 
 
 @njit(cache=True)
-def some_rest(distance, rows, via, taken, side, tile, width):
+def some_rest(distance, rows, via, counter, side, tile, width):
     """One thread's share of the other tiles. The operand by rows is copied once for neighbours that have it in common."""
     strips = np.empty((1, tile * tile), distance.dtype)
     copied = np.int64(-1)
-    first = claimed(taken) * AT_ONCE  # pyright: ignore[reportCallIssue]
+    first = claimed(counter) * AT_ONCE  # pyright: ignore[reportCallIssue]
     while first < len(rows):
         for task in range(first, min(first + AT_ONCE, len(rows))):
             i, j = np.int64(rows[task, 0]), np.int64(rows[task, 1])
@@ -62,14 +62,14 @@ def some_rest(distance, rows, via, taken, side, tile, width):
                     pack(strips, distance, middle * tile, 0, tile, tile, width)
                     copied = middle
                 relax(distance, own, 0, distance, (i * side + p) * tile, 0, strips, tile, tile, tile, width, width)
-        first = claimed(taken) * AT_ONCE  # pyright: ignore[reportCallIssue]
+        first = claimed(counter) * AT_ONCE  # pyright: ignore[reportCallIssue]
 
 
 @njit(cache=True, parallel=True)
 def rest(distance, first, count, tiles, via, side, tile, width, threads):
-    taken = np.zeros(1, np.int64)
+    counter = np.zeros(1, np.int64)
     for _ in prange(threads):
-        some_rest(distance, tiles[first : first + count], via, taken, side, tile, width)
+        some_rest(distance, tiles[first : first + count], via, counter, side, tile, width)
 
 
 def build(shape: Shape, target: Target) -> Program:

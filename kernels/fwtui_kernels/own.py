@@ -151,8 +151,8 @@ def _check_choices(kernel: Kernel, path: Path) -> None:
         ("default_tile", (kernel.default_tile,) if kernel.tiles else (1,), kernel.tiles or (1,)),
     ):
         if not values or any(value not in offered for value in values):
-            given, offers = ", ".join(map(str, values)) or "empty", ", ".join(map(str, offered))
-            raise OwnKernelError(f"{word} of KERNEL in {path.name} is {given}; choose among {offers}")
+            text, offers = ", ".join(map(str, values)) or "empty", ", ".join(map(str, offered))
+            raise OwnKernelError(f"{word} of KERNEL in {path.name} is {text}; choose among {offers}")
 
 
 def complaint(error: BaseException, path: Path) -> str:
@@ -200,7 +200,9 @@ def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
 
     Line 0: none is known.
     """
-    own = [(Path(f.filename), f.lineno or 0) for f in traceback.extract_tb(error.__traceback__) if _of_user(f.filename, path)]
+    user_frames = [
+        (Path(f.filename), f.lineno or 0) for f in traceback.extract_tb(error.__traceback__) if _of_user(f.filename, path)
+    ]
     compiled = getattr(error, "loc", None)  # numba's errors
     named = re.findall(r'File "([^"\n]+)", line (\d+)', str(error))
     lines = [(Path(file), int(line)) for file, line in named if _of_user(file, path) or Path(file).name == path.name]
@@ -208,7 +210,7 @@ def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
         return Path(compiled.filename), compiled.line, column + 1 if (column := getattr(compiled, "col", None)) is not None else 0
     if lines:
         return path if lines[-1][0].name == path.name else lines[-1][0], lines[-1][1], 0
-    return (*own[-1], 0) if own else (path, 0, 0)
+    return (*user_frames[-1], 0) if user_frames else (path, 0, 0)
 
 
 def _of_user(file: str | None, path: Path) -> bool:

@@ -64,10 +64,10 @@ def _fits(reads: Sequence[Rect], writes: Sequence[Rect], through: range) -> bool
     return all(_covered(reads, need) for need in needs) and all(_covered((*needs, *writes), r) for r in reads)
 
 
-def _covered(by: Sequence[Rect], wanted: Rect) -> bool:
+def _covered(by: Sequence[Rect], area: Rect) -> bool:
     """Whether every cell is in one of the rectangles."""
-    missing = np.ones((wanted.bottom - wanted.top, wanted.right - wanted.left), dtype=bool)
+    missing = np.ones((area.bottom - area.top, area.right - area.left), dtype=bool)
     for r in by:
-        rows = slice(max(r.top - wanted.top, 0), max(r.bottom - wanted.top, 0))
-        missing[rows, max(r.left - wanted.left, 0) : max(r.right - wanted.left, 0)] = False
+        rows = slice(max(r.top - area.top, 0), max(r.bottom - area.top, 0))
+        missing[rows, max(r.left - area.left, 0) : max(r.right - area.left, 0)] = False
     return not missing.any()

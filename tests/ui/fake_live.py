@@ -118,8 +118,8 @@ class FakeLive:
         self.names.append(title)
         return (self.recorder or self.record(title=title)).path
 
-    def go_on(self, taken: ContinuedSession) -> None:
-        self.model.take_over(taken.model)
+    def go_on(self, session: ContinuedSession) -> None:
+        self.model.take_over(session.model)
 
     def stop_recording(self, reason: str = "closed") -> None:
         assert self.recorder is not None

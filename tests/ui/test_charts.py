@@ -161,7 +161,7 @@ class Showing(App[None]):
     def __init__(self, figure: Figure):
         super().__init__()
         self.chosen: list[tuple[int, int]] = []
-        self.chart = Chart(figure, chosen=lambda *point: self.chosen.append(point))
+        self.chart = Chart(figure, on_choice=lambda *point: self.chosen.append(point))
 
     def compose(self) -> ComposeResult:
         yield self.chart

@@ -94,13 +94,13 @@ def points_for(timing: Timing, share: float | None) -> float:
 
 
 def _of_kind(name: str, points: float, graphs: int, results: Sequence[GradedGraph]) -> KindGrade:
-    tried = [result for result in results if result.right is not None]
+    judged = [result for result in results if result.right is not None]
     if not results:  # nothing of it counts
         return KindGrade(name, 0.0, points, 0, graphs)
-    if not tried:
+    if not judged:
         return KindGrade(name, 0.0, 0.0, 0, 0)
-    right = sum(bool(result.right) for result in tried)
-    return KindGrade(name, round(points * right / len(tried), 2), points, right, len(tried))
+    right = sum(bool(result.right) for result in judged)
+    return KindGrade(name, round(points * right / len(judged), 2), points, right, len(judged))
 
 
 def _fault(judgement: Judgement) -> str:
@@ -112,12 +112,12 @@ def _fault(judgement: Judgement) -> str:
 def _verdict(judgement: Judgement, timed: Judgement, timing: Timing | None, share: float | None) -> str:
     if foul := judgement.foul or timed.foul:
         return foul
-    tried = [result.right for kind in judgement.kinds for result in kind if result.right is not None]
+    judged = [result.right for kind in judgement.kinds for result in kind if result.right is not None]
     if fault := _fault(judgement):
-        return f"right on {sum(map(bool, tried))} of {counted(len(tried), 'graph')}; {fault}"
-    if not tried:
+        return f"right on {sum(map(bool, judged))} of {counted(len(judged), 'graph')}; {fault}"
+    if not judged:
         return "nothing could be tried here; it takes a GPU" if judgement.simulated else "nothing could be tried here"
-    right = f"right on all {len(tried)} graphs" if len(tried) > 1 else "right on the only graph"
+    right = f"right on all {len(judged)} graphs" if len(judged) > 1 else "right on the only graph"
     if judgement.unlike_watch:
         return f"{right} here, and not of `fwtui watch`: {judgement.unlike_watch}"
     if timing is not None and judgement.simulated:

@@ -191,8 +191,8 @@ def _taken(kind: type[T], table: dict[str, Any], file: str, where: str) -> T:
         try:
             msgspec.convert(table[key], hints[field.name])
         except msgspec.ValidationError:
-            given = str(table[key]).lower() if isinstance(table[key], bool) else str(table[key])
-            raise Refused(f"{file}: {where}{key} is {shown(given)}; it must be {allowed}") from None
+            text = str(table[key]).lower() if isinstance(table[key], bool) else str(table[key])
+            raise Refused(f"{file}: {where}{key} is {shown(text)}; it must be {allowed}") from None
     return msgspec.convert(table, kind)
 
 

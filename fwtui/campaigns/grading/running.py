@@ -48,8 +48,8 @@ DIED = "the process that judges it died"
 class Submission:
     """A file, and what is known of it so far."""
 
-    def __init__(self, shown: str, path: Path, unfit: str = ""):
-        self.shown, self.path = shown, path
+    def __init__(self, name: str, path: Path, unfit: str = ""):
+        self.shown, self.path = name, path
         self.judgement = Judgement(foul=unfit) if unfit else None
         self.timed: Judgement | None = None
 
@@ -161,9 +161,9 @@ class Grading:
         return judgement
 
     def _judgement(self, submission: Submission, **fields: object) -> Judgement:
-        own = files_of(submission.path)
+        own_files = files_of(submission.path)
         fields |= {"path": str(submission.path), "device": self._device, "container": self._container}
-        fields["others"] = tuple(str(file) for file in self._handed_in if file not in own)
+        fields["others"] = tuple(str(file) for file in self._handed_in if file not in own_files)
         request = JudgeRequest(limits=self._rubric.limits, **fields)  # type: ignore[arg-type]
         judge = _Judge()
         judge.watch()
@@ -201,12 +201,12 @@ class _Judge(ModuleProcess):
         """Kill it where a submission suspends it: nobody else would end that."""
 
         def look() -> None:
-            seen = 0
-            while self.exit_code is None and seen < SUSPENDED:
+            stops = 0
+            while self.exit_code is None and stops < SUSPENDED:
                 with suppress(psutil.Error):
-                    seen = seen + 1 if psutil.Process(self.pid).status() == psutil.STATUS_STOPPED else 0
+                    stops = stops + 1 if psutil.Process(self.pid).status() == psutil.STATUS_STOPPED else 0
                 time.sleep(1.0)
-            if seen >= SUSPENDED:
+            if stops >= SUSPENDED:
                 ChildProcess.kill(self)
 
         Thread(target=look, daemon=True).start()

@@ -50,13 +50,13 @@ class Performer:
         if self._wanted is None:
             self._live.mark(self._preset.heading(self._scale))
             self._wanted = self._preset.runs(self.results, self._scale)
-        for wanted in self._wanted:
-            self._waits = wanted is None
-            if wanted is None:
+        for experiment in self._wanted:
+            self._waits = experiment is None
+            if experiment is None:
                 return True
-            if isinstance(wanted, LeftOut):
-                self._leave_out(*wanted)
-            elif self._begins(wanted):
+            if isinstance(experiment, LeftOut):
+                self._leave_out(*experiment)
+            elif self._begins(experiment):
                 return True
         return False
 
@@ -73,24 +73,24 @@ class Performer:
             if why := counters.tell(self._live, run.id, as_it_ran(run.experiment, run.device)):
                 return self._say(f"no counters: {why}")
 
-    def _begins(self, wanted: Experiment) -> bool:
-        kernel = registry().get(wanted.kernel)
+    def _begins(self, experiment: Experiment) -> bool:
+        kernel = registry().get(experiment.kernel)
         if kernel is None:
-            return self._leave_out(wanted.kernel, "kernel missing")
-        if kernel.backend == "cuda" and not self._scale.gpu and wanted.device != "simulator":
-            return self._leave_out(wanted.kernel, "needs a GPU")
-        if not wanted.file and self.results.found(wanted) is not None:
+            return self._leave_out(experiment.kernel, "kernel missing")
+        if kernel.backend == "cuda" and not self._scale.gpu and experiment.device != "simulator":
+            return self._leave_out(experiment.kernel, "needs a GPU")
+        if not experiment.file and self.results.found(experiment) is not None:
             return False  # claims share runs
-        full = wanted.n <= FULL_CHECK[kernel.backend]
+        full = experiment.n <= FULL_CHECK[kernel.backend]
         try:
-            settled = self._live.settled(changed(wanted, verify=wanted.verify if full else "sample"))
+            settled = self._live.settled(changed(experiment, verify=experiment.verify if full else "sample"))
         except Refused as refusal:
-            return self._leave_out(label(wanted), str(refusal))
+            return self._leave_out(label(experiment), str(refusal))
         settled = self._queue.repeated(settled, PASSES)
         if not (why := self._queue.refusal(settled)):
-            self._say(f"{label(wanted)}, about {self._queue.expect(settled).total:.0f} s")
+            self._say(f"{label(experiment)}, about {self._queue.expect(settled).total:.0f} s")
             why = self._queue.start(settled)
-        return self._leave_out(label(wanted), why) if why else True
+        return self._leave_out(label(experiment), why) if why else True
 
     def _leave_out(self, what: str, why: str) -> bool:
         if what not in self._left_out:

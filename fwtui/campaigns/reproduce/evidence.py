@@ -41,8 +41,8 @@ def gain(results: Results, slow: Make, fast: Make, n: int) -> str:
 
 def ways(results: Results, make: Make) -> float:
     """Wavefronts of its shared memory reads relative to those without bank conflicts."""
-    _, (taken, extra) = counters(results, make, "shared_load_wavefronts", "shared_load_conflicts")
-    return taken / needed(max(0.0, taken - extra), "the counters of shared memory contradict each other")
+    _, (wavefronts, extra) = counters(results, make, "shared_load_wavefronts", "shared_load_conflicts")
+    return wavefronts / needed(max(0.0, wavefronts - extra), "the counters of shared memory contradict each other")
 
 
 def sectors(results: Results, make: Make) -> float:

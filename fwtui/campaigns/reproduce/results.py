@@ -77,12 +77,16 @@ def later(rung: str, dtype: str) -> list[str]:
     return [kernel.id for kernel in after if kernel.backend == "cuda" and not kernel.stacks and dtype in kernel.dtypes]
 
 
-def label(wanted: Experiment) -> str:
+def label(experiment: Experiment) -> str:
     """A short name of the experiment, unique within a preset."""
-    words = [wanted.kernel, f"n {wanted.n}", wanted.dtype]
-    words += [f"tile {wanted.tile}"] * bool(wanted.tile) + [wanted.memory] * (wanted.memory != "device")
-    words += [f"density {wanted.density:g}"] * (wanted.density != 0.3) + ["exact"] * wanted.exact + ["file"] * bool(wanted.file)
-    return " ".join([*words, *(f"{name} {value}" for name, value in sorted(wanted.options.items()))])
+    words = [experiment.kernel, f"n {experiment.n}", experiment.dtype]
+    words += [f"tile {experiment.tile}"] * bool(experiment.tile) + [experiment.memory] * (experiment.memory != "device")
+    words += (
+        [f"density {experiment.density:g}"] * (experiment.density != 0.3)
+        + ["exact"] * experiment.exact
+        + ["file"] * bool(experiment.file)
+    )
+    return " ".join([*words, *(f"{name} {value}" for name, value in sorted(experiment.options.items()))])
 
 
 def first_of(choices: Iterable[Choice], measure: Callable[[Choice], Found]) -> tuple[Choice, Found]:
@@ -150,34 +154,34 @@ class Results:
         """The GPU's peak memory bandwidth in bytes per second. Raises Missing."""
         return needed(self.device.peak_bytes_per_second, "the peak bandwidth of this device is not known")
 
-    def find(self, wanted: Experiment) -> Run:
+    def find(self, experiment: Experiment) -> Run:
         """The latest verified run of exactly that, if none was wrong. Raises Missing with the reason."""
-        kernel = kernel_here(wanted.kernel)
-        unknown = set(wanted.options) - {o.name for o in kernel.options}
+        kernel = kernel_here(experiment.kernel)
+        unknown = set(experiment.options) - {o.name for o in kernel.options}
         if unknown:
             raise Missing(f"{kernel.id} has no option {', '.join(sorted(unknown))}")
-        repeats = self._repeats(wanted)
+        repeats = self._repeats(experiment)
         good = [r for r in repeats if r.state == "done" and r.verified]
         # a kernel that was wrong once is not trusted again
         if not good or any(r.wrong for r in repeats):
-            raise Missing(self._why_not(wanted, repeats))
+            raise Missing(self._why_not(experiment, repeats))
         return good[-1]
 
-    def found(self, wanted: Experiment) -> Run | None:
+    def found(self, experiment: Experiment) -> Run | None:
         """The same, or None."""
         with suppress(Missing):
-            return self.find(wanted)
+            return self.find(experiment)
         return None
 
-    def seconds(self, wanted: Experiment) -> float:
+    def seconds(self, experiment: Experiment) -> float:
         """Median seconds of the run's clean passes. Raises Missing."""
-        run = self.find(wanted)
+        run = self.find(experiment)
         self.used.add(run.id)
-        return needed(run.seconds, f"{label(wanted)} was simulated, and nothing simulated is timed")
+        return needed(run.seconds, f"{label(experiment)} was simulated, and nothing simulated is timed")
 
-    def spread(self, wanted: Experiment) -> float:
+    def spread(self, experiment: Experiment) -> float:
         """Half-width of the median's 95 % interval, relative to it; 0 for a single pass. Raises Missing."""
-        done = self.find(wanted).done
+        done = self.find(experiment).done
         return (done and done.spread) or 0.0
 
     def sizes(self, *makes: Make) -> tuple[int, ...]:
@@ -195,43 +199,43 @@ class Results:
         below = needed([size for size in self.sizes(make) if size <= n], f"{make(n).kernel} was run only above n = {n}")
         return Time(self.seconds(make(below[-1])) * (n / below[-1]) ** 3, below[-1], n)
 
-    def end_to_end(self, wanted: Experiment) -> float:
+    def end_to_end(self, experiment: Experiment) -> float:
         """Seconds including copies and reordering; a CPU needs none."""
-        run = self.find(wanted)
-        copies = 0.0 if run.backend == "cpu" else self.stage(wanted, "load") + self.stage(wanted, "unload")
-        return self.seconds(wanted) + copies + sum(run.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back"))
+        run = self.find(experiment)
+        copies = 0.0 if run.backend == "cpu" else self.stage(experiment, "load") + self.stage(experiment, "unload")
+        return self.seconds(experiment) + copies + sum(run.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back"))
 
-    def computing_share(self, wanted: Experiment) -> float:
+    def computing_share(self, experiment: Experiment) -> float:
         """Computing's share of the end-to-end time."""
-        return self.seconds(wanted) / self.end_to_end(wanted)
+        return self.seconds(experiment) / self.end_to_end(experiment)
 
-    def stage(self, wanted: Experiment, *names: str) -> float:
+    def stage(self, experiment: Experiment, *names: str) -> float:
         """Seconds of the first of these untimed parts that the run has. Raises Missing."""
-        run = self.find(wanted)
+        run = self.find(experiment)
         found = next((s for name in names if (s := run.stage_seconds(name)) is not None), None)
         if found is None:
-            raise Missing(f"the session holds no time of {' or '.join(names)} for {label(wanted)}")
+            raise Missing(f"the session holds no time of {' or '.join(names)} for {label(experiment)}")
         return found
 
-    def phase_seconds(self, wanted: Experiment, key: str) -> float:
+    def phase_seconds(self, experiment: Experiment, key: str) -> float:
         """Seconds of one phase in the phase pass; 0 if the plan has no such step. Raises Missing without a phase pass."""
-        phases = needed(self.find(wanted).phases, f"the session holds no phases of {label(wanted)}")
+        phases = needed(self.find(experiment).phases, f"the session holds no phases of {label(experiment)}")
         return next((p.seconds for p in phases if p.key == key), 0.0)
 
-    def counter(self, wanted: Experiment, op: str, name: str) -> float:
+    def counter(self, experiment: Experiment, op: str, name: str) -> float:
         """A hardware counter (fwtui.live.counters.METRICS) of one op of that run. Raises Missing if it was not measured."""
         if name not in COUNTED:
             raise KeyError(f"there is no counter {name}")
-        found = [r.counters[op][name] for r in self._repeats(wanted) if name in r.counters.get(op, {})]
+        found = [r.counters[op][name] for r in self._repeats(experiment) if name in r.counters.get(op, {})]
         return needed(found, NEEDS_COUNTERS)[-1]
 
-    def gpm(self, wanted: Experiment) -> tuple[float, float]:
+    def gpm(self, experiment: Experiment) -> tuple[float, float]:
         """GPM's busy shares of the integer units and the memory during that run's clean passes. Raises Missing."""
-        for run in reversed(self._repeats(wanted)):
+        for run in reversed(self._repeats(experiment)):
             readings = self.model.evidence(run) if run.verified else None
             if readings is not None and readings.integer_utilisation is not None and readings.dram_utilisation is not None:
                 return readings.integer_utilisation, readings.dram_utilisation
-        raise Missing(f"the session holds no GPM readings of {label(wanted)}")
+        raise Missing(f"the session holds no GPM readings of {label(experiment)}")
 
     def counted_at(self, op: str, name: str, *makes: Make) -> int:
         """The largest size at which all of them have that counter. Raises Missing if there is none."""
@@ -242,24 +246,24 @@ class Results:
                 return n
         raise Missing(NEEDS_COUNTERS)
 
-    def _repeats(self, wanted: Experiment) -> list[Run]:
+    def _repeats(self, experiment: Experiment) -> list[Run]:
         """The runs of exactly that, at that size."""
-        kernel = registry().get(wanted.kernel)
-        return [r for r in self.runs if kernel is not None and r.n == wanted.n and same(r, wanted, kernel)]
+        kernel = registry().get(experiment.kernel)
+        return [r for r in self.runs if kernel is not None and r.n == experiment.n and same(r, experiment, kernel)]
 
-    def _why_not(self, wanted: Experiment, repeats: Sequence[Run]) -> str:
-        kernel = registry().get(wanted.kernel)
+    def _why_not(self, experiment: Experiment, repeats: Sequence[Run]) -> str:
+        kernel = registry().get(experiment.kernel)
         if kernel is None:
-            return f"kernel missing: {wanted.kernel}"
-        repeats = repeats or [r for r in self.runs if same(r, wanted, kernel)]
+            return f"kernel missing: {experiment.kernel}"
+        repeats = repeats or [r for r in self.runs if same(r, experiment, kernel)]
         for run in sorted(repeats, key=lambda r: (r.wrong, r.id), reverse=True):
             if why := unusable(run):
                 return why
         for text in reversed(self.left_out):
             about, _, reason = text.partition(": ")
-            if about in (kernel.id, label(wanted)) or (not wanted.n and about.split(" ")[0] == kernel.id):
+            if about in (kernel.id, label(experiment)) or (not experiment.n and about.split(" ")[0] == kernel.id):
                 return f"{about}: {reason}"
-        return f"{label(wanted) if wanted.n else kernel.id} was not run"
+        return f"{label(experiment) if experiment.n else kernel.id} was not run"
 
 
 def unusable(run: Run) -> str:

@@ -111,11 +111,11 @@ def levels(count: int) -> list[int]:
 
 def _cell(base: Experiment, axes: Sequence[SweepAxis], at: tuple[str, ...], settle_here: Settle, weak: bool) -> GridCell:
     try:
-        wanted = _experiment(base, dict(zip((a.name for a in axes), at, strict=True)))
-        if weak and wanted.places:
-            alone = settle(changed(wanted, devices=""))  # its tile, as another n may have another usual one
-            wanted = changed(wanted, tile=alone.tile, n=grown(alone.n, len(wanted.places), alone.tile))
-        experiment = settle_here(wanted)
+        requested = _experiment(base, dict(zip((a.name for a in axes), at, strict=True)))
+        if weak and requested.places:
+            alone = settle(changed(requested, devices=""))  # its tile, as another n may have another usual one
+            requested = changed(requested, tile=alone.tile, n=grown(alone.n, len(requested.places), alone.tile))
+        experiment = settle_here(requested)
     except Refused as refusal:
         return GridCell(at, None, str(refusal), refusal=type(refusal))
     if experiment.runs_on.simulated:

@@ -53,7 +53,7 @@ class Squares(NamedTuple):
     @property
     def best_place(self) -> tuple[int, int]:
         """Row and column of the run with the greatest rate; the first square if some have not run yet, or none counts."""
-        squares = {(row, column): s for row, shown in enumerate(self.rows) for column, s in enumerate(shown.squares)}
+        squares = {(row, column): s for row, row_of in enumerate(self.rows) for column, s in enumerate(row_of.squares)}
         if any(square.state in (WAITING, RUNNING) for square in squares.values()):
             return 0, 0
         rates = {place: square.run.rate or 0.0 for place, square in squares.items() if square.run and square.run.counts}
@@ -63,17 +63,17 @@ class Squares(NamedTuple):
 def of_sweep(sweep: Sweep, across: str = "") -> Squares:
     """A sweep's cells, run or not; rows without any cell that can run are left out."""
     axes = [axis for axis in sweep.grid.axes if len(axis.values) > 1] or list(sweep.grid.axes[:1])
-    chosen, others = _across(axes, across)
+    axis, others = _across(axes, across)
     rows: dict[tuple[object, ...], SweepRow] = {}
     for rest in product(*(axis.values for axis in others)):
         there = dict(zip((axis.name for axis in others), rest, strict=True))
-        cells = [sweep.grid.at({**there, chosen.name: x}) for x in chosen.values]
+        cells = [sweep.grid.at({**there, axis.name: x}) for x in axis.values]
         first = next((cell.experiment for cell in cells if cell.experiment is not None), None)
         if first is not None:
             # a kernel without tiles has one row, not one per tile
             key = tuple(cell.key or cell.at for cell in cells)
-            rows.setdefault(key, _row(others, first, chosen, [_square(sweep, cell) for cell in cells]))
-    return Squares(chosen, tuple(rows.values()), tuple(axis.name for axis in axes))
+            rows.setdefault(key, _row(others, first, axis, [_square(sweep, cell) for cell in cells]))
+    return Squares(axis, tuple(rows.values()), tuple(axis.name for axis in axes))
 
 
 def of_runs(model: Model, across: str = "") -> Squares | None:
@@ -82,28 +82,28 @@ def of_runs(model: Model, across: str = "") -> Squares | None:
     axes = varied(r.experiment for r in runs)
     if not axes:
         return None
-    chosen, others = _across(axes, across)
+    axis, others = _across(axes, across)
     rows: dict[tuple[int, ...], dict[str, Run]] = {}  # by the positions of the other values on their axes
     for run in runs:
         values = [(axis.values, value(run.experiment, axis.name)) for axis in others]
         place = tuple(texts.index(text) if text in texts else -1 for texts, text in values)
-        rows.setdefault(place, {})[value(run.experiment, chosen.name)] = run
+        rows.setdefault(place, {})[value(run.experiment, axis.name)] = run
     squares = [
         _row(
             others,
             next(iter(there.values())).experiment,
-            chosen,
-            [Square(ENDED, there[x]) if x in there else Square() for x in chosen.values],
+            axis,
+            [Square(ENDED, there[x]) if x in there else Square() for x in axis.values],
         )
         for _, there in sorted(rows.items(), key=lambda pair: pair[0])
     ]
-    return Squares(chosen, tuple(squares), tuple(axis.name for axis in axes))
+    return Squares(axis, tuple(squares), tuple(axis.name for axis in axes))
 
 
-def _across(axes: Sequence[SweepAxis], wanted: str) -> tuple[SweepAxis, list[SweepAxis]]:
+def _across(axes: Sequence[SweepAxis], name: str) -> tuple[SweepAxis, list[SweepAxis]]:
     """The axis of that name, else the devices, else n, else the one with the most values; and the others."""
     by_name = {axis.name: axis for axis in axes}
-    chosen = by_name.get(wanted) or by_name.get(DEVICES) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
+    chosen = by_name.get(name) or by_name.get(DEVICES) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
     return chosen, [axis for axis in axes if axis.name != chosen.name]
 
 

@@ -135,11 +135,11 @@ def of_every_kernel(
         raise Refused("--all runs every kernel; leave out either it or --kernel")
     preferred = settings.load()
     fits: list[Settled] = []
-    own, left_out = admitted_folder(args.trust)
+    names, left_out = admitted_folder(args.trust)
     take_options(args, kernel_options())
     choices = [choice for choice in _choices(args) if choice[0][0].name != "dtype"]
     types = [text.strip() for text in args.field_dtype.split(",")] if args.field_dtype is not None else []
-    kernels = [*registry().values(), *map(kernel_named, own)]
+    kernels = [*registry().values(), *map(kernel_named, names)]
     for combination, kernel in product(product(*choices), kernels):
         dtype = next((t for t in types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes), None)
         try:

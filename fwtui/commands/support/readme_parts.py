@@ -51,8 +51,8 @@ def rewrite(path: Path, check: bool = False) -> bool:
         raise Refused(f"{path.name} cannot be read: {why(error)}; run this in a source tree, or name the file") from None
     here = {name: lines for name, lines in PARTS.items() if any(mark in before for mark in _marks(name))}
     if not here:
-        wanted = " or ".join(repr(_marks(name)[0].strip()) for name in PARTS)
-        raise Refused(f"{path.name} has no line {wanted}; put it where the part goes, and its end below it")
+        marks = " or ".join(repr(_marks(name)[0].strip()) for name in PARTS)
+        raise Refused(f"{path.name} has no line {marks}; put it where the part goes, and its end below it")
     after = before
     for name, lines in here.items():
         after = _replaced(after, name, lines(), path.name)
@@ -90,8 +90,8 @@ def champion(folder: Path | None = None) -> list[str]:
 def results() -> list[str]:
     """The last rows of the table of champions in one number type, for a first look."""
     head, rule, *rows, _, where = champion()
-    chosen = [row for row in rows if all(f"| {word} |" in row for word in RESULTS)]
-    return [head, rule, *chosen[-MOST_RESULTS:], "", where.split(" \\*")[0]]
+    complete = [row for row in rows if all(f"| {word} |" in row for word in RESULTS)]
+    return [head, rule, *complete[-MOST_RESULTS:], "", where.split(" \\*")[0]]
 
 
 def kernel_list() -> list[str]:
@@ -129,12 +129,12 @@ def commands() -> list[str]:
     lines: list[str] = []
     of_run = _taken("run")
     for name in names():
-        taken = _taken(name)
-        alike = [] if name == "run" else [row for row in taken if row in of_run]
-        own = [row for row in taken if row not in alike]
+        rows = _taken(name)
+        alike = [] if name == "run" else [row for row in rows if row in of_run]
+        particular = [row for row in rows if row not in alike]
         words = _plain(about(name))
         lines += ["", f"### fwtui {name}", "", f"{words[:1].upper()}{words[1:]}."]
-        lines += ["", *markdown(("argument", "meaning"), own)] if own else []
+        lines += ["", *markdown(("argument", "meaning"), particular)] if particular else []
         names_alike = ", ".join(re.sub(r"[ ,][^`]*", "", written) for written, _ in alike)
         lines += ["", f"As in `fwtui run`: {'all arguments' if alike == of_run else names_alike}."] if alike else []
     return lines[1:]
@@ -144,8 +144,8 @@ def _taken(command: str) -> list[tuple[str, str]]:
     """The arguments of a command as they are written, and what they mean."""
     parser = argparse.ArgumentParser(prog=f"fwtui {command}")
     add_command(parser, command)
-    shown = [action for action in arguments(parser)[1:] if action.help != argparse.SUPPRESS]
-    return [(_written(one), _plain((one.help or "") % {**vars(one), "prog": "fwtui"})) for one in shown]
+    actions = [action for action in arguments(parser)[1:] if action.help != argparse.SUPPRESS]
+    return [(_written(one), _plain((one.help or "") % {**vars(one), "prog": "fwtui"})) for one in actions]
 
 
 def _written(action: argparse.Action) -> str:

@@ -249,5 +249,5 @@ async def _read(request: web.Request, kind: type[Any]) -> Any:
 
 def _visitor(request: web.Request) -> str:
     """Who this is, if the page has been there; else nothing."""
-    given = request.cookies.get(cookie_name(request, VISITOR), "")
-    return given if len(given) == len(secrets.token_urlsafe(16)) else ""
+    cookie = request.cookies.get(cookie_name(request, VISITOR), "")
+    return cookie if len(cookie) == len(secrets.token_urlsafe(16)) else ""

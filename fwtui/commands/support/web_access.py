@@ -64,8 +64,8 @@ class WebAccess:
         page.set_cookie(cookie_name(request, "token"), self.token, httponly=True, samesite="Lax", secure=secure)
         return page
 
-    def _same(self, given: str) -> bool:
-        return compare_digest(given.encode(errors="replace"), self.token.encode())
+    def _same(self, token: str) -> bool:
+        return compare_digest(token.encode(errors="replace"), self.token.encode())
 
 
 def serve_until_signal(app: web.Application, listening: socket.socket) -> int:

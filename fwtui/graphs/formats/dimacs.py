@@ -21,8 +21,8 @@ def read(source: GraphFile) -> Adjacency:
     """Raises Refused, naming file and line."""
     for number, words in source.header("c"):
         if len(words) != 4 or words[:2] != ["p", "sp"] or not are_counts(words[2:]):
-            shown = clean(" ".join(words))[:40]
-            raise source.wrong(number, f"{shown!r} is where 'p sp vertices arcs' should be; put that line first")
+            text = clean(" ".join(words))[:40]
+            raise source.wrong(number, f"{text!r} is where 'p sp vertices arcs' should be; put that line first")
         n, rows = map(int, words[2:])
         source.check_count(number, rows, "arcs", len("a 1 1 0"))
         return numbered(Layout(source, n, rows, number + 1, "a", "c", "uvw"))

@@ -45,8 +45,8 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     dtype = np.dtype(np.float32 if graph.matrix.dtype.kind == "f" or greatest <= _FLOAT32_WHOLE else np.float64)
     # where every cell is finite, zeros are not known to be edges: so the diagonal shows what is none
-    own = np.inf if (graph.low or 0) <= 0 and graph.edges == graph.n * (graph.n - 1) else 0.0
-    if own and np.count_nonzero(graph.matrix) < graph.matrix.size and (graph.matrix.diagonal() < 0).all():
+    diagonal_value = np.inf if (graph.low or 0) <= 0 and graph.edges == graph.n * (graph.n - 1) else 0.0
+    if diagonal_value and np.count_nonzero(graph.matrix) < graph.matrix.size and (graph.matrix.diagonal() < 0).all():
         raise Refused("in .npy this graph's weights of 0 would be read as no edge; choose .mtx")
     header = {"descr": dtype.str, "fortran_order": False, "shape": (graph.n, graph.n)}
     np.lib.format.write_array_header_1_0(file, header)
@@ -54,7 +54,7 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
         cells = np.where(graph.matrix[rows] == graph.no_edge, np.inf, graph.matrix[rows]).astype(dtype)
         at = np.arange(rows.start, rows.stop)
         loops = cells[at - rows.start, at]
-        cells[at - rows.start, at] = np.where(loops < 0, loops, own)
+        cells[at - rows.start, at] = np.where(loops < 0, loops, diagonal_value)
         file.write(cells.tobytes())
 
 

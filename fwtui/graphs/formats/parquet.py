@@ -36,10 +36,10 @@ def read(source: GraphFile) -> Adjacency:
             raise Refused(f"{name} has {rows:,} rows, and {memory(source.most)} can be used; choose a smaller graph")
         columns = named_columns(titles)
         # the other columns stay unread
-        wanted = (
+        names = (
             None if columns is None else [titles[c] for c in (columns.source, columns.target, columns.weight) if c is not None]
         )
-        table = file.read(columns=wanted)
+        table = file.read(columns=names)
     except (pyarrow.ArrowException, OSError) as error:
         words = clean(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not Parquet that pyarrow can read: {words}; save it again") from None

@@ -90,7 +90,7 @@ class Nvml:
 
         CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID; with unequal GPUs only that gives the same numbers.
         """
-        chosen: list[Gpu] = []
+        gpus: list[Gpu] = []
         try:
             count = self.query("nvmlDeviceGetCount")[0] or 0
             everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(count)]
@@ -103,12 +103,12 @@ class Nvml:
                 gpu = self._named(entry.strip(), everything)
                 if gpu is None:  # like CUDA, ignore everything from the first wrong entry on
                     break
-                chosen.append(gpu)
-            if not chosen:
+                gpus.append(gpu)
+            if not gpus:
                 self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(opened)} here); unset it"
         except Lost:
             self.reason = _START[_GPU_IS_LOST]
-        return chosen
+        return gpus
 
     def _by(self, function: str, key: int | str) -> Gpu | None:
         handle, _ = self.query(function, key)
@@ -175,10 +175,10 @@ class Gpu:
             note="; ".join(f"no {what}: {why}" for what, why in self.reasons.items()),
         )
 
-    def fields(self, *wanted: tuple[int, int]) -> list[int | None]:
+    def fields(self, *identities: tuple[int, int]) -> list[int | None]:
         """Whole numbers by field and scope; None for each that this GPU does not have."""
-        answers = self.ask("", "nvmlDeviceGetFieldValues", self.handle, list(wanted))
-        return [None] * len(wanted) if answers is None else [None if one.nvmlReturn else one.value.ullVal for one in answers]
+        answers = self.ask("", "nvmlDeviceGetFieldValues", self.handle, list(identities))
+        return [None] * len(identities) if answers is None else [None if one.nvmlReturn else one.value.ullVal for one in answers]
 
     def _pcie_peak(self) -> float | None:
         """Bytes per second in both directions together, for the GPU in its slot."""
@@ -256,9 +256,9 @@ class Gpm:
                 self.supported = False
                 return {}
         self._samples.reverse()
-        taken = self._gpu.ask("GPM", "nvmlGpmSampleGet", self._gpu.handle, self._samples[1])
-        self._values = self._between() if taken is not None and self._taken is not None else {}
-        self._taken = now if taken is not None else None
+        sample = self._gpu.ask("GPM", "nvmlGpmSampleGet", self._gpu.handle, self._samples[1])
+        self._values = self._between() if sample is not None and self._taken is not None else {}
+        self._taken = now if sample is not None else None
         return self._values
 
     def _between(self) -> dict[str, Any]:
@@ -267,13 +267,13 @@ class Gpm:
             return {}
         request.version = _GPM_VERSION
         request.sample1, request.sample2 = self._samples
-        wanted = [identity for identities in GPM_METRICS.values() for identity in identities]
-        for index, identity in enumerate(wanted):
+        identities = [identity for identities in GPM_METRICS.values() for identity in identities]
+        for index, identity in enumerate(identities):
             request.metrics[index].metricId = identity
-        request.numMetrics = len(wanted)
+        request.numMetrics = len(identities)
         if self._gpu.ask("GPM", "nvmlGpmMetricsGet", request) is None:
             return {}
-        answers = zip(wanted, request.metrics, strict=False)
+        answers = zip(identities, request.metrics, strict=False)
         values = {identity: answer.value if answer.nvmlReturn == 0 else None for identity, answer in answers}
         return {name: _of_gpm([values[identity] for identity in identities]) for name, identities in GPM_METRICS.items()}
 
@@ -306,11 +306,11 @@ class NvLink:
         """Bytes per second in both directions together, from counters read once a second; `now` in monotonic seconds."""
         if not slow or not self.there or (self._taken is not None and now - self._taken < SLOW_EVERY):
             return self._rate
-        sent, received = self._gpu.fields((_LINKS_SENT, _ALL_LINKS), (_LINKS_RECEIVED, _ALL_LINKS))
-        if sent is None or received is None:
+        out, received = self._gpu.fields((_LINKS_SENT, _ALL_LINKS), (_LINKS_RECEIVED, _ALL_LINKS))
+        if out is None or received is None:
             self.there = False
             return None
-        carried = 1024 * (sent + received)
+        carried = 1024 * (out + received)
         self._rate = scaled((carried - self._carried) / (now - self._taken), 1.0) if self._taken is not None else None
         self._carried, self._taken = carried, now
         return self._rate

@@ -93,9 +93,9 @@ class OwnProcesses:
 class Host:
     """CPU utilisation since the last reading, memory in use, CPU clock (at most a second old)."""
 
-    def __init__(self, now: float, own: OwnProcesses, system: Any = psutil, cores: Iterable[int] | None = None) -> None:
+    def __init__(self, now: float, processes: OwnProcesses, system: Any = psutil, cores: Iterable[int] | None = None) -> None:
         """`system` is asked for all readings; `cores` are those that this program may use."""
-        self._own, self._system = own, system
+        self._own, self._system = processes, system
         self._cores = sorted(usable_cores() if cores is None else cores)
         system.cpu_percent()  # the first call only starts the window
         self._others(1.0)
@@ -176,8 +176,8 @@ class Sampler:
             readings = {index: gpu.read(self._clock(), index == slow) for index, gpu in followed.items()} or {indices[0]: {}}
             cost = self._clock() - started
             for place, (index, values) in enumerate(readings.items()):
-                own = {**of_host, "cost_seconds": cost} if place == 0 else {}
-                self._tell(self._telemetry(index, started, values | own))
+                host_fields = {**of_host, "cost_seconds": cost} if place == 0 else {}
+                self._tell(self._telemetry(index, started, values | host_fields))
             for index in [index for index, gpu in followed.items() if gpu.lost]:
                 del followed[index]
                 text = ONE_LOST.format(index) if followed else LOST
@@ -239,11 +239,11 @@ def main() -> None:
     parent.leave()
 
 
-def _listen(own: OwnProcesses, parent: Parent) -> None:
+def _listen(processes: OwnProcesses, parent: Parent) -> None:
     """Read the workers' process ids, line by line; end the sampler when the parent hangs up."""
     try:
         for line in parent.requests:
-            own.workers = tuple(map(int, line.split()))
+            processes.workers = tuple(map(int, line.split()))
     finally:
         parent.leave()  # at once, even while NVML hangs
 

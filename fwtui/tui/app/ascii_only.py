@@ -50,8 +50,8 @@ class Plain(LineFilter):
             return [s if s.control or s.text.isascii() else Segment(plain(s.text), s.style) for s in segments]
         # each character takes its style along where it moves
         styled = [(character, s.style) for s in segments if not s.control for character in s.text]
-        made = [Segment(text, styled[place][1]) for text, place in _made(text)]
-        return [*(s for s in segments if s.control), *Segment.simplify(made)]
+        segments_out = [Segment(text, styled[place][1]) for text, place in _made(text)]
+        return [*(s for s in segments if s.control), *Segment.simplify(segments_out)]
 
 
 def plain(text: str) -> str:
@@ -61,29 +61,29 @@ def plain(text: str) -> str:
 
 def _made(text: str) -> list[tuple[str, int]]:
     """The substitute for each character, and its place. One that is wider takes a cell from a space nearby."""
-    made = [(_plain(character), place) for place, character in enumerate(text)]
+    characters = [(_plain(character), place) for place, character in enumerate(text)]
     for place, character in enumerate(text):
         if character in _LONGER:
-            spare = _spare(text, made, place)
-            made[place] = (_LONGER[character] if spare is not None else _SHORTER[character], place)
+            spare = _spare(text, characters, place)
+            characters[place] = (_LONGER[character] if spare is not None else _SHORTER[character], place)
             if spare is not None:
-                made[spare] = ("", spare)
-    return made
+                characters[spare] = ("", spare)
+    return characters
 
 
-def _spare(text: str, made: Sequence[tuple[str, int]], here: int) -> int | None:
+def _spare(text: str, characters: Sequence[tuple[str, int]], here: int) -> int | None:
     """The place of the nearest space that can be dropped: between ± and its number, beside another space, or at the line's end.
 
     A text that was cut loses another character if there is none.
     """
     if text[here] == "±" and text[here + 1 : here + 2] == " " and text[here + 2 : here + 3].isdecimal():
         return here + 1
-    left = [place for place, (sign, _) in enumerate(made) if sign]
+    left = [place for place, (sign, _) in enumerate(characters) if sign]
 
     def may_go(at: int) -> bool:
-        if made[left[at]][0] != " ":
+        if characters[left[at]][0] != " ":
             return False
-        return at + 1 == len(left) or made[left[at + 1]][0] == " " or (at > 0 and made[left[at - 1]][0] == " ")
+        return at + 1 == len(left) or characters[left[at + 1]][0] == " " or (at > 0 and characters[left[at - 1]][0] == " ")
 
     middle = left.index(here)
     for way in (range(middle + 1, len(left)), range(middle - 1, -1, -1)):

@@ -104,7 +104,7 @@ class InputQueue:
 
     async def give_up(self) -> None:
         """Go on without the first input if its widget went away with it. A slow machine is no reason: it comes to it yet."""
-        gone, waited_on = not self._awaited.is_attached, self._awaited is self.stuck
-        if self._inputs and (gone or waited_on or time.monotonic() > self.key_since + KEY_STUCK_AFTER):
-            self.stuck = None if gone else self._awaited
+        detached, waited_on = not self._awaited.is_attached, self._awaited is self.stuck
+        if self._inputs and (detached or waited_on or time.monotonic() > self.key_since + KEY_STUCK_AFTER):
+            self.stuck = None if detached else self._awaited
             await self._go_on(self._inputs[0])

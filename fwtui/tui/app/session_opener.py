@@ -35,10 +35,10 @@ class GivenUp(Exception):
 
 def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: Any) -> Recording:
     """All of a session and everything that its replay needs; raises what reader.load() raises, and what `watch` raises."""
-    own = path.parent.resolve() != shipped_folder().resolve()  # nobody has cut what came between its runs
-    made = Recording(named(path), reader.load(path, watch, shown=True), folded=own, **how)
-    _ = made.player, made.marks  # with millions of events that takes seconds
-    return made
+    by_user = path.parent.resolve() != shipped_folder().resolve()  # nobody has cut what came between its runs
+    opened = Recording(named(path), reader.load(path, watch, for_screen=True), folded=by_user, **how)
+    _ = opened.player, opened.marks  # with millions of events that takes seconds
+    return opened
 
 
 class ReadingScreen(Dialog):

@@ -48,17 +48,17 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
     def watchdog() -> None:
         while not (numbers := [n for n in os.read(reading, 64) if n in SIGNALS]):
             pass
-        code, heard = SIGNALLED + numbers[0], Event()
+        code, answered = SIGNALLED + numbers[0], Event()
 
         def ask() -> None:
-            heard.set()
+            answered.set()
             leave(code)
 
         try:
             loop.call_soon_threadsafe(ask)
         except RuntimeError:  # the loop has ended already
-            heard.set()
-        if _wait(heard, STUCK_SECONDS):
+            answered.set()
+        if _wait(answered, STUCK_SECONDS):
             _wait(Event(), CLOSING_SECONDS)
         try:
             last_resort()

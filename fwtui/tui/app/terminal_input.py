@@ -114,8 +114,8 @@ class KeyParser:
             return []
 
 
-def _with_alt(message: Message, sent: str) -> Message:
+def _with_alt(message: Message, sequence: str) -> Message:
     """An escape and a digit are alt and that digit, where Textual says what macOS makes of them, which a field would take."""
-    if _ALT_DIGIT.fullmatch(sent) and isinstance(message, Key) and message.character != sent[1]:
-        return Key(f"alt+{sent[1]}", None)
+    if _ALT_DIGIT.fullmatch(sequence) and isinstance(message, Key) and message.character != sequence[1]:
+        return Key(f"alt+{sequence[1]}", None)
     return message

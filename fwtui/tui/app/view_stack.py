@@ -33,7 +33,7 @@ class ViewStack:
 
     def enter(self, view: View) -> None:
         """Show a view at the place asked for, or at its first one. A replay takes the place of a replay."""
-        gone = self.views.pop() if self.views and self.views[-1].playback is not None else None
+        previous = self.views.pop() if self.views and self.views[-1].playback is not None else None
         there = view.places = self._places(view.playback is not None)
         view.close = self.close if self.views else None
         view.number, self._opened = self._opened, self._opened + 1
@@ -42,8 +42,8 @@ class ViewStack:
         self.views.append(view)
         self.go(view, next((place for place in there if place.name == self._place), there[0]))
         self._place = there[0].name
-        if gone is not None:
-            self._forget(gone)
+        if previous is not None:
+            self._forget(previous)
 
     def _places(self, replayed: bool) -> tuple[Place, ...]:
         if not self._read_only or replayed:
@@ -54,9 +54,9 @@ class ViewStack:
 
     def close(self) -> None:
         """Back from a replay to the dashboard."""
-        gone = self.views.pop()
+        closed = self.views.pop()
         self.to(self.views[-1].place)
-        self._forget(gone)
+        self._forget(closed)
 
     def to(self, name: str) -> None:
         """Show that place of the view that is shown."""
@@ -83,12 +83,12 @@ class ViewStack:
         of = ((view, place) for view in self.views for place in view.places)
         return next((one for one in of if screen in self._screens(self._mode(*one))), None)
 
-    def renew(self, view: View, place: Place, made: Callable[[], Screen[Any]] | None = None) -> None:
+    def renew(self, view: View, place: Place, make_screen: Callable[[], Screen[Any]] | None = None) -> None:
         """Put another screen where that place is; what is open over it goes, too."""
         old = self._mode(view, place)
         view.drawn[place.name] = view.drawn.get(place.name, 0) + 1
         new = self._mode(view, place)
-        self._app.add_mode(new, made or self._screen_of(view, place))
+        self._app.add_mode(new, make_screen or self._screen_of(view, place))
         if old == self._app.current_mode:
             self._switch(new)
         self._remove(old)

@@ -47,13 +47,13 @@ class Chart(Arrowed, Widget, can_focus=True):
         self,
         figure: Figure | None = None,
         *,
-        chosen: Callable[[int, int], object] = lambda series, point: None,
+        on_choice: Callable[[int, int], object] = lambda series, point: None,
         hint: str = "arrows or the mouse: values",
         id: str | None = None,
     ):
         """`chosen` is given a series and a point of the figure, by Enter or a click on a value."""
         super().__init__(id=id)
-        self._chosen = chosen
+        self._chosen = on_choice
         self.figure = figure or Figure()
         self._hint = hint
         self._drawn: tuple[Figure, Size, Drawing] | None = None  # only the last: each holds every value of its figure

@@ -223,20 +223,20 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
         [(text, "plain" if series < 0 else _strength(plotted.figure, series, text)) for text, series in row]
         for row in _marks(plotted, width, height)
     ]
-    drawn: list[tuple[Rule, int]] = []  # each with its column or its row
+    placed: list[tuple[Rule, int]] = []  # each with its column or its row
     for rule in plotted.figure.rules:
         along = plotted.across if rule.vertical else plotted.up
         share = along.share(rule.value) if finite((rule.value,))[0] is not None else -1.0
         if 0 <= share <= 1:  # its axis reaches it
-            drawn.append((rule, column_of(share, width) if rule.vertical else row_of(share, height)))
-    for rule, at in drawn:
+            placed.append((rule, column_of(share, width) if rule.vertical else row_of(share, height)))
+    for rule, at in placed:
         if rule.vertical:
             for row in cells:
                 row[at] = ("┊", "rule") if row[at][0] == " " else row[at]
         else:
             cells[at] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[at]]
     # words last, or another rule would run through them
-    for rule, at in drawn:
+    for rule, at in placed:
         labels = [words for words in (rule.words, rule.short) if words]
         if rule.vertical:
             any(_write(row, words, start, "rule") for words in labels for row in cells for start in (at + 2, at - 1 - len(words)))
@@ -299,10 +299,10 @@ def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> lis
             points = points[:1]
         for column, row in points:
             # beside another sign, as where points cover each other, its own one says whose name it is
-            seen = cells[row][column][0] in (mark, "─") or not series.points
-            tries.append((row, column + 2, name if seen else f"{mark} {name}"))
+            beside_mark = cells[row][column][0] in (mark, "─") or not series.points
+            tries.append((row, column + 2, name if beside_mark else f"{mark} {name}"))
             if not series.line:
-                tries.append((row, column - 1 - len(name) - 2 * (not seen), name if seen else f"{name} {mark}"))
+                tries.append((row, column - 1 - len(name) - 2 * (not beside_mark), name if beside_mark else f"{name} {mark}"))
             elif margin:
                 tries += [(row + down, width + 1, f"{mark} {name}") for down in DOWN]
             else:

@@ -39,9 +39,9 @@ class Offer(NamedTuple):
 Offers = Callable[[Rung], Mapping[str, Offer]]
 
 
-def experiment_here(own: Climb | None, kernel: str, simulated: bool = False) -> Experiment:
+def experiment_here(climb: Climb | None, kernel: str, simulated: bool = False) -> Experiment:
     """A step's kernel on the graph of this machine's climb, which it then joins; without one, or of a file, on a usual graph."""
-    graph = own.rungs[0].run.experiment if own is not None else Experiment(n=N_HERE)
+    graph = climb.rungs[0].run.experiment if climb is not None else Experiment(n=N_HERE)
     fields = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
     n = N_SIMULATED if simulated else min(fields["n"], registry()[kernel].max_n)
     return Experiment(**{**fields, "kernel": kernel, "n": n})
@@ -70,12 +70,12 @@ def take(frame: Frame, answer: str) -> None:
     frame.post_message(TopBar.Chosen("learn" if what == "lesson" else "run"))
 
 
-def offers_here(recorded: RecordedClimb, rung: Rung, own: Climb | None, gpu: bool) -> dict[str, Offer]:
+def offers_here(recorded: RecordedClimb, rung: Rung, climb: Climb | None, gpu: bool) -> dict[str, Offer]:
     """What a step of the dashboard's climb offers: its lesson, a run of it here, and the recording."""
     kernel = registry().get(rung.run.experiment.kernel)
     if kernel is None:
         return {"enter": Offer("this version has no such kernel")}
-    run = Offer(f"run it here, n {experiment_here(own, kernel.id).n}", f"run {kernel.id}")
+    run = Offer(f"run it here, n {experiment_here(climb, kernel.id).n}", f"run {kernel.id}")
     if kernel.backend == "cuda" and not gpu:
         run = Offer(f"no GPU is here: run it in the simulator, n {N_SIMULATED}, without times", f"simulate {kernel.id}")
     name, title = recorded.steps.get(kernel.id, ("", ""))

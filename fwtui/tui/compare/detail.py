@@ -104,16 +104,16 @@ def _room(width: int) -> int:
 def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     room = _room(width) - 1
     times = charts.finite([s for part in parts for s in (part.baseline, part.seconds)])
-    drawn = charts.bars(times, max(1, room))
+    bars_drawn = charts.bars(times, max(1, room))
     lines: list[Content] = []
     for place, part in enumerate(parts):
         title = (f"{shortened(part.title, LABEL - 1):<{LABEL}}", MUTED)
         if part.baseline is not None:
-            lines.append(line(title, (drawn[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
+            lines.append(line(title, (bars_drawn[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
             title = (" " * LABEL, "")
         if part.seconds is not None:
             change = share_changed(part.change)
-            bar, took = (drawn[2 * place + 1], "$primary"), f" {'':>{NUMBER}}{units.duration(part.seconds):>{NUMBER}}"
+            bar, took = (bars_drawn[2 * place + 1], "$primary"), f" {'':>{NUMBER}}{units.duration(part.seconds):>{NUMBER}}"
             lines.append(line(title, bar, took, (f"{change:>{NUMBER}}", STRONG)))
     return lines
 
@@ -145,11 +145,11 @@ class CompareRow(NamedTuple):
 def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
     """Columns and their widths for a table of these runs of that many row_cells; the room left over says why."""
     run, kernel, verdict = next(row_cells for least, *row_cells in OWN if width >= least)
-    own = {"run": run, "kernel": kernel, "verdict": verdict, "n": size_cells(runs)}
-    shown = columns_of(COMPARISON, width, runs)
-    fixed = [(c, own.get(c.key, c.cells)) for c in shown if c.key != "because"]
-    own["because"] = room_beside(fixed, width)
-    return fixed if own["because"] < LEAST_BECAUSE else [(c, own.get(c.key, c.cells)) for c in shown]
+    overrides = {"run": run, "kernel": kernel, "verdict": verdict, "n": size_cells(runs)}
+    columns_here = columns_of(COMPARISON, width, runs)
+    fixed = [(c, overrides.get(c.key, c.cells)) for c in columns_here if c.key != "because"]
+    overrides["because"] = room_beside(fixed, width)
+    return fixed if overrides["because"] < LEAST_BECAUSE else [(c, overrides.get(c.key, c.cells)) for c in columns_here]
 
 
 def row_cells(line: CompareRow, label_width: int) -> dict[str, Text]:
@@ -184,5 +184,5 @@ class CompareTable(RunTable):
         self.call_after_refresh(lambda: self.scroll_to(y=min(self.scroll_y, above), animate=False))
 
     def show(self, lines: Sequence[CompareRow], width: int) -> None:
-        shown = columns(max(0, width), [line.entrant.run for line in lines])
-        self.agree(shown, {line.entrant.label: line for line in lines}, lambda line: row_cells(line, shown[0][1]))
+        columns_here = columns(max(0, width), [line.entrant.run for line in lines])
+        self.agree(columns_here, {line.entrant.label: line for line in lines}, lambda line: row_cells(line, columns_here[0][1]))

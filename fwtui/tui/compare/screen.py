@@ -151,8 +151,8 @@ class CompareScreen(Frame):
         """What each is compared with: the pinned one, else the run that is the baseline elsewhere, else the first verified one
         of its size, of several devices the one on the fewest; where its size has none the first one of all.
         """
-        wanted = self.pinned or f"run {self.view.baseline}"
-        pinned = next((e for e in entrants if e.label == wanted), None)
+        label = self.pinned or f"run {self.view.baseline}"
+        pinned = next((e for e in entrants if e.label == label), None)
         ours = [e for e in reversed(entrants) if not e.session] + [e for e in entrants if e.session]
         good = [e for e in ours if e.run.verified and e.run.seconds]
         first: dict[tuple[object, ...], ComparedRun] = {}
@@ -189,16 +189,16 @@ class CompareScreen(Frame):
 
     def _open_on_other(self, lines: Sequence[CompareRow]) -> None:
         """Mark the run that other places show, else the first one that is compared, where a baseline is marked."""
-        table, shown = self.query_one(CompareTable), self.view.run
+        table, run = self.query_one(CompareTable), self.view.run
         others = {line.entrant.label: row for row, line in enumerate(lines) if line.found is not None}
         if self._visit != self.view.visits and others and table.key not in others:
-            row = others.get(f"run {shown.id}" if shown is not None else "", min(others.values()))
+            row = others.get(f"run {run.id}" if run is not None else "", min(others.values()))
             table.move_cursor(row=row)
         self._visit = self.view.visits if others else self._visit
 
-    def _show_recorded(self, own: bool) -> None:
+    def _show_recorded(self, machine: bool) -> None:
         """The recorded ladder, until a run has ended here."""
-        ladder = None if own else ladder_for(self)
+        ladder = None if machine else ladder_for(self)
         where = ladder.device.name if ladder is not None and ladder.device is not None else "recorded"
         climb = climb_of(ladder.runs.values(), where) if ladder is not None else None
         self.set_class(climb is not None, "-none")

@@ -38,13 +38,13 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
         return Figure(empty=NO_TIME if run is None else wording.simulated(run)), ()
     roof = roofs(model, run)
     runs = comparable(model, run)
-    shown = f"run {run.id}"
+    this_run = f"run {run.id}"
     groups: dict[str, list[Run]] = {}
     for other in runs:
-        name = shown if other.id == run.id else DOUBTFUL if wording.doubtful(other) else other.experiment.kernel
+        name = this_run if other.id == run.id else DOUBTFUL if wording.doubtful(other) else other.experiment.kernel
         groups.setdefault(name, []).append(other)
-    order = sorted(groups, key=lambda name: (name != shown, name == DOUBTFUL, name))
-    series = [_points(name, groups[name], name == shown) for name in order]
+    order = sorted(groups, key=lambda name: (name != this_run, name == DOUBTFUL, name))
+    series = [_points(name, groups[name], name == this_run) for name in order]
     ids = [tuple(r.id for r in groups[name]) for name in order]
     rules = _rules(model, roof, run)
     if runs:
@@ -111,10 +111,10 @@ def missing(model: Model, run: Run | None, how: str) -> str:
     if run is None or run.simulated:
         return ""
     roof = roofs(model, run)
-    gone = [
+    missing_roofs = [
         words for words, rate in (("limit", roof.relaxations_per_second), ("bandwidth", roof.bytes_per_second)) if rate is None
     ]
-    words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured {how}"] if gone else []
+    words = [f"{'limits' if len(missing_roofs) > 1 else missing_roofs[0]} not measured {how}"] if missing_roofs else []
     if not intensity(run):
         words.append("bytes moved not known")
     if roof.noisy:

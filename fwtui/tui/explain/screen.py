@@ -194,7 +194,7 @@ class ExplainScreen(Frame):
                     yield CpuPanel(None)
                 with Vertical(id="roofline", classes="panel"):
                     yield Static(id="roofs", classes="title", markup=False)
-                    yield Chart(chosen=self._choose, hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
+                    yield Chart(on_choice=self._choose, hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield RunPanel()
                 yield OccupancyPanel(self.update)
             with Vertical(id="warps", classes="panel tall"):
@@ -244,8 +244,8 @@ class ExplainScreen(Frame):
             return self.query_one("#code")
         if self.single == "counters":
             return self.query_one("#counters")
-        shown = "#changes" if self.has_class("-versus") else "#source"
-        return self.query_one(shown if self.single == "warps" else self.PANEL)
+        panel = "#changes" if self.has_class("-versus") else "#source"
+        return self.query_one(panel if self.single == "warps" else self.PANEL)
 
     def state(self) -> object:
         return (self._one, self._op, self._hot_line, self._versus, self.query_one(OccupancyPanel).changed)
@@ -272,8 +272,8 @@ class ExplainScreen(Frame):
             lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
         self.query_one(LedgerTable).show(LedgerSubject(run, roofs(model, run), lines, reason) if run is not None else None)
         self.query_one(CountersTable).show(run if single == "counters" else None)
-        shown = self.query_one("#warps").display
-        self._show_warps(self._warps(run, self._op) if shown and run is not None else None)
+        visible = self.query_one("#warps").display
+        self._show_warps(self._warps(run, self._op) if visible and run is not None else None)
         if run is not None and facts is not None:
             self.query_one(CpuPanel).show(self._cpu(run, facts))
             if self._order == OF_CPU_ALONE:
@@ -287,11 +287,11 @@ class ExplainScreen(Frame):
         beside = not single and run is not None and bool(run.warps)
         self.set_class(beside, "-beside")
         others = {name for name in order if name != "counters" and (name != "warps" or beside)}
-        shown = {single} if single else others
+        visible = {single} if single else others
         for name in TITLES:
-            self.query_one(f"#{name}").display = name in shown
+            self.query_one(f"#{name}").display = name in visible
         self.query_one(RunPanel).display = order == OF_CPU_ALONE and not (single or self.narrow)
-        self.query_one("#upper").display = bool(shown & {"cpu", "roofline", "occupancy"})
+        self.query_one("#upper").display = bool(visible & {"cpu", "roofline", "occupancy"})
         which = self.query_one("#which", Static)
         which.display = bool(single)
         names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in order]
@@ -344,9 +344,9 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_op(self) -> None:
-        ops, shown = self.ops, self._op or _slowest(self.view.run)
+        ops, op = self.ops, self._op or _slowest(self.view.run)
         self._hot_line = 0
-        self._op = ops[(ops.index(shown) + 1) % len(ops) if shown in ops else 0]
+        self._op = ops[(ops.index(op) + 1) % len(ops) if op in ops else 0]
         self.update()
 
     def _cpu(self, run: Run, facts: CpuFacts) -> CpuSubject:
@@ -361,9 +361,9 @@ class ExplainScreen(Frame):
     def ops(self) -> list[str]:
         return _ops(self.view.run)
 
-    def _warps(self, run: Run, wanted: str) -> WarpSubject:
+    def _warps(self, run: Run, op: str) -> WarpSubject:
         """The samples of an operation of the run, by default its slowest one."""
-        return warp_subject(self.model, run, wanted or _slowest(run), self._hot_line)
+        return warp_subject(self.model, run, op or _slowest(run), self._hot_line)
 
     @property
     def versus(self) -> tuple[WarpSubject, WarpSubject] | None:
@@ -386,8 +386,8 @@ class ExplainScreen(Frame):
         table, before = self.query_one(WarpTable), self.query_one(WarpTable).subject
         for widget in (self.query_one(WarpHead), self.query_one(WarpLoop), table):
             widget.show(subject)
-        chosen = subject and (subject.run, subject.op, subject.chosen)
-        if chosen and (before is None or chosen != (before.run, before.op, before.chosen)):
+        position = subject and (subject.run, subject.op, subject.chosen)
+        if position and (before is None or position != (before.run, before.op, before.chosen)):
             self.call_after_refresh(table.reveal)
 
     @property
@@ -412,10 +412,12 @@ class ExplainScreen(Frame):
         subject = self.query_one(WarpTable).subject
         if subject is None or subject.listing is None or subject.samples is None or not self.hot:
             return
-        chosen = subject.listing.lines[subject.place]
+        line_chosen = subject.listing.lines[subject.place]
         rows = instruction_rows(subject.listing, subject.place, subject.samples.samples)
-        heading = f"Instructions of {chosen.file}:{chosen.line}"
-        self.ask(Dialog(heading, Scrolled([(line((chosen.text.strip(), STRONG)), ""), *rows])), opener="explain.instructions")
+        heading = f"Instructions of {line_chosen.file}:{line_chosen.line}"
+        self.ask(
+            Dialog(heading, Scrolled([(line((line_chosen.text.strip(), STRONG)), ""), *rows])), opener="explain.instructions"
+        )
 
     def action_undo(self) -> None:
         self.query_one(OccupancyPanel).reset()

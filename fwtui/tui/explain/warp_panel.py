@@ -102,12 +102,12 @@ class WarpSubject(NamedTuple):
         return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
-def warp_subject(model: Model, run: Run, op: str, chosen: int) -> WarpSubject:
+def warp_subject(model: Model, run: Run, op: str, place: int) -> WarpSubject:
     """What is known of the warps of an op of the run."""
     samples = next((samples for samples in run.warps if samples.op == op and samples.samples), None)
     title = {phase.key: phase.title for phase in run.phase_names}.get(op, op)
     occupancy = next((one for one in run.occupancies if one.op == op), None)
-    return WarpSubject(run, op, title, samples, run.listing(op), chosen, occupancy, issue_rate(model, run, samples))
+    return WarpSubject(run, op, title, samples, run.listing(op), place, occupancy, issue_rate(model, run, samples))
 
 
 def sign(reasons: dict[str, int]) -> tuple[str, str]:
@@ -161,7 +161,7 @@ class WarpTable(Drawn[WarpSubject | None]):
             return [line(("the source of this operation was not recorded", MUTED))]
         total = samples.samples or 1
         most = max(one.samples for one in listing.lines) or 1
-        chosen = subject.place
+        line_place = subject.place
         indents = {one.file: 200 for one in listing.lines}  # that all lines of a file have
         for one in listing.lines:
             if one.text.strip():
@@ -173,8 +173,8 @@ class WarpTable(Drawn[WarpSubject | None]):
                 file = one.file
                 rows.append(line((file or "no line is known", STRONG)))
             strong = STRONG if one.samples * 2 >= most else "" if one.samples else MUTED
-            style = f"{STRONG} reverse" if place == chosen else strong
-            bar = sampled(one, total, most, style if place == chosen else "")
+            style = f"{STRONG} reverse" if place == line_place else strong
+            bar = sampled(one, total, most, style if place == line_place else "")
             rows.append(line(*bar, (f"{one.line:>5}  ", MUTED), (one.text[indents[one.file] :], style)))
         facts = [f"{units.counted(total, 'sample')}, one every {samples.cycles:,} cycles of a multiprocessor"]
         facts += [f"{samples.dropped:,} lost"] if samples.dropped else []

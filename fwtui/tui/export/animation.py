@@ -19,13 +19,13 @@ def animation(film: Film) -> str:
     width, height = film.width * WIDTH, film.height * HEIGHT
     whole = film.duration + HOLD
     strips = [_Strip(film, y) for y in range(film.height)]
-    shown = Counter(part for strip in strips for row in strip.rows for part in row)
-    again = [part for part, times in shown.items() if times > 1]
+    occurrences = Counter(part for strip in strips for row in strip.rows for part in row)
+    again = [part for part, times in occurrences.items() if times > 1]
     used = {part: f'<use href="#p{number}"/>' for number, part in enumerate(again)}
     rules, lines = [], []
     for y, strip in enumerate(strips):
-        drawn = ("".join(used.get(part, part) for part in row) for row in strip.rows)
-        placed = ((width * place, row) for place, row in enumerate(drawn))
+        rows_used = ("".join(used.get(part, part) for part in row) for row in strip.rows)
+        placed = ((width * place, row) for place, row in enumerate(rows_used))
         moving = "".join(f'<g transform="translate({x})">{row}</g>' if x and row else row for x, row in placed)
         if len(strip.rows) > 1:
             places = [(f"{100 * at / whole:.4g}%", f"transform:translate({-width * place}px)") for at, place in strip.changes]
@@ -66,9 +66,9 @@ class _Strip:
         changes = [step for place, step in enumerate(steps) if not place or step[1] != steps[place - 1][1]]
         rows = [*dict.fromkeys(row for _, row in changes)]
         self.changes = [(at, rows.index(row)) for at, row in changes]
-        drawn = [[*parts(film.rows[row], film)] for row in rows]
-        always = set(drawn[0]).intersection(*drawn[1:])
+        row_parts = [[*parts(film.rows[row], film)] for row in rows]
+        always = set(row_parts[0]).intersection(*row_parts[1:])
         # in a row nothing lies on anything but on its grounds, so that these are all that has to stay below
         self.below = "".join(part for part in grounds(film.rows[rows[0]], film) if part in always)
         self.above = "".join(part for part in signs(film.rows[rows[0]], film) if part in always)
-        self.rows = [[part for part in row if part not in always] for row in drawn]
+        self.rows = [[part for part in row if part not in always] for row in row_parts]

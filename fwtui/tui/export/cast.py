@@ -32,8 +32,8 @@ def _events(film: Film) -> Iterator[tuple[float, str, str]]:
         changed = [y for y, line in enumerate(frame.lines) if not before or before[y] != line]
         if changed:
             rows = ((y, film.rows[frame.lines[y]]) for y in changed)
-            drawn = "".join(f"\x1b[{y + 1};1H{''.join(_span(span, film) for span in row)}\x1b[0m" for y, row in rows)
-            entries.append((frame.played, "o", drawn if before else CLEAR + drawn))
+            text = "".join(f"\x1b[{y + 1};1H{''.join(_span(span, film) for span in row)}\x1b[0m" for y, row in rows)
+            entries.append((frame.played, "o", text if before else CLEAR + text))
         before = frame.lines
     yield from sorted(entries, key=lambda event: event[0])
 

@@ -143,17 +143,19 @@ def _plan(film: Film) -> dict[str, object]:
 
 def _size(film: Film, frames: Sequence[FilmFrame], stops: Mapping[int, FilmStop]) -> dict[str, object]:
     """These frames and markers in its size: rows are lists of parts, which are kept once, and a row that is not seen is none."""
-    seen = {line for frame in frames for line in frame.lines} | {
+    lines_used = {line for frame in frames for line in frame.lines} | {
         line for stop in stops.values() for line in (*stop.lines, *stop.answered)
     }
-    rows = [(row, line in seen) for line, row in enumerate(film.rows)]
+    rows = [(row, line in lines_used) for line, row in enumerate(film.rows)]
     numbers: dict[str, int] = {}
     return {
         "width": film.width * WIDTH,
         "height": _height(film),
-        "rows": [[numbers.setdefault(part, len(numbers)) for part in parts(row, film)] if shown else None for row, shown in rows],
+        "rows": [
+            [numbers.setdefault(part, len(numbers)) for part in parts(row, film)] if visible else None for row, visible in rows
+        ],
         "parts": [*numbers],
-        "texts": [row_text(row) if shown else None for row, shown in rows],
+        "texts": [row_text(row) if visible else None for row, visible in rows],
         "frames": [*_changes(frames)],
         "stops": {number: (stop.lines, stop.answered) for number, stop in stops.items()},
     }

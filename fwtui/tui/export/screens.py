@@ -108,23 +108,23 @@ def drawn_screens(
             process.reap()
     if ended.code != 0:
         raise Refused(f"the process that drew half of the screens has ended: {ended.last_words}")
-    later, *drawn = (msgspec.json.decode(line, type=Screens) for line in ended.stdout.splitlines())
-    return [first.followed(later), *drawn]
+    later, *screens = (msgspec.json.decode(line, type=Screens) for line in ended.stdout.splitlines())
+    return [first.followed(later), *screens]
 
 
-async def _screens(loaded: LoadedSession, wanted: ScreensWanted, tell: Callable[[float], None]) -> Screens:
-    recording = Recording(named(Path(wanted.path)), loaded, start=wanted.start)
-    app = FwtuiApp(replay=recording, still=True, place=wanted.place, look=wanted.look)
+async def _screens(loaded: LoadedSession, request: ScreensWanted, tell: Callable[[float], None]) -> Screens:
+    recording = Recording(named(Path(request.path)), loaded, start=request.start)
+    app = FwtuiApp(replay=recording, still=True, place=request.place, look=request.look)
     pool, lines = Pool(), list[Lines]()
     answers: dict[int, tuple[QuestionAnswer | str | None, Lines]] = {}
-    async with app.run_test(size=wanted.size) as pilot:
+    async with app.run_test(size=request.size) as pilot:
         await settle(app, pilot)
         leave_undrawn(app.screen)
         focused = app.screen.focused
         first = await _screen(app, pilot, pool, focused)
         view, player = app.view, recording.player
         assert view is not None and view.playback is not None
-        for number, moment in enumerate(wanted.moments, 1):
+        for number, moment in enumerate(request.moments, 1):
             if moment.marker:
                 player.seek_marker(str(moment.marker))
             else:
@@ -137,7 +137,7 @@ async def _screens(loaded: LoadedSession, wanted: ScreensWanted, tell: Callable[
             lines.append(await _screen(app, pilot, pool, focused))
             if moment.marker:
                 answers[moment.marker] = await _answer(app, pilot, pool, focused, moment.marker)
-            tell(number / len(wanted.moments))
+            tell(number / len(request.moments))
         return Screens(app.current_theme.dark, [*pool.inks], [*pool.rows], first, lines, answers)
 
 
@@ -187,16 +187,16 @@ def _ink(style: Style) -> Ink:
 
 
 @gc_pause.paused()
-def _handle(wanted: ScreensWanted, parent: Parent) -> None:
-    loaded = load(wanted.path, shown=True)
-    parent.send(asyncio.run(_screens(loaded, wanted, lambda share: None)))
+def _handle(request: ScreensWanted, parent: Parent) -> None:
+    loaded = load(request.path, for_screen=True)
+    parent.send(asyncio.run(_screens(loaded, request, lambda share: None)))
 
 
 async def picture(
     path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance
 ) -> tuple[str, bool]:
     """What that place of the session's replay shows at `at` seconds, or at its end; and whether the session is complete."""
-    loaded = reader.load(path, shown=True)
+    loaded = reader.load(path, for_screen=True)
     start = loaded.duration if at is None else at
     app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:

@@ -76,8 +76,8 @@ class CueCard(Drawn["Card | None"]):
         rows = line((cue.title, f"{STRONG} $text-primary")).wrap(width) if cue.title else []
         if cue.words:
             rows += [*(gap if rows else []), *(row for words in cue.lines for row in line((words, STRONG)).wrap(width))]
-        if shown := _source(card, width):
-            rows += [*gap, *shown]
+        if rows_of_source := _source(card, width):
+            rows += [*gap, *rows_of_source]
         if answered := _answered(card, width):
             rows += [*gap, *answered]
         number = f"{card.number} of {card.of}" if card.number <= card.of else ""
@@ -88,13 +88,13 @@ def _source(card: Card, width: int) -> list[Content]:
     """Lines of the source: those that are new in colour, those that went as well, and a bar where warps were sampled."""
     if not isinstance(card.source, SourceExcerpt):
         return line((card.source, "$text-warning")).wrap(width) if card.source is not None else []
-    shown = card.source
-    changed = f"  {ADDED} new and {REMOVED} gone since run {shown.before}" if shown.before else ""
-    bars = f"  {units.counted(shown.total, 'sample')} of its warps" if shown.total else ""
-    rows = [line((shown.file, STRONG), (f"{changed}{bars}", MUTED))]
-    indent = min((len(one.text) - len(one.text.lstrip()) for _, one in shown.rows if one.text.strip()), default=0)
-    for mark, one in shown.rows:
-        bar = sampled(one, shown.total, shown.most or 1) if shown.total else ()
+    excerpt = card.source
+    changed = f"  {ADDED} new and {REMOVED} gone since run {excerpt.before}" if excerpt.before else ""
+    bars = f"  {units.counted(excerpt.total, 'sample')} of its warps" if excerpt.total else ""
+    rows = [line((excerpt.file, STRONG), (f"{changed}{bars}", MUTED))]
+    indent = min((len(one.text) - len(one.text.lstrip()) for _, one in excerpt.rows if one.text.strip()), default=0)
+    for mark, one in excerpt.rows:
+        bar = sampled(one, excerpt.total, excerpt.most or 1) if excerpt.total else ()
         rows.append(line(*bar, (f"{one.line or '':>5} {mark} ", MUTED), (one.text[indent:], CHANGED[mark])))
     return rows
 
@@ -117,18 +117,18 @@ def _answered(card: Card, width: int) -> list[Content]:
 
 
 def _large(number: str) -> list[Content]:
-    drawn = "".join(segment.text for segment in Digits(number).render(Style(bold=True)) if isinstance(segment, Segment))
-    return [line((row, f"{STRONG} $text-primary")) for row in drawn.splitlines()]
+    text = "".join(segment.text for segment in Digits(number).render(Style(bold=True)) if isinstance(segment, Segment))
+    return [line((row, f"{STRONG} $text-primary")) for row in text.splitlines()]
 
 
 def show_card(screen: PlaceScreen) -> None:
     """Show the marker at the recording's position, if any, light what it is about, and hide what would tell its answer."""
     roomy = not (screen.has_class("-flat") or screen.has_class("-tiny"))
-    shown, playback = card(screen.view, screen.key_of, roomy), screen.view.playback
-    screen.query_one(CueCard).show(shown)
-    panel = shown.cue.panel if shown is not None else ""
+    card_now, playback = card(screen.view, screen.key_of, roomy), screen.view.playback
+    screen.query_one(CueCard).show(card_now)
+    panel = card_now.cue.panel if card_now is not None else ""
     lit = [*screen.pointed(panel)]
-    kind = shown.cue.kind if shown is not None and shown.answer is None else None
+    kind = card_now.cue.kind if card_now is not None and card_now.answer is None else None
     screen.sight.veil(screen.giveaways(kind.name) if kind is not None else ())
     screen.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
@@ -138,8 +138,8 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
 
     `key_of` gives the name of a binding's key; `roomy` is whether the terminal is large.
     """
-    shown = _card(view, key_of, roomy)
-    return shown and shown._replace(guess=view.guesses.get(shown.number), source=_excerpt(view, shown.cue))
+    card_now = _card(view, key_of, roomy)
+    return card_now and card_now._replace(guess=view.guesses.get(card_now.number), source=_excerpt(view, card_now.cue))
 
 
 def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:

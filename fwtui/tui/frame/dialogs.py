@@ -115,12 +115,12 @@ class HelpScreen(Dialog):
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
-        *shown, glossary = [
+        *sections, glossary = [
             (title, [row for word in glossary_words for row in self._word(*word)]) for title, glossary_words in about
         ]
         parts = (
             [row for title, rows in part for row in ((line((title, STRONG)), ""), *rows, (line(""), ""))]
-            for part in ((*keys, *shown), (glossary,))
+            for part in ((*keys, *sections), (glossary,))
         )
         super().__init__("Keys and words", Scrolled(*parts), hint="v: the glossary · ctrl+p: all actions · Esc closes this")
 
@@ -137,8 +137,8 @@ class HelpScreen(Dialog):
         return [(head, means)] if len(word) <= WORD else [(head, ""), (line(" " * (WORD + 3)), means)]
 
     def _key(self, binding: Action) -> Row:
-        shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
-        return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<13} "), binding.tooltip
+        key_name = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
+        return line((f"  {key_name:<10}", "$text-primary"), f"{binding.description:<13} "), binding.tooltip
 
 
 def source_rows(parts: Iterable[Source]) -> Iterator[Row]:

@@ -101,8 +101,8 @@ def look_of(settings: Settings | None) -> Appearance:
     if settings.keymap:
         # Textual takes a key from every binding that has it when one of them gets another
         for bindings in screens().values():
-            lost = {key for b in bindings if b.id in settings.keymap for key in b.key.split(",")}
-            keymap |= {b.id: b.key for b in bindings if b.id and b.id not in keymap and lost & set(b.key.split(","))}
+            remapped = {key for b in bindings if b.id in settings.keymap for key in b.key.split(",")}
+            keymap |= {b.id: b.key for b in bindings if b.id and b.id not in keymap and remapped & set(b.key.split(","))}
     return Appearance(settings.text("theme"), settings.text("charset") == "ascii", settings.text("presenter") == "yes", keymap)
 
 
@@ -147,18 +147,18 @@ def screens() -> dict[str, list[Action]]:
     for place in PLACES:
         for where, words in ((place.live, ""), (place.recorded, " of a replay")):
             if where:
-                own = [row for row in load(where).BINDINGS if isinstance(row, Action)]
-                found[f"the screen {place.title}{words}"] = [*own, *TO_PLACES]
+                rows = [row for row in load(where).BINDINGS if isinstance(row, Action)]
+                found[f"the screen {place.title}{words}"] = [*rows, *TO_PLACES]
     return found
 
 
 def _check_clashes(screen: str, bindings: list[Action], settings: Settings) -> None:
     """Two actions on one key: only one of them could happen."""
     keymap = settings.keymap
-    taken: dict[str, Action] = {}
+    by_key: dict[str, Action] = {}
     for binding in rebound(bindings, keymap):
         for key in map(normal, binding.key.split(",")):
-            other = taken.setdefault(key, binding)
+            other = by_key.setdefault(key, binding)
             if other.id != binding.id and (binding.id in keymap or other.id in keymap):
                 mine, theirs = (binding, other) if binding.id in keymap else (other, binding)
                 where = _origin(settings, f"{KEYMAP}{mine.id}")

@@ -44,7 +44,7 @@ class NoEngine:
     def without_sampler(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def _refuse(self, *given: Any, **named: Any) -> NoReturn:
+    def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         raise Refused(READ_ONLY)
 
     start = settled = tell = mark = count = answer = measure_limits = record = name = go_on = _refuse

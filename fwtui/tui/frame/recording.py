@@ -151,8 +151,8 @@ class Marks:
 
 def first_seconds(lines: Sequence[Line]) -> float:
     """When something first happens: a recording may begin long after its session did."""
-    seen = (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault)
-    return next((recorded.t for recorded in lines if recorded.kind in seen), 0.0)
+    kinds = (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault)
+    return next((recorded.t for recorded in lines if recorded.kind in kinds), 0.0)
 
 
 def first_seen(lines: Sequence[Line]) -> float:

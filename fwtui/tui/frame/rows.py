@@ -140,10 +140,10 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
                 yield FooterKey("enter", "enter", submits)
             actions.update((self.screen, action) for action in same)
         for key, one in active.items():
-            shown = one.binding.show or (typing and key in WHILE_TYPING)
+            visible = one.binding.show or (typing and key in WHILE_TYPING)
             named = self._key(key, one)
             typed = typing and len(named.shown) == 1
-            if shown and one.enabled and not typed and (one.node, one.binding.action) not in actions:
+            if visible and one.enabled and not typed and (one.node, one.binding.action) not in actions:
                 actions.add((one.node, one.binding.action))
                 yield named._replace(title="Leave field") if typing and key == "escape" else named
         if typing:
@@ -154,8 +154,8 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
 
     def _key(self, key: str, one: ActiveBinding) -> FooterKey:
         named = one.binding.key_display if "+" not in key else None  # which is for the first of its keys
-        shown = named or self.app.get_key_display(Binding(key, ""))
-        return FooterKey(key, shown, one.binding.description, one.binding.tooltip, one.binding.id in FIXED)
+        key_name = named or self.app.get_key_display(Binding(key, ""))
+        return FooterKey(key, key_name, one.binding.description, one.binding.tooltip, one.binding.id in FIXED)
 
     def draw(self, subject: tuple[FooterKey, ...], width: int) -> Sequence[Content]:
         """As many keys as there is room for; at the right what every place has."""
@@ -183,12 +183,12 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
 
 def _names(keys: Sequence[FooterKey], room: int) -> tuple[Content, list[tuple[int, int, FooterKey]]]:
     """The keys for which there is room, a space before each but the first, and the columns of each."""
-    shown, places = line(""), list[tuple[int, int, FooterKey]]()
+    content, places = line(""), list[tuple[int, int, FooterKey]]()
     for key in keys:
-        begins = shown.cell_length + bool(places)
-        longer = line(shown, " " * bool(places), (key.shown, KEY), (f" {key.title}", TITLE))
+        begins = content.cell_length + bool(places)
+        longer = line(content, " " * bool(places), (key.shown, KEY), (f" {key.title}", TITLE))
         if longer.cell_length > room:
             break
         places.append((begins, longer.cell_length, key))
-        shown = longer
-    return shown, places
+        content = longer
+    return content, places

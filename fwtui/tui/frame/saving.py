@@ -117,8 +117,8 @@ def write(name: str, suffix: str, text: str) -> Path:
 
 def savable(model: Model, table: Table) -> list[str]:
     """The forms that have something to save."""
-    gone = ("table" if not table else "", "results" if not model.runs else "")
-    return [name for name in FORMS if name.partition("-")[0] not in gone]
+    unavailable_forms = ("table" if not table else "", "results" if not model.runs else "")
+    return [name for name in FORMS if name.partition("-")[0] not in unavailable_forms]
 
 
 def save(app: App[Any], name: str, place: str, model: Model, table: Table) -> Path:

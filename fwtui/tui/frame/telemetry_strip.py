@@ -116,13 +116,13 @@ def places(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
     # of a run that was too short for a quantity nothing is said, and a mean temperature says little
     left_out = {key for key, one in QUANTITIES.items() if found and (one.unit is CELSIUS or getattr(now, key) is None)}
     quantities = [(key, quantity) for key, quantity in usual(model, host).items() if key not in left_out]
-    shown = [place for key, quantity in quantities for place in _places(model, now, key, quantity, peak)]
+    columns = [place for key, quantity in quantities for place in _places(model, now, key, quantity, peak)]
     if run is not None and found is not None:
-        shown.insert(0, StripColumn(f"run {run.id}", "mean", (), words=True, width=4, peak="↑ peak"))
+        columns.insert(0, StripColumn(f"run {run.id}", "mean", (), words=True, width=4, peak="↑ peak"))
     if not host:
         words = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
-        shown.append(StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
-    return tuple(shown)
+        columns.append(StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
+    return tuple(columns)
 
 
 def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
@@ -130,10 +130,10 @@ def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]
     gpus = model.followed
     numbers = " ".join(map(str, gpus))
     named = gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus)))
-    shown = [StripColumn("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
+    telemetry_columns = [StripColumn("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
     means = [during(model, run, gpu) for gpu in gpus] if run is not None and run.backend == "cuda" else []
     columns = all(means) and bool(means)
-    shown += [StripColumn(f"run {run.id}", "mean", (), words=True, width=4)] if columns and run is not None else []
+    telemetry_columns += [StripColumn(f"run {run.id}", "mean", (), words=True, width=4)] if columns and run is not None else []
     last = [found[0] for found in means if found] if columns else [model.readings[gpu][-1] for gpu in gpus]
     for key, quantity in among(model, gpus).items():
         if columns and all(getattr(one, key) is None for one in last):
@@ -143,10 +143,10 @@ def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]
             for value in (max(most_of(quantity, model, gpu) or quantity.about for gpu in gpus), *(getattr(r, key) for r in last))
         )
         text = f"{' '.join(f'{number:>{len(most)}}' for number, _ in columns)} {sign}"
-        shown.append(StripColumn(quantity.short or quantity.title, text, (), words=True, width=len(text)))
+        telemetry_columns.append(StripColumn(quantity.short or quantity.title, text, (), words=True, width=len(text)))
     slowed = [gpu for gpu, reading in zip(gpus, last, strict=True) if throttled(reading.throttle)]
     words = f"GPU {', '.join(map(str, slowed))}" if slowed else "none"
-    return (*shown, StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
+    return (*telemetry_columns, StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
 
 
 def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:

@@ -50,7 +50,7 @@ class LiveSession(RunSession, Protocol):
     def whole(self, run: Run) -> Run: ...
     def measure_limits(self, device: DeviceId) -> None: ...
     def name(self, title: str) -> Path: ...
-    def go_on(self, taken: ContinuedSession) -> None: ...
+    def go_on(self, session: ContinuedSession) -> None: ...
     def close(self, reason: str = "closed") -> None: ...
 
 
@@ -251,8 +251,8 @@ class View:
     def free_name(self) -> str:
         """A name for the session that no other one has: that of the kernel in the form."""
         kernel = self.experiment.kernel
-        taken = {stem(path) for path in files_in(own_folder())}
-        return next(name for number in count(1) if (name := f"{kernel}-{number}" if number > 1 else kernel) not in taken)
+        names = {stem(path) for path in files_in(own_folder())}
+        return next(name for number in count(1) if (name := f"{kernel}-{number}" if number > 1 else kernel) not in names)
 
     @property
     def nameless(self) -> str:
@@ -312,6 +312,6 @@ class View:
         """Everything that decides what all places show."""
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
-        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.notice)
+        state = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.notice)
         cards = (self.playback.presenting, self.playback.over) if self.playback is not None else ()
-        return (*shown, recorder is not None, second, self.busy, cards)
+        return (*state, recorder is not None, second, self.busy, cards)

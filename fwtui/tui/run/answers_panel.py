@@ -116,25 +116,25 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
 
     def _halves(self, y: int, words: Style) -> list[Segment]:
         row, marked = self._cursor
-        drawn: list[Segment] = []
+        segments: list[Segment] = []
         for column, shares in enumerate(zip(*self._grid[2 * y : 2 * y + 2], strict=True)):
             here = self.has_focus and column == marked
             colours = [self._colour(share, here and row == 2 * y + half) for half, share in enumerate(shares)]
             above, below = [*colours, None][:2]  # the last line may have one row
             if above is not None:
-                drawn.append(Segment("▀", above + Style(bgcolor=below.color) if below is not None else above))
+                segments.append(Segment("▀", above + Style(bgcolor=below.color) if below is not None else above))
             else:
-                drawn.append(Segment("▄", below) if below is not None else Segment(answers.NO_PATH, words))
-        return drawn
+                segments.append(Segment("▄", below) if below is not None else Segment(answers.NO_PATH, words))
+        return segments
 
     def _glyphs(self, y: int) -> list[Segment]:
         row, marked = self._cursor
-        drawn: list[Segment] = []
+        segments: list[Segment] = []
         for column, shares in enumerate(zip(*self._grid[2 * y : 2 * y + 2], strict=True)):
             means = [share for share in shares if share is not None]
             here = self.has_focus and column == marked and row // 2 == y
-            drawn.append(Segment(answers.shade(sum(means) / len(means)) if means else self._apart, Style(reverse=here)))
-        return drawn
+            segments.append(Segment(answers.shade(sum(means) / len(means)) if means else self._apart, Style(reverse=here)))
+        return segments
 
     def _legend(self, words: Style) -> list[Segment]:
         ends = answers.span(self._answers)

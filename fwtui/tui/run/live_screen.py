@@ -131,9 +131,9 @@ class RunScreen(SessionScreen):
 
     def _run_wanted(self) -> None:
         """What another place wants run."""
-        wanted, self.view.wanted = self.view.wanted, None
-        if wanted is not None:
-            self.draft.take(wanted)
+        requested, self.view.wanted = self.view.wanted, None
+        if requested is not None:
+            self.draft.take(requested)
             self.query_one(FormPanel).sync()
             self.action_run()
 
@@ -207,13 +207,13 @@ class RunScreen(SessionScreen):
         run = self.view.run
         if self._awaited is None or (run is not None and run.id == self._awaited and busy):
             return
-        wanted, self._awaited = self._awaited, None
-        if run is None or run.id != wanted or run.answers is None:
+        run_id, self._awaited = self._awaited, None
+        if run is None or run.id != run_id or run.answers is None:
             return
         if self.app.screen is self:
             super().action_view()
         else:
-            self.say(f"the answers of run {wanted} are there; {self.key_of('run.view')} shows them")
+            self.say(f"the answers of run {run_id} are there; {self.key_of('run.view')} shows them")
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
@@ -324,11 +324,11 @@ class RunScreen(SessionScreen):
             self.say("reading the last session")
             in_background(self, partial(taken_up, earlier), self._go_on, "kept", lambda error: self.say(str(error), "error"))
 
-    def _go_on(self, taken: ContinuedSession) -> None:
+    def _go_on(self, session: ContinuedSession) -> None:
         with self.saying("error"):
-            self.source.go_on(taken)
+            self.source.go_on(session)
             self.view.resume()
-            self.view.baseline, self.view.earlier, self.view.selected = taken.earlier.baseline, None, None
+            self.view.baseline, self.view.earlier, self.view.selected = session.earlier.baseline, None, None
             self.say("")
 
     def action_edit(self) -> None:
@@ -343,10 +343,10 @@ class RunScreen(SessionScreen):
 
     def action_watch(self) -> None:
         """Watch the form's kernel if it is the user's own, else ask for a file."""
-        own = path_of(self.draft.kernel.id)
-        if own:
+        path = path_of(self.draft.kernel.id)
+        if path:
             with self.saying():
-                allowed(self, located(own), self._watch)
+                allowed(self, located(path), self._watch)
         else:
             self.choose_watched()
 

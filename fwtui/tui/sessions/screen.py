@@ -90,21 +90,21 @@ class SessionsTable(TextTable):
 
     def show(self, entries: Sequence[LibraryEntry], by: str, width: int, mark: Path | None) -> None:
         """These sessions in this order; `by` is the column that they are ordered by, `mark` what is to be marked."""
-        shown = (tuple(entries[:MOST_ROWS]), by, columns(width), mark)
-        if shown == self._shown:
+        state = (tuple(entries[:MOST_ROWS]), by, columns(width), mark)
+        if state == self._shown:
             return
         marked = mark or (self.marked.path if self.marked is not None else None)
         row = self.cursor_row
-        self._shown = shown
-        self._entries = shown[0]
+        self._shown = state
+        self._entries = state[0]
         self.clear(columns=True)
-        for name, cells_wide in shown[2]:
+        for name, cells_wide in state[2]:
             title = f"{name} ▾" if name == by else name
             self.add_column(Text(title, justify="right" if name in RIGHT else "left"), width=cells_wide, key=name)
         for number, entry in enumerate(self._entries):
             texts = entry_cells(entry)
             self.add_row(
-                *(_cell(name, whole_clauses(texts[name], cells_wide), entry) for name, cells_wide in shown[2]), key=str(number)
+                *(_cell(name, whole_clauses(texts[name], cells_wide), entry) for name, cells_wide in state[2]), key=str(number)
             )
         places = [number for number, entry in enumerate(self._entries) if entry.path == marked]
         self.move_cursor(row=places[0] if places else min(row, max(len(self._entries) - 1, 0)), scroll=True)
@@ -237,14 +237,14 @@ class SessionsScreen(Frame):
         return marked if marked is None or self._mark in (None, marked.path) else None
 
     def show(self) -> None:
-        shown = self.shown
-        if shown and self.has_class("-none") and self.focused is None:  # a hidden table takes no focus
+        subject = self.shown
+        if subject and self.has_class("-none") and self.focused is None:  # a hidden table takes no focus
             self.call_after_refresh(self.query_one(SessionsTable).focus)
-        self.set_class(not shown, "-none")
-        self.submits = "List" if shown else ""
-        if not shown:
+        self.set_class(not subject, "-none")
+        self.submits = "List" if subject else ""
+        if not subject:
             self.query_one("#none", Static).update(Content(self._advice()))
-        self.query_one(SessionsTable).show(shown, self._order, self.app.size.width - 2, self._mark)
+        self.query_one(SessionsTable).show(subject, self._order, self.app.size.width - 2, self._mark)
         self._tell()
 
     def _tell(self) -> None:
@@ -348,9 +348,9 @@ class SessionsScreen(Frame):
             return
         before = getattr(entry, what)
 
-        def take(given: str) -> None:
-            if given != before:
-                self._mark = change(entry.path, given)
+        def take(name: str) -> None:
+            if name != before:
+                self._mark = change(entry.path, name)
                 self.say(f"{entry.name} has another {what} now; u undoes that")
                 self.read()
 

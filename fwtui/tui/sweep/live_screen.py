@@ -93,10 +93,10 @@ class SweepDraft(Drafted):
         kernel = loaded_kernel(experiment)
         plain = changed(experiment, code="", tile=0, options={}, launch="", devices="", file="", auto="")
         self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
-        own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": "", DEVICES: "1", GRAPHS: "1"}
-        own |= {o.name: str(o.default) for o in kernel.options}
+        defaults = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": "", DEVICES: "1", GRAPHS: "1"}
+        defaults |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}
-        self._texts = {name: "" if text == own.get(name) else text for name, text in texts.items()}
+        self._texts = {name: "" if text == defaults.get(name) else text for name, text in texts.items()}
         sizes = SMALL_SIZES if kernel.stacks else USUAL_SIZES[kernel.backend]
         self._texts |= {"n": sizes, "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN, WEAK: "no"}
         self.last = ""
@@ -141,7 +141,7 @@ class SweepDraft(Drafted):
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
             hint = "1" if name in (DEVICES, GRAPHS) else OPEN
-            seen = name in (*MAIN, DEVICES)
+            main = name in (*MAIN, DEVICES)
             rows.append(
                 FormRow(
                     key,
@@ -151,7 +151,7 @@ class SweepDraft(Drafted):
                     None,
                     there,
                     hint,
-                    more=not seen,
+                    more=not main,
                     changed=text not in ("", value(Experiment(), name)),
                 )
             )
@@ -342,10 +342,10 @@ class LiveSweepScreen(SweepScreen):
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
-        chosen = {kernel.id for kernel in self.draft.kernels}
+        kernels = {kernel.id for kernel in self.draft.kernels}
         yield Command("Sweep with your own…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
         for kernel in known_kernels().values():
-            words = "without" if kernel.id in chosen else "with"
+            words = "without" if kernel.id in kernels else "with"
             yield Command(f"Sweep {words} {kernel.id}", partial(self._toggle, kernel.id), kernel.title)
 
     def _toggle(self, kernel: str) -> None:

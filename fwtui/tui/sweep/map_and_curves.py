@@ -59,10 +59,10 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
     DEFAULT_CSS = "HeatMap { height: 1fr; min-height: 3; }"
     BINDINGS: ClassVar = [*DOWN, *ACROSS, CHOOSE]
 
-    def __init__(self, moved: Callable[[], object], chosen: Callable[[int], object]) -> None:
+    def __init__(self, moved: Callable[[], object], on_choice: Callable[[int], object]) -> None:
         """`moved` is called when the cursor is on another square, `chosen` with the run that was chosen."""
         super().__init__(HeatMapSubject(None, "rate", (0, 0), 0))
-        self._moved, self._chosen = moved, chosen
+        self._moved, self._chosen = moved, on_choice
         self._placed = False  # whether the user has put the cursor somewhere
 
     @property
@@ -148,11 +148,14 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
         head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut(head, name):>{name}}"
         signed = squares.across.name == "kernel"
         lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
-        best, room = squares.best_rate, name - SIGN * any(shown.kernel for shown in squares.rows)
-        for index, shown in list(enumerate(squares.rows))[top : top + height]:
+        best, room = squares.best_rate, name - SIGN * any(row_here.kernel for row_here in squares.rows)
+        for index, row_squares in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
-            pieces: list[Piece] = [*_signed(shown.kernel), (f"{cut(shown.name, room):<{room}}", STRONG if here else "")]
-            for place, square in list(enumerate(shown.squares))[first : first + count]:
+            pieces: list[Piece] = [
+                *_signed(row_squares.kernel),
+                (f"{cut(row_squares.name, room):<{room}}", STRONG if here else ""),
+            ]
+            for place, square in list(enumerate(row_squares.squares))[first : first + count]:
                 marked = here and place == column and self.has_focus
                 pieces += [" " * (GAP + cell - CELL), *_square(square, subject.measure, best, marked)]
             lines.append(line(*pieces))
@@ -242,10 +245,10 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     first = first_shown(row, len(squares.rows), MOST_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
-    for place, shown in list(enumerate(squares.rows))[first : first + MOST_SERIES]:
-        ys = tuple(number(run, measure, squares.best_rate) for run in _counted(shown))
+    for place, row_squares in list(enumerate(squares.rows))[first : first + MOST_SERIES]:
+        ys = tuple(number(run, measure, squares.best_rate) for run in _counted(row_squares))
         if any(y is not None for y in ys):
-            lines.append(Series(shown.name, xs, ys, kernel=shown.kernel, strong=place == row))
+            lines.append(Series(row_squares.name, xs, ys, kernel=row_squares.kernel, strong=place == row))
     doubling = min(xs) > 0 and max(xs) / min(xs) >= 4 and (name != "density" or max(xs) < SPARSE)
     across = Axis(name, log=doubling, base=2 if doubling and name != "density" else 10)
     ups = {"time": Axis("time", units.duration, log=True), "rate": Axis("rate", rate_text, log=doubling)}
@@ -335,11 +338,11 @@ class DotPlot(Drawn[HeatMapSubject]):
 def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]:
     """At most that many lines around one of them; the first and the last say how many more there are."""
     first = first_shown(here, len(lines), most)
-    shown, below = list(lines[first : first + most]), len(lines) - first - most
+    visible, below = list(lines[first : first + most]), len(lines) - first - most
     if most < LEAST_MARKED:
-        return shown
+        return visible
     if first:
-        shown[0] = line((f"… {first + 1} more above", MUTED))
+        visible[0] = line((f"… {first + 1} more above", MUTED))
     if below > 0:
-        shown[-1] = line((f"… {below + 1} more below", MUTED))
-    return shown
+        visible[-1] = line((f"… {below + 1} more below", MUTED))
+    return visible

@@ -161,23 +161,23 @@ class SweepScreen(Frame):
 
     def _draw_curves(self, squares: Squares | None) -> None:
         cursor, chart, dots = self.query_one(HeatMap).cursor, self.query_one(Chart), self.query_one(DotPlot)
-        drawn = squares is None or amounts(squares.across.name)
-        self.query_one("#lines", ContentSwitcher).current = "curves" if drawn else "dots"
+        as_curves = squares is None or amounts(squares.across.name)
+        self.query_one("#lines", ContentSwitcher).current = "curves" if as_curves else "dots"
         rows, room = len(squares.rows) + 1 if squares is not None else 0, self.query_one("#charts").size.height
-        self.set_class(squares is not None and room - rows >= (LEAST_CURVES if drawn else LEAST_DOTS), "-both")
-        self._tell_run(squares, drawn, room)
-        if drawn:
+        self.set_class(squares is not None and room - rows >= (LEAST_CURVES if as_curves else LEAST_DOTS), "-both")
+        self._tell_run(squares, as_curves, room)
+        if as_curves:
             chart.show(figure(squares, self._measure, self._found[1], cursor[0]))
         else:
             dots.take(squares, self._measure, cursor)
 
-    def _tell_run(self, squares: Squares | None, drawn: bool, room: int) -> None:
+    def _tell_run(self, squares: Squares | None, as_curves: bool, room: int) -> None:
         """What is left below the dots of few runs, or without a map, tells of the marked run."""
         square = self.query_one(HeatMap).square if squares is not None else None
         run = square.run if square is not None else self.view.run
         lines = 0 if squares is None else len(squares.across.values) + 2
         used = 0 if squares is None else lines + min(len(squares.rows) + 1, room // 2)
-        shows_run = run is not None and (squares is None or not drawn) and room - used >= LEAST_RUN
+        shows_run = run is not None and (squares is None or not as_curves) and room - used >= LEAST_RUN
         self.set_class(shows_run, "-run")
         self.set_class(shows_run and squares is None, "-run-alone")
         self.query_one("#lines").styles.height = lines if shows_run else None

@@ -97,15 +97,15 @@ class Lanes:
 
     def rows(self) -> list[Row]:
         """All rows, the top one first."""
-        shown, bins = [pair for pair in zip(self.lanes, self.heights, strict=True) if pair[1]], self.bins
-        places = [bins[lane.gpu].names.index(lane.name) for lane, _ in shown]
+        pairs, bins = [pair for pair in zip(self.lanes, self.heights, strict=True) if pair[1]], self.bins
+        places = [bins[lane.gpu].names.index(lane.name) for lane, _ in pairs]
         span = self.window.first, self.window.columns
-        seen = [(*pair, bins[pair[0].gpu].means(place, *span)) for pair, place in zip(shown, places, strict=True)]
+        means_of = [(*pair, bins[pair[0].gpu].means(place, *span)) for pair, place in zip(pairs, places, strict=True)]
         ends: dict[str, float] = {}  # of scales: one for all lanes of a quantity, or they could not be compared
-        for name in {lane.name for lane, _, _ in seen}:
-            ends[name] = self._most(name, [(lane, means) for lane, _, means in seen if lane.name == name])
+        for name in {lane.name for lane, _, _ in means_of}:
+            ends[name] = self._most(name, [(lane, means) for lane, _, means in means_of if lane.name == name])
         rows: list[Row] = []
-        for lane, height, means in seen:
+        for lane, height, means in means_of:
             if lane.head:
                 rows.append(self._head(lane, ends[lane.name]))
             rows += self._lane(lane, height, means, ends[lane.name])
@@ -197,7 +197,7 @@ class Lanes:
         cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
         last = {gpu: self.model.readings[gpu][-1].throttle for gpu in self.model.followed if gpu in there}
         last |= {gpu: self.run_readings[gpu][0].throttle for gpu in there if gpu in self.run_readings}
-        now = last if self.cursor is None else {gpu: seen[self.cursor] for gpu, seen in there.items()}
+        now = last if self.cursor is None else {gpu: masks[self.cursor] for gpu, masks in there.items()}
         mask = _either(list(now.values()))
         reasons = throttled(mask)
         words = units.ABSENT if mask is None else ", ".join(reasons) or "none"
@@ -287,12 +287,12 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     }
 
     def __init__(
-        self, view: View, chosen: Callable[[int], None], held: Callable[[bool], None], zoomed: Callable[[int], None]
+        self, view: View, on_choice: Callable[[int], None], on_hold: Callable[[bool], None], zoomed: Callable[[int], None]
     ) -> None:
         """`chosen` is given the run under the cursor, `held` whether a key has set the cursor, `zoomed` 1 for nearer or -1."""
         super().__init__()
         self._view = view
-        self._chosen, self._held, self._zoomed = chosen, held, zoomed
+        self._chosen, self._held, self._zoomed = on_choice, on_hold, zoomed
         self._lanes: tuple[TelemetryLane, ...] = ()
         self._run_readings = NO_RUN
         self._start = self._end = 0.0
@@ -350,9 +350,9 @@ class LaneChart(Arrowed, Widget, can_focus=True):
             drawn_bins.take(model.of_host if gpu is None else model.readings.get(gpu, ()))
             bins[gpu] = drawn_bins
         self._bins = bins
-        shown = self._view.run.id if self._view.run is not None else None
+        run_id = self._view.run.id if self._view.run is not None else None
         before = self._rows
-        self._rows = Lanes(model, shown, self._lanes, bins, window, self.heights, self.at, self._tops, self._run_readings).rows()
+        self._rows = Lanes(model, run_id, self._lanes, bins, window, self.heights, self.at, self._tops, self._run_readings).rows()
         if len(before) != len(self._rows):
             self.refresh()
             return

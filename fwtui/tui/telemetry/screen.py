@@ -49,11 +49,11 @@ class HeadingLine(Drawn[Heading | None]):
 
     def draw(self, subject: Heading, width: int) -> Sequence[Content]:
         window = f"{units.clock(subject.start)} to {units.clock(subject.end)}  "
-        gone = (f"   {subject.hidden} more: no room", "$text-warning") if subject.hidden else ""
-        if subject.more and not gone:
-            gone = (f"   {units.counted(subject.more, 'more quantity', 'more quantities')}: {subject.key}", MUTED)
+        note = (f"   {subject.hidden} more: no room", "$text-warning") if subject.hidden else ""
+        if subject.more and not note:
+            note = (f"   {units.counted(subject.more, 'more quantity', 'more quantities')}: {subject.key}", MUTED)
         begin = line(("TELEMETRY  ", f"{STRONG} $text-primary"), (window, STRONG))
-        left = longest((line(begin, (subject.state, MUTED), gone), line(begin.rstrip(), gone)), width)
+        left = longest((line(begin, (subject.state, MUTED), note), line(begin.rstrip(), note)), width)
         run = subject.run
         if run is None:
             return [left]
@@ -93,16 +93,16 @@ class LanesScreen(Dialog):
     LanesScreen Choices:focus { border: none; }
     """
 
-    def __init__(self, shown: Sequence[str], details: bool):
+    def __init__(self, selected: Sequence[str], details: bool):
         sources = {key: f" ({one.source})" * bool(details and one.source) for key, one in QUANTITIES.items()}
         words = {key: Content(f"{one.title:<11}{one.meaning}{sources[key]}") for key, one in QUANTITIES.items()}
-        choices = Choices(*(Selection(label, key, key in shown) for key, label in words.items()))
+        choices = Choices(*(Selection(label, key, key in selected) for key, label in words.items()))
         super().__init__("What to show", choices, hint="Space or Enter chooses, Esc closes this")
 
     def on_mount(self) -> None:
-        chosen = self.query_one(Choices)
-        chosen.styles.max_height = max(3, self.app.size.height - 6)
-        chosen.focus()
+        choices = self.query_one(Choices)
+        choices.styles.max_height = max(3, self.app.size.height - 6)
+        choices.focus()
 
     def action_close(self) -> None:
         self.dismiss(",".join(self.query_one(Choices).selected))
@@ -184,16 +184,16 @@ class TelemetryScreen(Frame):
     def show(self) -> None:
         start, end = self._window()
         chart, names, gpus = self.query_one(LaneChart), self._quantities, self.several
-        shown = names
+        visible = names
         if gpus and self.gpu is None:
             first = self._first % len(names)
-            shown = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
+            visible = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
         one = self.gpu or self.model.watched
-        lanes = lanes_of(self.model, shown, (one,) if not gpus or self.gpu is not None else gpus)
+        lanes = lanes_of(self.model, visible, (one,) if not gpus or self.gpu is not None else gpus)
         chart.show(lanes, start, end, self._of_run({lane.gpu for lane in lanes}))
         hidden = sum(height == 0 for height in chart.heights)
         key = self.key_of("telemetry.quantity")
-        heading = Heading(start, end, self._state_words(), self.view.run, hidden, len(names) - len(shown), key)
+        heading = Heading(start, end, self._state_words(), self.view.run, hidden, len(names) - len(visible), key)
         self.query_one(HeadingLine).show(heading)
         self.query_one(BalanceLine).show(self._balance(gpus) if gpus else None)
 

@@ -154,8 +154,8 @@ class KernelVerdict(Drawn[WatchSubject]):
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         verdict = subject.verdict
         if verdict is None:
-            tried = sum(1 for report in subject.lines if report.finding is not None)
-            lines = [line(("JUDGING", STRONG), (f"  {units.counted(tried, 'check')} so far" if subject.save else "", MUTED))]
+            checks = sum(1 for report in subject.lines if report.finding is not None)
+            lines = [line(("JUDGING", STRONG), (f"  {units.counted(checks, 'check')} so far" if subject.save else "", MUTED))]
         else:
             word, style = VERDICTS[verdict.right]
             lines = hung(line((word, f"{STRONG} {style}"), "  "), verdict.sentence, width, STRONG)
@@ -199,9 +199,9 @@ class Curve(Drawn[tuple[Version, ...]]):
             right = f"{sum(version.right for version in subject)} of {units.counted(len(subject), 'version')} right"
             return [line((title, STRONG), (f"  {right}, none timed here", MUTED))]
         words = f"  {units.duration(timed[-1])}, best {units.duration(min(timed))}"
-        shown = times[-max(1, width - len(title) - len(words) - 4) :]
-        drawn = spark([seconds for _, seconds in shown], 0.0, max(timed) * 1.001)
-        return [line((title, STRONG), "  ", (drawn, "$primary"), (words, MUTED))]
+        visible = times[-max(1, width - len(title) - len(words) - 4) :]
+        curve_bars = spark([seconds for _, seconds in visible], 0.0, max(timed) * 1.001)
+        return [line((title, STRONG), "  ", (curve_bars, "$primary"), (words, MUTED))]
 
 
 class PromptLines(Drawn[tuple[str, str]]):
@@ -298,22 +298,22 @@ class WatchScreen(Dialog):
         self._show()
 
     def _show(self) -> None:
-        shown, verdict, scroll = self.shown, self.query_one(KernelVerdict), self.query_one(VerticalScroll)
-        right = shown.verdict.right if shown.verdict is not None else None
-        verdict.show(shown)
+        subject, verdict, scroll = self.shown, self.query_one(KernelVerdict), self.query_one(VerticalScroll)
+        right = subject.verdict.right if subject.verdict is not None else None
+        verdict.show(subject)
         verdict.set_class(right is True, "-right")
         verdict.set_class(right is False, "-wrong")
         at_end = scroll.scroll_y >= scroll.max_scroll_y - 1
         checks = self.query_one(Checks)
-        checks.show(shown)
+        checks.show(subject)
         if right is False:
             self.call_after_refresh(lambda: scroll.scroll_to(y=checks.first_wrong or 0, animate=False))
         elif at_end:
             self.call_after_refresh(scroll.scroll_end, animate=False)
-        self.query_one(Large).update(units.duration(shown.seconds) if shown.seconds is not None else "")
-        self.set_class(shown.seconds is not None, "-timed")
-        self.query_one(WrongCells).show(shown.where)
-        self.set_class(shown.where is not None, "-wrong")
+        self.query_one(Large).update(units.duration(subject.seconds) if subject.seconds is not None else "")
+        self.set_class(subject.seconds is not None, "-timed")
+        self.query_one(WrongCells).show(subject.where)
+        self.set_class(subject.where is not None, "-wrong")
 
     def on_resize(self) -> None:
         """As large a matrix as leaves half of the width to the words."""

@@ -168,8 +168,8 @@ class Draft(Drafted):
             choices = (*choices, OWN)
         names = {"": "one"} if field.name == "devices" else {}
         changed = choices != () and text != field.show(usual)
-        shown = field.offered(self.kernel)
-        return FormRow(field.name, titled(field), help, text, choices, shown, names=names, changed=changed)
+        offered = field.offered(self.kernel)
+        return FormRow(field.name, titled(field), help, text, choices, offered, names=names, changed=changed)
 
     def typed(self) -> Experiment:
         """The experiment as it says. Raises Refused for what cannot be read."""
@@ -221,11 +221,11 @@ class Draft(Drafted):
         return wish if wish in map(str, option.values) else str(option.default)
 
     def _option_rows(self) -> list[FormRow]:
-        own = {o.name: o for o in self.kernel.options}
-        every = {o.name: o for kernel in known_kernels().values() for o in kernel.options} | own
+        options = {o.name: o for o in self.kernel.options}
+        every = {o.name: o for kernel in known_kernels().values() for o in kernel.options} | options
         rows: list[FormRow] = []
         for name, option in every.items():
-            there = name in own
+            there = name in options
             text, choices = (self._option_text(option), tuple(map(str, option.values))) if there else ("", ())
             title, changed = name.replace("_", " ").capitalize(), there and text != str(option.default)
             names = {str(value): word for word, value in option.words.items()}
@@ -358,9 +358,9 @@ class ExperimentForm(VerticalScroll, can_focus=False):
             row.set_class(key in errors, "wrong")
         self._explain()
 
-    def show_rest(self, shown: bool) -> None:
+    def show_rest(self, visible: bool) -> None:
         """Show all rows, or only those that matter most."""
-        self._rest.display = shown
+        self._rest.display = visible
         self.sync()
 
     def _say_more(self, rows: tuple[FormRow, ...]) -> None:

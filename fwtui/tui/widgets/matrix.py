@@ -25,42 +25,42 @@ BESIDE = 10  # cells of what is said of the ranks beside the picture
 Pixels = list[bytearray]
 
 
-def pixels(shown: Scene, width: int, height: int) -> Pixels:
+def pixels(scene: Scene, width: int, height: int) -> Pixels:
     """The scene on a grid. A pixel is lit if anything touches part of it, so nothing is too small to be seen."""
-    shades = [owner % len(HUES) * len(PARTS) for owner in owners(shown, height)] or [0] * height
+    shades = [owner % len(HUES) * len(PARTS) for owner in owners(scene, height)] or [0] * height
     grid = [bytearray([shade]) * width for shade in shades]
-    for y in range(round(shown.filled * height)):
+    for y in range(round(scene.filled * height)):
         grid[y][:] = bytes([FILLED + shades[y]]) * width
-    sent = (shown.sent,) if shown.sent is not None else ()
-    for rects, part in ((shown.targets, WRITTEN), (shown.sources, READ), (sent, SENT)):
+    broadcast = (scene.sent,) if scene.sent is not None else ()
+    for rects, part in ((scene.targets, WRITTEN), (scene.sources, READ), (broadcast, SENT)):
         for rect in rects:
-            left, right = rect.left * width // shown.side, -(-rect.right * width // shown.side)
-            for y in _lines(shown, rect, height):
+            left, right = rect.left * width // scene.side, -(-rect.right * width // scene.side)
+            for y in _lines(scene, rect, height):
                 grid[y][left:right] = bytes([part + shades[y]]) * (right - left)
     return grid
 
 
-def owners(shown: Scene, height: int) -> list[int]:
+def owners(scene: Scene, height: int) -> list[int]:
     """The rank of each row of pixels; empty if one device has them all.
 
     If there are more rows of tiles than pixels, the pixels take turns like these, and only a single row has its own rank.
     """
-    deal = shown.deal
+    deal = scene.deal
     if deal is None:
         return []
-    if shown.side <= height * deal.tile:
-        return [deal.owner(y * shown.side // height) for y in range(height)]
+    if scene.side <= height * deal.tile:
+        return [deal.owner(y * scene.side // height) for y in range(height)]
     ranks = [y % deal.ranks for y in range(height)]
-    for rects in (shown.targets, [shown.sent] if shown.sent is not None else []):
+    for rects in (scene.targets, [scene.sent] if scene.sent is not None else []):
         if rects and max(rect.bottom for rect in rects) - min(rect.top for rect in rects) <= deal.tile:
-            for y in _lines(shown, rects[0], height):
+            for y in _lines(scene, rects[0], height):
                 ranks[y] = deal.owner(rects[0].top)
     return ranks
 
 
-def _lines(shown: Scene, rect: Rect, height: int) -> range:
+def _lines(scene: Scene, rect: Rect, height: int) -> range:
     """The rows of pixels that a rectangle touches."""
-    return range(rect.top * height // shown.side, min(-(-rect.bottom * height // shown.side), height))
+    return range(rect.top * height // scene.side, min(-(-rect.bottom * height // scene.side), height))
 
 
 class MatrixPicture(Widget):
@@ -149,18 +149,18 @@ class MatrixPicture(Widget):
         self._see()
 
     def _see(self) -> None:
-        film, run, seen = self._film, self._run, None
+        film, run, scene_now = self._film, self._run, None
         if film is not None and film.complete and len(film) and run is not None:
             if self._raced is not None:
-                seen = raced_scene(film, run, *self._raced)
+                scene_now = raced_scene(film, run, *self._raced)
             elif self._motion is not None and run.state != "running":
-                seen = slow_scene(film, run, self._place)
+                scene_now = slow_scene(film, run, self._place)
             else:
-                seen = scene(film, run, self._now)
-        if self.display != (seen is not None):
-            self.display = seen is not None
-        if seen != self.scene:
-            self.scene = seen
+                scene_now = scene(film, run, self._now)
+        if self.display != (scene_now is not None):
+            self.display = scene_now is not None
+        if scene_now != self.scene:
+            self.scene = scene_now
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -177,22 +177,22 @@ class MatrixPicture(Widget):
 
     def _drawn(self, colours: Sequence[Style], plain: bool) -> list[Strip]:
         width, height = self.content_size
-        shown = self.scene
-        if shown is None or width < 1 or height < 1:
+        scene = self.scene
+        if scene is None or width < 1 or height < 1:
             return []
-        rows = min(max(1, height - 2), max(1, (width - BESIDE * (shown.deal is not None)) // 2))
-        words = next((w for w in shown.words if len(w) <= width), shown.words[-1][:width])
+        rows = min(max(1, height - 2), max(1, (width - BESIDE * (scene.deal is not None)) // 2))
+        words = next((w for w in scene.words if len(w) <= width), scene.words[-1][:width])
         if plain:
-            grid = pixels(shown, 2 * rows, rows)
-            drawn = [[Segment(GLYPHS[code % len(PARTS)], colours[code]) for code in row] for row in grid]
-            for line, owner in zip(drawn, owners(shown, rows), strict=False):
+            grid = pixels(scene, 2 * rows, rows)
+            rows_of_segments = [[Segment(GLYPHS[code % len(PARTS)], colours[code]) for code in row] for row in grid]
+            for line, owner in zip(rows_of_segments, owners(scene, rows), strict=False):
                 line.insert(0, Segment(SIGNS[owner % len(SIGNS)], colours[-1]))
         else:
-            drawn = halves(pixels(shown, 2 * rows, 2 * rows), colours)
-        if shown.deal is not None:
-            for line, beside in zip(drawn, _ranks(shown.deal, shown, rows, colours, plain), strict=False):
+            rows_of_segments = halves(pixels(scene, 2 * rows, 2 * rows), colours)
+        if scene.deal is not None:
+            for line, beside in zip(rows_of_segments, _ranks(scene.deal, scene, rows, colours, plain), strict=False):
                 line += beside
-        lines = [[Segment(words, colours[-1])], *drawn, _legend(shown, colours, plain)]
+        lines = [[Segment(words, colours[-1])], *rows_of_segments, _legend(scene, colours, plain)]
         return [Strip(line).simplify().adjust_cell_length(width, self.rich_style) for line in lines[:height]]
 
 
@@ -206,18 +206,18 @@ def halves(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
     ]
 
 
-def _legend(shown: Scene, colours: Sequence[Style], plain: bool) -> list[Segment]:
+def _legend(scene: Scene, colours: Sequence[Style], plain: bool) -> list[Segment]:
     line: list[Segment] = []
-    for part, there in ((WRITTEN, shown.targets), (READ, shown.sources), (SENT, shown.sent)):
+    for part, there in ((WRITTEN, scene.targets), (READ, scene.sources), (SENT, scene.sent)):
         if there:
             line += [Segment(GLYPHS[part] if plain else "■", colours[part]), Segment(f" {PARTS[part]}  ", colours[-1])]
     return line
 
 
-def _ranks(deal: Deal, shown: Scene, most: int, colours: Sequence[Style], plain: bool) -> list[list[Segment]]:
+def _ranks(deal: Deal, scene: Scene, most: int, colours: Sequence[Style], plain: bool) -> list[list[Segment]]:
     """A line for each rank, and what it does with a row that is sent; at most that many lines."""
     lines: list[list[Segment]] = []
-    sender = deal.owner(shown.sent.top) if shown.sent is not None else None
+    sender = deal.owner(scene.sent.top) if scene.sent is not None else None
     for rank in range(min(deal.ranks, most)):
         named = f" rank {rank}" if sender is None else f" {rank}"
         does = "" if sender is None else " sends" if rank == sender else " gets"

@@ -237,13 +237,13 @@ def rank_lines(run: Run, shares: Sequence[OfRank], width: int) -> list[Content]:
     """A bar for each rank, of its work, the broadcasts and the time in which it waits; then what these say."""
     number = "strike" if wording.doubtful(run) else ""
     parts = (WORK, SENDS, WAITS)
-    shown = parts if width >= LABEL + LEAST_BAR + 3 * NUMBER + 1 else parts[2:]
-    room = max(1, width - LABEL - len(shown) * NUMBER - 1)
+    parts_here = parts if width >= LABEL + LEAST_BAR + 3 * NUMBER + 1 else parts[2:]
+    room = max(1, width - LABEL - len(parts_here) * NUMBER - 1)
     most = max(one.seconds for one in shares) or 1.0
-    rows = [line((f"{'ranks':<{LABEL + room}} {''.join(f'{title:>{NUMBER}}' for title, _, _ in shown)}", MUTED))]
+    rows = [line((f"{'ranks':<{LABEL + room}} {''.join(f'{title:>{NUMBER}}' for title, _, _ in parts_here)}", MUTED))]
     for one in shares[:MOST_RANKS]:
         seconds = {WORK: one.work, **{part: one.share(key) * one.seconds for part, key in ((SENDS, BROADCAST), (WAITS, WAIT))}}
-        texts = "".join(f"{units.duration(seconds[part]):>{NUMBER}}" for part in shown)
+        texts = "".join(f"{units.duration(seconds[part]):>{NUMBER}}" for part in parts_here)
         label = (f"{shortened(one.name, LABEL - 1):<{LABEL}}", MUTED)
         rows.append(line(label, *_stacked([seconds[part] / most for part in parts], parts, room), " ", (texts, number)))
     if len(shares) > MOST_RANKS:

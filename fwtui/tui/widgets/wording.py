@@ -48,12 +48,12 @@ def kernel_words(run: Run, most: int) -> str:
     e = run.experiment
     launch = e.launch if run.backend == "cuda" else ""
     words = [kernel_and_size(run), f"tile {e.tile}" if e.tile else "", e.dtype, *chosen_options(e), launch, graph_words(e)]
-    shown, *others = " · ".join(filter(None, words)).split(" · ")
+    first, *others = " · ".join(filter(None, words)).split(" · ")
     for word in others:
-        if len(shown) + 3 + len(word) > most:
+        if len(first) + 3 + len(word) > most:
             break
-        shown += f" · {word}"
-    return shown
+        first += f" · {word}"
+    return first
 
 
 def chosen_options(e: Experiment) -> list[str]:

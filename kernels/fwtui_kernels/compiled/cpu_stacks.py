@@ -24,16 +24,16 @@ _PIECES = 8  # for each thread, so that those with larger graphs do not end late
 _LEAST = 1 << 22  # relaxations of a call: less takes no longer than starting a thread
 
 
-def on_all_cores(function: Any, first: Any, sizes: Any, *given: Any) -> None:
+def on_all_cores(function: Any, first: Any, sizes: Any, *arguments: Any) -> None:
     """Call such a function for all graphs, a few in each call, on as many threads as Numba uses; for little work on this one."""
     threads, count, edge = get_num_threads(), len(sizes), np.asarray(sizes, np.float64)
     least = _LEAST * count / max(1.0, float((edge * edge * edge).sum()))
     step = max(1, -(-count // (threads * _PIECES)), ceil(least))
     if count <= step:
-        function(0, count, first, sizes, *given)
+        function(0, count, first, sizes, *arguments)
         return
     with ThreadPoolExecutor(threads) as pool:
-        pieces = [pool.submit(function, at, min(at + step, count), first, sizes, *given) for at in range(0, count, step)]
+        pieces = [pool.submit(function, at, min(at + step, count), first, sizes, *arguments) for at in range(0, count, step)]
     for piece in pieces:
         piece.result()
 
@@ -46,18 +46,18 @@ def _own(flat, first, sizes, graph):
 
 
 @njit(cache=True, nogil=True)
-def survey(begin, end, first, sizes, given, surveyed):
+def survey(begin, end, first, sizes, weights, surveyed):
     """For each graph a row of what is known of its weights, as one_core_aot.survey tells it."""
     loop = np.empty(surveyed.shape[1])
     for graph in range(begin, end):
-        _survey(_own(given, first, sizes, graph), surveyed[graph], loop)
+        _survey(_own(weights, first, sizes, graph), surveyed[graph], loop)
 
 
 @njit(cache=True, nogil=True)
-def enter(begin, end, first, sizes, given, no_edge, cells):
+def enter(begin, end, first, sizes, weights, no_edge, cells):
     """The weights in a kernel's type."""
     for graph in range(begin, end):
-        _enter(_own(given, first, sizes, graph), no_edge, _own(cells, first, sizes, graph))
+        _enter(_own(weights, first, sizes, graph), no_edge, _own(cells, first, sizes, graph))
 
 
 @njit(cache=True, nogil=True)
@@ -137,27 +137,27 @@ def finish_predecessors(begin, end, first, sizes, distances, before, astray):
     for graph in range(begin, end):
         n = sizes[graph]
         own, last = _own(distances, first, sizes, graph), _own(before, first, sizes, graph)
-        seen = np.empty(n, np.int64)
-        lost = False
+        visited = np.empty(n, np.int64)
+        broken = False
         for i in range(n):
             # a vertex has n where it leads to the source, else the number of the walk that came by, or -1
-            seen[:] = -1
-            seen[i] = n
+            visited[:] = -1
+            visited[i] = n
             for j in range(n):
                 if i == j or not own[i, j] < np.inf:
                     last[i, j] = NONE
                     continue
                 v = j
-                while v >= 0 and seen[v] < 0:
-                    seen[v] = j
+                while v >= 0 and visited[v] < 0:
+                    visited[v] = j
                     v = last[i, v]
-                if v < 0 or seen[v] == j:
-                    lost = True
+                if v < 0 or visited[v] == j:
+                    broken = True
                     break
                 v = j
-                while seen[v] == j:
-                    seen[v] = n
+                while visited[v] == j:
+                    visited[v] = n
                     v = last[i, v]
-            if lost:
+            if broken:
                 break
-        astray[graph] = lost
+        astray[graph] = broken

@@ -99,10 +99,10 @@ def _minimum(builder: Any, name: str, item: str, one: Any, other: Any) -> Any:
 
 def _cell(context: Any, builder: Any, array_type: Any, array: Any, row: Any, column: Any) -> Any:
     """The address of array[row, column] of a C-contiguous array, and the length of its rows."""
-    made = context.make_array(array_type)(context, builder, array)
-    pitch = cgutils.unpack_tuple(builder, made.shape)[1]
+    view = context.make_array(array_type)(context, builder, array)
+    pitch = cgutils.unpack_tuple(builder, view.shape)[1]
     item = context.get_data_type(array_type.dtype)
-    return builder.gep(made.data, [builder.add(builder.mul(row, pitch), column)], source_etype=item), pitch
+    return builder.gep(view.data, [builder.add(builder.mul(row, pitch), column)], source_etype=item), pitch
 
 
 @intrinsic
@@ -134,10 +134,10 @@ def registers_hold(typingctx, own, columns):
     """Whether that many cells of a row fit in its registers: known when it is compiled, so that code for others is left out."""
     if not isinstance(columns, types.Literal):
         return None
-    held = REGISTERS * vector_bytes() >= columns.literal_value * own.dtype.bitwidth // 8
+    fits = REGISTERS * vector_bytes() >= columns.literal_value * own.dtype.bitwidth // 8
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.get_constant(types.boolean, held)
+        return context.get_constant(types.boolean, fits)
 
     return types.boolean(own, columns), codegen
 

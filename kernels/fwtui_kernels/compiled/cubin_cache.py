@@ -69,8 +69,8 @@ def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) 
         return code
     from fwtui_kernels.compiled.compiler import compiled  # which brings numba
 
-    made = compiled(kernel.py_func, types, cc, kernel.targetoptions)
-    code = CompiledCode(made.entry, made.cubin, made.cooperative)
+    fresh = compiled(kernel.py_func, types, cc, kernel.targetoptions)
+    code = CompiledCode(fresh.entry, fresh.cubin, fresh.cooperative)
     if place is not None and name:
         keep(place, name, code)
     return code
@@ -105,8 +105,8 @@ def unsealed(path: Path, name: str, most: int) -> bytes | None:
     with suppress(OSError), open(path, "rb") as file:
         state = os.fstat(file.fileno())
         contents = file.read(most)
-        own = state.st_uid == os.getuid() and not state.st_mode & 0o022
-        if own and contents == sealed(name, contents[_DIGEST:]):
+        trusted = state.st_uid == os.getuid() and not state.st_mode & 0o022
+        if trusted and contents == sealed(name, contents[_DIGEST:]):
             return contents[_DIGEST:]
     return None
 

@@ -192,7 +192,7 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         down, across, to_pitch, middle_pitch, steps, number = sizes
-        chosen = FORMS[number]
+        form = FORMS[number]
         tile = context.make_array(signature.args[0])(context, builder, args[0]).data
         first_to = _pointer(context, builder, signature, args, 1)
         first_middle = _pointer(context, builder, signature, args, 3)
@@ -205,7 +205,7 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
             apart = pitch // (size // 4)
             return [value for group in range(size // 4) for value in _load(builder, first, k * pitch + group * apart)]
 
-        at_once = 2 if chosen.two else 1
+        at_once = 2 if form.two else 1
         for k in range(0, steps, at_once):
             together = range(k, k + at_once)
             tos = [line(first_to, step, down, to_pitch) for step in together]
@@ -214,12 +214,12 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
                 for j in range(across):
                     cell = i * across + j
                     pairs = [(to[i], middle[j]) for to, middle in zip(tos, middles, strict=True)]
-                    if chosen.two and (i + j) % MIXED < chosen.share:
+                    if form.two and (i + j) % MIXED < form.share:
                         operands = [x for pair in pairs for x in pair]
-                        values[cell] = _call(builder, chosen.two, [*operands, values[cell]], one)
+                        values[cell] = _call(builder, form.two, [*operands, values[cell]], one)
                     else:
                         for pair in pairs:
-                            values[cell] = _call(builder, chosen.one, [*pair, values[cell]])
+                            values[cell] = _call(builder, form.one, [*pair, values[cell]])
         for value, cell in zip(values, cells, strict=True):
             builder.store(value, cell)
         return context.get_dummy_value()

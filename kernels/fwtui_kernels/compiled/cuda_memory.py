@@ -114,18 +114,18 @@ class Array:
             source = np.asarray(source, order=self.order)
             checked(driver.cuMemcpyHtoDAsync(self.address, source.ctypes.data, self.nbytes, stream.handle))
 
-    def copy_to_host(self, given: np.ndarray | None = None, stream: Stream = DEFAULT) -> np.ndarray:
+    def copy_to_host(self, out: np.ndarray | None = None, stream: Stream = DEFAULT) -> np.ndarray:
         if self.order == "A":  # with the cells between its own
             length = sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides, strict=True)) + self.dtype.itemsize
             first = self.address + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s < 0)
             whole = Array(_layout(first, (length,), np.uint8), self._memory).copy_to_host(stream=stream)
             stream.synchronize()
             here = np.ndarray(self.shape, self.dtype, whole, self.address - first, self.strides)
-            if given is None:
+            if out is None:
                 return here.copy()
-            np.copyto(given, here)
-            return given
-        to = np.empty_like(self._layout) if given is None else given
+            np.copyto(out, here)
+            return out
+        to = np.empty_like(self._layout) if out is None else out
         if to.shape != self.shape or to.dtype != self.dtype or _order(to) != self.order:
             raise ValueError(f"{self.type} {self.shape} is copied to {to.dtype} {to.shape}")
         if self.nbytes:
@@ -156,13 +156,13 @@ def to_device(array: np.ndarray, stream: Stream = DEFAULT) -> Array:
     return there
 
 
-def as_cuda_array(given: Any) -> Array:
+def as_cuda_array(array: Any) -> Array:
     """Another package's array, through `__cuda_array_interface__`, where it is; after what its stream still has to do."""
-    interface = given.__cuda_array_interface__
+    interface = array.__cuda_array_interface__
     if interface.get("stream"):
         # 1 and 2 are the default streams, by the interface; the driver has the same numbers for them
         checked(driver.cuStreamSynchronize(int(interface["stream"])))
-    return Array(_layout(interface["data"][0], tuple(interface["shape"]), interface["typestr"], interface.get("strides")), given)
+    return Array(_layout(interface["data"][0], tuple(interface["shape"]), interface["typestr"], interface.get("strides")), array)
 
 
 class SharedArray(np.ndarray):

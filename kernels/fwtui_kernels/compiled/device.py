@@ -149,7 +149,7 @@ spread, anew, clock, relax_tile = map(_intrinsic, ("spread", "anew", "clock", "r
 
 def _host(name: str) -> Any:
     """A function of cuda_memory.py, or its twin in the simulator."""
-    return getattr(_instructions, name) if SIM else lambda *given: getattr(_part("cuda_memory"), name)(*given)
+    return getattr(_instructions, name) if SIM else lambda *arguments: getattr(_part("cuda_memory"), name)(*arguments)
 
 
 pinned, copy_in, copy_back = map(_host, ("pinned", "copy_in", "copy_back"))

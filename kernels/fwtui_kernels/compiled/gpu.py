@@ -64,10 +64,10 @@ def configured(kernel: Any, grid: Size, block: Size, stream: Stream = DEFAULT) -
     """What launches a kernel of fwtui_kernels.compiled.device so, after loading or compiling it for the arguments' types."""
     where, handle, overloads = (*three(grid), *three(block)), stream.handle, kernel.overloads
 
-    def launch(*given: Any) -> None:
+    def launch(*arguments: Any) -> None:
         types: list[Any] = []
         words: list[Any] = []
-        for argument in given:
+        for argument in arguments:
             number = _NUMBERS.get(type(argument))
             if number is not None:
                 types.append(number)

@@ -53,9 +53,9 @@ check()
 COMPILER_LOCK: Any = member("numba.core", "compiler_lock.global_compiler_lock")
 
 
-def module_of(dispatcher: Any, given: tuple[Any, ...]) -> tuple[Any, str]:
+def module_of(dispatcher: Any, signature: tuple[Any, ...]) -> tuple[Any, str]:
     """The module of a function that is compiled for arguments of these types, and the function's name in it."""
-    return binding.parse_assembly(dispatcher.inspect_llvm(given)), dispatcher.overloads[given].fndesc.llvm_func_name
+    return binding.parse_assembly(dispatcher.inspect_llvm(signature)), dispatcher.overloads[signature].fndesc.llvm_func_name
 
 
 def assembly(function: Any, *args: Any) -> str:
@@ -63,14 +63,14 @@ def assembly(function: Any, *args: Any) -> str:
 
     Numba does not show code that came from its cache, so that function is compiled again; what it calls is not.
     """
-    given: dict[str, Any] = {}
+    keywords: dict[str, Any] = {}
     while not hasattr(function, "inspect_asm"):
         if isinstance(function, partial):
-            args, given = (*function.args, *args), {**function.keywords, **given}
+            args, keywords = (*function.args, *args), {**function.keywords, **keywords}
             function = function.func
         elif (function := getattr(function, "__wrapped__", None)) is None:
             return ""
-    return _text(function, tuple(map(numba.typeof, signature(function.py_func).bind(*args, **given).args)))
+    return _text(function, tuple(map(numba.typeof, signature(function.py_func).bind(*args, **keywords).args)))
 
 
 @lru_cache(maxsize=2)  # several ops of a kernel may be one function

@@ -40,9 +40,9 @@ class ObjectCode:
         self._result = c_void_p()  # into which each writes that it returns nothing
         self._nothing = addressof(self._result)
 
-    def call(self, name: str, *given: np.ndarray | float) -> None:
+    def call(self, name: str, *arguments: np.ndarray | float) -> None:
         values: list[Any] = [self._nothing, None]
-        for one in given:
+        for one in arguments:
             if isinstance(one, np.ndarray):
                 values += array_words(one.ctypes.data, one.itemsize, one.shape, one.strides)
             else:
@@ -50,7 +50,7 @@ class ObjectCode:
         function = self._functions.get(name)
         if function is None:
             kinds: list[Any] = [c_void_p, c_void_p]
-            for one in given:
+            for one in arguments:
                 if isinstance(one, np.ndarray):
                     kinds += [c_ssize_t] * (len(BEFORE_SHAPE) + 2 * one.ndim)  # an address is as wide
                 else:

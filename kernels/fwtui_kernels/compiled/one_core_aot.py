@@ -65,54 +65,54 @@ def _part(row, begin, end, surveyed):
 
 
 @njit(**_LOOP)
-def survey(given, surveyed, loop):
+def survey(weights, surveyed, loop):
     """What is known of the weights; FRACTION as fwtui.graphs.bounds.fineness. Right up to 2^50."""
-    n = len(given)
+    n = len(weights)
     surveyed[:] = 0
     surveyed[LOW] = np.inf
     surveyed[HIGH] = -np.inf
     for i in range(n):
-        _part(given[i], 0, i, surveyed)
-        _part(given[i], i + 1, n, surveyed)
+        _part(weights[i], 0, i, surveyed)
+        _part(weights[i], i + 1, n, surveyed)
     # of loops only negative ones count, and only their weight
     for which in range(EDGES + 1):
         loop[which] = surveyed[which]
     for i in range(n):
-        if _or(given[i, i], 0.0) < 0:
-            _part(given[i], i, i + 1, loop)
+        if _or(weights[i, i], 0.0) < 0:
+            _part(weights[i], i, i + 1, loop)
     surveyed[LOW] = loop[LOW]
     surveyed[FRACTION] = loop[FRACTION]
 
 
 @njit(**_LOOP)
-def search(given, outward, inward):
+def search(weights, outward, inward):
     """A round of a search from vertex 0 and of one to it; negative weights count as 0. The lengths are those of paths."""
-    for i in range(len(given)):
+    for i in range(len(weights)):
         here = outward[i]
         if here < np.inf:
-            for j in range(len(given)):
-                via = here + max(_or(given[i, j], np.inf), 0.0)
+            for j in range(len(weights)):
+                via = here + max(_or(weights[i, j], np.inf), 0.0)
                 outward[j] = via if via < outward[j] else outward[j]
         least = inward[i]
-        for j in range(len(given)):
-            via = max(_or(given[i, j], np.inf), 0.0) + inward[j]
+        for j in range(len(weights)):
+            via = max(_or(weights[i, j], np.inf), 0.0) + inward[j]
             least = via if via < least else least
         inward[i] = least
 
 
 # without the freedoms of the loops: a weight may be NaN, and -0 becomes +0
 @njit(**_BARE)
-def enter(given, no_edge, cells):
+def enter(weights, no_edge, cells):
     """The weights in a kernel's type, its sentinel for no edge, and nothing above 0 on the diagonal."""
     number = cells.dtype.type
-    n = len(given)
+    n = len(weights)
     for i in range(len(cells)):
         for j in range(cells.shape[1]):
             cells[i, j] = number(no_edge)
         if i < n:
             for j in range(n):
-                if given[i, j] < no_edge:
-                    cells[i, j] = number(given[i, j])
+                if weights[i, j] < no_edge:
+                    cells[i, j] = number(weights[i, j])
         cells[i, i] = min(cells[i, i], number(0))
 
 
@@ -194,35 +194,35 @@ def _closing(width: int) -> Any:
 def compiled() -> bytes:
     """The object code of all functions, for this machine's processor."""
     line, matrix = types.float64[::1], types.float64[:, ::1]
-    wanted: list[tuple[str, Any, tuple[Any, ...]]] = [
+    functions: list[tuple[str, Any, tuple[Any, ...]]] = [
         ("survey", survey, (matrix, line, line)),
         ("search", search, (matrix, line, line)),
     ]
     for dtype in DTYPES:
         number, kind = _NUMBER[dtype], np.dtype(dtype).char
         cells = number[:, ::1]
-        wanted += [
+        functions += [
             (f"enter_{kind}", enter, (matrix, types.float64, cells)),
             (f"close_{kind}", _closing(width_of(ITEMSIZE[dtype], TILE)), (cells, cells, cells, number[::1])),
             (f"largest_{kind}", largest, (cells, types.float64, line)),
             (f"leave_{kind}_f", leave, (cells, types.float64, types.float32[:, ::1])),
         ]
-    wanted.append(("leave_i_d", leave, (types.int32[:, ::1], types.float64, matrix)))
-    return object_code_of(wanted)
+    functions.append(("leave_i_d", leave, (types.int32[:, ::1], types.float64, matrix)))
+    return object_code_of(functions)
 
 
-def object_code_of(wanted: list[tuple[str, Any, tuple[Any, ...]]]) -> bytes:
+def object_code_of(functions: list[tuple[str, Any, tuple[Any, ...]]]) -> bytes:
     """Functions under these names, for arguments of these types."""
-    modules = [_bare(*one) for one in wanted]
+    modules = [_bare(*one) for one in functions]
     for module in modules[1:]:
         modules[0].link_in(module)
     return machine().emit_object(modules[0])
 
 
-def _bare(name: str, dispatcher: Any, given: tuple[Any, ...]) -> Any:
+def _bare(name: str, dispatcher: Any, signature: tuple[Any, ...]) -> Any:
     """The function's module without what only numba needs, the function under that name. It is called as numba calls it."""
-    dispatcher.compile(types.void(*given))
-    module, its_name = module_of(dispatcher, given)
+    dispatcher.compile(types.void(*signature))
+    module, its_name = module_of(dispatcher, signature)
     for each in module.functions:
         if each.name == its_name:
             each.name = name

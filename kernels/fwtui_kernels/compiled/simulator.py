@@ -76,13 +76,13 @@ def relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, de
         place = at + np.arange(groups)[:, None] * (pitch // groups) + np.arange(4)
         return array.reshape(-1)[np.arange(depth)[:, None] * pitch + place.reshape(-1)]
 
-    chosen = FORMS[form]
-    cell = np.dtype(np.int16) if chosen.lanes == 2 else best.dtype
-    tos = lines(to, to_at, rows, high).view(cell).reshape(depth, rows, 1, chosen.lanes)
-    middles = lines(middle, middle_at, columns, wide).view(cell).reshape(depth, 1, columns, chosen.lanes)
+    relaxation = FORMS[form]
+    cell = np.dtype(np.int16) if relaxation.lanes == 2 else best.dtype
+    tos = lines(to, to_at, rows, high).view(cell).reshape(depth, rows, 1, relaxation.lanes)
+    middles = lines(middle, middle_at, columns, wide).view(cell).reshape(depth, 1, columns, relaxation.lanes)
     # some forms compare float32 by their bits, as integers
-    compared = np.dtype(np.int32) if chosen.two and cell == np.float32 else cell
-    cells = best.view(compared).reshape(rows, columns, chosen.lanes)
+    compared = np.dtype(np.int32) if relaxation.two and cell == np.float32 else cell
+    cells = best.view(compared).reshape(rows, columns, relaxation.lanes)
     cells[...] = np.minimum(cells, (tos + middles).view(compared).min(axis=0))
 
 

@@ -30,9 +30,9 @@ def tagged(function: Any) -> Any:
         return function
     code = function.__code__
     code = code.replace(co_firstlineno=code.co_firstlineno + (_tag(code.co_filename) << LINE_BITS))
-    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
-    return made
+    copy = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
+    return copy
 
 
 def source_line(path: str, line: int, package: Iterable[Path] = ()) -> SourceLine:

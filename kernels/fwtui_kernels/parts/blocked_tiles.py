@@ -72,17 +72,17 @@ def relax_cell(own, to, middle, r, k, x, number):
 
 
 @jit(device=True, inline="always")
-def relax_pivot_tile(own, source, made, p, number, tile, stride):
+def relax_pivot_tile(own, source, target, p, number, tile, stride):
     """Tile (p, p) of one matrix, closed, to another or the same."""
     base = int32(p * tile)
     load(own, source, base, base, tile, stride)
     cuda.syncthreads()
     relax_in_order(own, own, own, number, tile, stride)
-    store(made, base, base, own, tile, stride)
+    store(target, base, base, own, tile, stride)
 
 
 @jit(device=True, inline="always")
-def relax_panel_tile(own, closed, source, made, p, at, across, number, tile, stride):
+def relax_panel_tile(own, closed, source, target, p, at, across, number, tile, stride):
     """Tile `at` of row p (`across`) or column p likewise, with the pivot that this round has made."""
     base = int32(p * tile)
     top = base
@@ -91,18 +91,18 @@ def relax_panel_tile(own, closed, source, made, p, at, across, number, tile, str
         left = int32(at * tile)
     else:
         top = int32(at * tile)
-    load(closed, made, base, base, tile, stride)
+    load(closed, target, base, base, tile, stride)
     load(own, source, top, left, tile, stride)
     cuda.syncthreads()
     if across:
         relax_in_order(own, closed, own, number, tile, stride)
     else:
         relax_in_order(own, own, closed, number, tile, stride)
-    store(made, top, left, own, tile, stride)
+    store(target, top, left, own, tile, stride)
 
 
 @jit(device=True, inline="always")
-def relax_rest_tile(own, to, middle, source, made, base, top, left, number, tile, stride, relax):
+def relax_rest_tile(own, to, middle, source, target, base, top, left, number, tile, stride, relax):
     """Any other tile likewise, with the panels that this round has made, and `relax` (as relax_cell) for each cell and k.
 
     The panels do not change, so k may come in any order, and no barrier stands between the steps.
@@ -111,15 +111,15 @@ def relax_rest_tile(own, to, middle, source, made, base, top, left, number, tile
     y = int32(cuda.threadIdx.y)
     for s in range(tile // stride):
         r = int32(y + s * stride)
-        to[r, x] = made[top + r, base + x]
-        middle[r, x] = made[base + r, left + x]
+        to[r, x] = target[top + r, base + x]
+        middle[r, x] = target[base + r, left + x]
         own[r, x] = source[top + r, left + x]
     cuda.syncthreads()
     for k in range(tile):
         for s in range(tile // stride):
             r = int32(y + s * stride)
             relax(own, to, middle, r, k, x, number)
-    store(made, top, left, own, tile, stride)
+    store(target, top, left, own, tile, stride)
 
 
 def pivot_and_panels(shape: Shape) -> tuple[Any, Any]:

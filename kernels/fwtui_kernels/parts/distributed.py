@@ -52,13 +52,13 @@ def plan(shape: Shape, stepwise: bool, words: bool = True, together: bool = Fals
 
     def make_panel(p: int, after: tuple[int, ...]) -> tuple[int, ...]:
         """Close the pivot, make row p, and give both to all ranks."""
-        made = add(_pivot(shape, word, p, after))
+        broadcasts = add(_pivot(shape, word, p, after))
         if rounds > 1:
-            made = add(_row(shape, word, p))
+            broadcasts = add(_row(shape, word, p))
         if ranks == 1:
-            return made
+            return broadcasts
         # each rank's older panel is overwritten, so it must be done with it
-        return add(_broadcast(shape, word, p, tuple(sorted({*made, *(i for last in before.values() for i in last)}))))
+        return add(_broadcast(shape, word, p, tuple(sorted({*broadcasts, *(i for last in before.values() for i in last)}))))
 
     for p in range(rounds):
         if p == 0:

@@ -143,19 +143,19 @@ class CudaRank(CudaProgram):
         buffers: list[Any] = [None] * 7
         sizes = buffer_sizes(self.shape, self._size[0])
         dtype = np.dtype(self.shape.dtype)
-        sent = []
+        panels = []
         for parity in range(2):
             whole = cuda.device_array(sum(prod(sizes[which + parity]) for which in (ROW, SQUARE)), dtype)
             cells = prod(sizes[ROW])
             buffers[ROW + parity] = whole[:cells].reshape(*sizes[ROW])
             buffers[SQUARE + parity] = whole[cells:].reshape(*sizes[SQUARE])
-            sent.append(whole)
+            panels.append(whole)
         for which, size in enumerate(sizes):
             if buffers[which] is None:
                 buffers[which] = cuda.device_array(size, dtype)
         if self.shape.memory == "pinned":
             self._pinned = cuda.pinned_array(self._size, dtype)
-        return [*buffers, *sent, cuda.device_array(self._size, dtype)]
+        return [*buffers, *panels, cuda.device_array(self._size, dtype)]
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         if step.op == "broadcast":

@@ -107,18 +107,18 @@ def closing(dtype: str, tile: int) -> Any:
     side, both = tile // 4, 2 * tile
 
     @jit(launch_bounds=(side * side, 1))
-    def close(cells, first, sizes, chosen):
+    def close(cells, first, sizes, graphs):
         rows = cuda.shared.array(both, word, ALIGN16)
         columns = cuda.shared.array(both, word, ALIGN16)
         t = uint32(cuda.threadIdx.x)
         y, x = int32(t // side), int32(t % side)
-        graph = chosen[cuda.blockIdx.x]
+        graph = graphs[cuda.blockIdx.x]
         start, n = first[graph], sizes[graph]
         r = load_rows(cells, start, n, 4 * y, 4 * x, no_edge, word)
         r = pivot.rounds(int32((n + 3) // 4), rows, columns, tile, y, x, word, r)
         # recomputed: keeping the addresses would not leave 1024 threads enough registers
         t = device.anew(t)
-        graph = chosen[device.anew(uint32(cuda.blockIdx.x))]
+        graph = graphs[device.anew(uint32(cuda.blockIdx.x))]
         store_rows(cells, first[graph], sizes[graph], 4 * int32(t // side), 4 * int32(t % side), r, cell)
 
     return close
@@ -132,13 +132,13 @@ def closing_with_predecessors(dtype: str, tile: int) -> Any:
     side, both = tile // 4, 2 * tile
 
     @jit(launch_bounds=(side * side, 1))
-    def close_with_predecessors(cells, before, first, sizes, chosen):
+    def close_with_predecessors(cells, before, first, sizes, graphs):
         rows = cuda.shared.array(both, word, ALIGN16)
         columns = cuda.shared.array(both, word, ALIGN16)
         lasts = cuda.shared.array(both, index, ALIGN16)
         t = uint32(cuda.threadIdx.x)
         y, x = int32(t // side), int32(t % side)
-        graph = chosen[cuda.blockIdx.x]
+        graph = graphs[cuda.blockIdx.x]
         start, n = first[graph], sizes[graph]
         r0, r1, r2, r3 = load_rows(cells, start, n, 4 * y, 4 * x, no_edge, word)
         p0, p1, p2, p3 = load_rows(before, start, n, 4 * y, 4 * x, none, index)
@@ -160,7 +160,7 @@ def closing_with_predecessors(dtype: str, tile: int) -> Any:
                 k, rows, columns, lasts, tile, y, x, word, r3, p3, own, r0, r1, r2, r3, p0, p1, p2, p3
             )
         t = device.anew(t)
-        graph = chosen[device.anew(uint32(cuda.blockIdx.x))]
+        graph = graphs[device.anew(uint32(cuda.blockIdx.x))]
         start, n = first[graph], sizes[graph]
         y, x = int32(t // side), int32(t % side)
         store_rows(cells, start, n, 4 * y, 4 * x, (r0, r1, r2, r3), cell)

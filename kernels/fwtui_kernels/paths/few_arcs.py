@@ -29,13 +29,13 @@ def count(keys, counts, n, none):
 
 
 @jit
-def gather(keys, first, taken, others, lengths, n, shift, none, twice):
+def gather(keys, first, counts, others, lengths, n, shift, none, twice):
     """The same for the arcs themselves: those into j are first[j] : first[j + 1]."""
     v = int32(cuda.blockIdx.x)
     for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
         key = int32(keys[v, j])
         if key != none:
-            at = first[j] + cuda.atomic.add(taken, j, 1)
+            at = first[j] + cuda.atomic.add(counts, j, 1)
             others[at] = v
             lengths[at] = int32(int32(key >> shift << shift) * twice)
 

@@ -196,9 +196,9 @@ class Search:
         """Fills `before`, a device array (sources, n) of int32, for sources from `source` on; -9999 is none."""
         rows, cut = before.shape[0], self._cut
         if self._weak is None and self._ends[-1]:
-            given = (self._distance, self._weights, self._low)
+            arrays = (self._distance, self._weights, self._low)
             terms = (self._n, self._scale, self._no_edge, self._slack, self._bar)
-            self._weak = self._listed(self._ends, 1, self._functions.weak_arcs, given, terms)
+            self._weak = self._listed(self._ends, 1, self._functions.weak_arcs, arrays, terms)
         if self._few is None and self._few_ends is not None:
             terms = (self._n, self._shift, self._none, self._twice)
             self._few = self._listed(self._few_ends, 2, few_arcs.gather, (self._keys,), terms)
@@ -240,12 +240,14 @@ class Search:
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
         return getattr(self._functions, name)[rows, THREADS, self._stream]
 
-    def _listed(self, ends: np.ndarray, arrays: int, function: Any, given: tuple[Any, ...], terms: tuple[Any, ...]) -> list[Any]:
+    def _listed(
+        self, ends: np.ndarray, arrays: int, function: Any, matrices: tuple[Any, ...], terms: tuple[Any, ...]
+    ) -> list[Any]:
         """The output of a function that writes that many lists of arcs: the start of each vertex's arcs, and the lists."""
         first = cuda.to_device(ends, stream=self._stream)
         lists = [cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(arrays)]
-        taken = cuda.to_device(np.zeros(len(ends) - 1, np.int32), stream=self._stream)
-        function[int(self._n), THREADS, self._stream](*given, first, taken, *lists, *terms)
+        counts = cuda.to_device(np.zeros(len(ends) - 1, np.int32), stream=self._stream)
+        function[int(self._n), THREADS, self._stream](*matrices, first, counts, *lists, *terms)
         return [first, *lists]
 
 

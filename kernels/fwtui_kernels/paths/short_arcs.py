@@ -132,7 +132,7 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
             lengths[block] = base
 
     @jit
-    def weak_arcs(distance, weights, low, first, taken, others, n, scale, no_edge, slack, bar):
+    def weak_arcs(distance, weights, low, first, counts, others, n, scale, no_edge, slack, bar):
         v = int32(cuda.blockIdx.x)
         for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
             weight = weights[v, j]
@@ -140,11 +140,11 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
             most = cell + cell * slack if rounded else cell
             short = v != j and weight < no_edge and weight <= most
             if short and whole(weight, scale, half) + low[v] - low[j] <= bar:
-                others[first[j] + cuda.atomic.add(taken, j, 1)] = v
+                others[first[j] + cuda.atomic.add(counts, j, 1)] = v
 
     @jit
     def turn(distance, source, turned, n, scale, shift, none, twice, far):
-        held = cuda.shared.array(room, int32)
+        staged = cuda.shared.array(room, int32)
         x = int32(cuda.threadIdx.x % EDGE)
         y = int32(cuda.threadIdx.x // EDGE)
         top = int32(cuda.blockIdx.x * EDGE)  # of the sources
@@ -155,11 +155,11 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
                 cell = distance[source + top + line, left + x]
                 if cell < far:
                     key = int32(whole(cell, scale, half) << shift)
-            held[line * pitch + x] = int32(key * twice)
+            staged[line * pitch + x] = int32(key * twice)
         cuda.syncthreads()
         for line in range(y, EDGE, lines):
             if left + line < turned.shape[0] and top + x < turned.shape[1]:
-                turned[left + line, top + x] = held[x * pitch + line]
+                turned[left + line, top + x] = staged[x * pitch + line]
 
     @jit
     def begin(distance, weights, before, source, n, no_edge):

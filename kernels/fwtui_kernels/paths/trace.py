@@ -65,7 +65,7 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
         middle = cuda.shared.array(middle_ring, int32, ALIGN16)
         listed = cuda.shared.array(record_ring, int32, ALIGN16)
         best = cuda.local.array(cells, int32)
-        held = cuda.local.array(cells, int32)
+        path_cells = cuda.local.array(cells, int32)
         t = uint32(cuda.threadIdx.x)
         y, x = place(t, down, across)
         slabs = uint32(lengths[cuda.blockIdx.x] // slab)
@@ -113,14 +113,14 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
                 missing = 0
                 # the registers of best have constant indices only; what the loop below reads need not be registers
                 for i in range(cells):
-                    held[i] = best[i]
+                    path_cells[i] = best[i]
                     best[i] = empty
                 for r in range(rows):
                     row = int32(cuda.blockIdx.y * high + 4 * y + r // 4 * row_gap + r % 4)
                     for c in range(across_cells):
                         word = c // lanes
                         column = int32((cuda.blockIdx.x * wide + 4 * x + word // 4 * column_gap + word % 4) * lanes + c % lanes)
-                        key = held[r * columns + word]
+                        key = path_cells[r * columns + word]
                         if lanes == 2:
                             key = int32(key >> c % lanes * bits & every)
                         if row < before.shape[0] and column < n:

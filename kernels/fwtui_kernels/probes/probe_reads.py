@@ -21,12 +21,12 @@ ONWARD = 617  # pieces from turn to turn: odd, so that a power of two of them ar
 @jit(device=True)
 def _read(words, pieces, turns, threads):
     """The exclusive or of what this thread reads of the words: a quad of another piece at each turn."""
-    seen = words[0] ^ words[0]
+    checksum = words[0] ^ words[0]
     for turn in range(turns):
         piece = (cuda.blockIdx.x + turn * ONWARD) & (pieces - 1)
         a, b, c, d = load4(words, uint32((piece * threads + cuda.threadIdx.x) * WORDS))
-        seen ^= a ^ b ^ c ^ d
-    return seen
+        checksum ^= a ^ b ^ c ^ d
+    return checksum
 
 
 def build(shared: bool, threads: int = THREADS) -> Any:

@@ -54,8 +54,10 @@ class HostCode:
         count = getattr(self._library, f"fwtui_sizes_{self._numbers[function]}")(found)
         return tuple(found[:count])
 
-    def launch(self, function: str, shape: Sequence[int], given: Sequence[Any]) -> None:
-        pointers = (ctypes.c_void_p * len(given))(*[ctypes.cast(ctypes.pointer(one), ctypes.c_void_p).value for one in given])
+    def launch(self, function: str, shape: Sequence[int], arguments: Sequence[Any]) -> None:
+        pointers = (ctypes.c_void_p * len(arguments))(
+            *[ctypes.cast(ctypes.pointer(one), ctypes.c_void_p).value for one in arguments]
+        )
         getattr(self._library, f"fwtui_launch_{self._numbers[function]}")((ctypes.c_uint * 6)(*shape), pointers)
 
     def watch(self, buffers: Sequence[np.ndarray]) -> None:
@@ -104,9 +106,9 @@ class HostKernel:
     def __getitem__(self, configuration: tuple[tuple[int, ...], tuple[int, ...], Any]) -> Callable[..., None]:
         grid, block, _ = configuration
 
-        def launch(*given: Any) -> None:
-            arrays = [one for one in given if hasattr(one, "shape") and one.shape]
-            integers = given[len(arrays) :]
+        def launch(*arguments: Any) -> None:
+            arrays = [one for one in arguments if hasattr(one, "shape") and one.shape]
+            integers = arguments[len(arrays) :]
             self._check(self._code.parameters(self._function), len(arrays), len(integers))
             fenced = [_fenced(np.asarray(one)) for one in arrays]
             values = [ctypes.c_void_p(one[FENCE:].ctypes.data) for one in fenced]
@@ -115,10 +117,10 @@ class HostKernel:
             if log is not None:
                 self._code.watch(fenced)
             self._code.launch(self._function, shape, [*values, *numbers])
-            for one, held in zip(arrays, fenced, strict=True):
-                if (held[:FENCE] != _beyond(held)).any() or (held[-FENCE:] != _beyond(held)).any():
+            for one, guarded in zip(arrays, fenced, strict=True):
+                if (guarded[:FENCE] != _beyond(guarded)).any() or (guarded[-FENCE:] != _beyond(guarded)).any():
                     raise at_function(self._source, self._name, f"{self._function} writes outside its buffers")
-                np.asarray(one)[...] = held[FENCE:-FENCE].reshape(one.shape)
+                np.asarray(one)[...] = guarded[FENCE:-FENCE].reshape(one.shape)
             if log is not None:
                 log.divergence = log.divergence or (self._code.divergence and f"{self._source.name}: {self._code.divergence}")
                 log.add(self._code.races(self._source.name, self._name, shape))
@@ -223,10 +225,10 @@ def _watched(command: Sequence[str], folder: str) -> tuple[int, str]:
 
 def _fenced(array: np.ndarray) -> np.ndarray:
     """Its cells one after the other, between others that a kernel must not change and that spoil what is made of them."""
-    held = np.empty(array.size + 2 * FENCE, array.dtype)
-    held[:FENCE] = held[-FENCE:] = _beyond(held)
-    held[FENCE:-FENCE] = array.reshape(-1)
-    return held
+    guarded = np.empty(array.size + 2 * FENCE, array.dtype)
+    guarded[:FENCE] = guarded[-FENCE:] = _beyond(guarded)
+    guarded[FENCE:-FENCE] = array.reshape(-1)
+    return guarded
 
 
 def _beyond(array: np.ndarray) -> Any:

@@ -89,5 +89,5 @@ def check_parameters(source: Path, name: str, takes: tuple[int, ...], buffers: i
     if takes and takes != gives:
         counts = f"{len(takes)} parameters" if len(takes) > 1 else "1 parameter"
         differs = counts if len(takes) != len(gives) else f"parameters of {', '.join(map(str, takes))} bytes"
-        given = f"{buffers} pointer{'s' * (buffers != 1)}, n and {integers} integer{'s' * (integers != 1)} of its step"
-        raise at_function(source, name, f"{name} takes {differs}, and gets {len(gives)}: {given}")
+        expected = f"{buffers} pointer{'s' * (buffers != 1)}, n and {integers} integer{'s' * (integers != 1)} of its step"
+        raise at_function(source, name, f"{name} takes {differs}, and gets {len(gives)}: {expected}")

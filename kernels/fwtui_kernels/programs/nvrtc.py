@@ -92,10 +92,10 @@ class SourceKernel:
         grid, block, stream = configuration
         where, queue = (*gpu.three(grid), *gpu.three(block)), stream.handle
 
-        def launch(*given: Any) -> None:
-            places = [buffer.address for buffer in given if hasattr(buffer, "address")]
-            function = self.overloads.get(self._name) or self._load(len(places), len(given) - len(places))
-            function.launch(where, queue, (*places, self._n, *given[len(places) :]))
+        def launch(*arguments: Any) -> None:
+            places = [buffer.address for buffer in arguments if hasattr(buffer, "address")]
+            function = self.overloads.get(self._name) or self._load(len(places), len(arguments) - len(places))
+            function.launch(where, queue, (*places, self._n, *arguments[len(places) :]))
 
         return launch
 
@@ -118,10 +118,10 @@ def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:
     """
     (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 0x28), struct.unpack_from("<HHH", cubin, 0x3A)
     heads = [struct.unpack_from("<I20xQQ", cubin, table + at * size) for at in range(count)]
-    wanted = f".nv.info.{entry}\0".encode()
+    section = f".nv.info.{entry}\0".encode()
     found: dict[int, int] = {}
     for name, offset, length in heads:
-        if not cubin.startswith(wanted, heads[names][1] + name):
+        if not cubin.startswith(section, heads[names][1] + name):
             continue
         at = offset
         while at < offset + length:

@@ -65,8 +65,8 @@ class CpuRank(CpuProgram):
 
     def allocate(self) -> Buffers:
         tile, dtype = self.shape.tile, self.shape.dtype
-        sent = [np.empty(tile * (self.shape.padded + tile), dtype) for _ in range(2)]
-        return [np.empty(self._rows.size, dtype), *sent, np.empty(self._rows.size, dtype)]
+        panels = [np.empty(tile * (self.shape.padded + tile), dtype) for _ in range(2)]
+        return [np.empty(self._rows.size, dtype), *panels, np.empty(self._rows.size, dtype)]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         self._rows.pad(matrix, buffers[-1])
@@ -88,8 +88,8 @@ class CpuRank(CpuProgram):
 
     def arguments(self, step: Step, buffers: Buffers) -> tuple[Any, ...]:
         tile, (p, *args) = self.shape.tile, step.args
-        matrix, sent = buffers[0], self.broadcast_array(buffers, p)
-        panel, square = sent[: -(tile**2)].reshape(tile, -1), sent[-(tile**2) :].reshape(tile, tile)
+        matrix, panel_buffer = buffers[0], self.broadcast_array(buffers, p)
+        panel, square = panel_buffer[: -(tile**2)].reshape(tile, -1), panel_buffer[-(tile**2) :].reshape(tile, tile)
         arrays = {"pivot": (square,), "row": (square, panel), "column": (square,), "rest": (panel,)}[step.op]
         return (matrix, *arrays, p, *args, self._width)
 

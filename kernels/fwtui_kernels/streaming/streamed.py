@@ -102,15 +102,15 @@ def turn_op(shape: Shape) -> Op:
 
     @jit
     def turn(source, to, source_buffer, source_slot, to_buffer, to_slot):
-        held = cuda.shared.array(room, number)
+        staged = cuda.shared.array(room, number)
         x = int32(cuda.threadIdx.x)
         top = cuda.blockIdx.y * edge
         left = cuda.blockIdx.x * edge
         for y in range(cuda.threadIdx.y, edge, lines):
-            held[y * pitch + x] = source[source_slot * tile + top + y, left + x]
+            staged[y * pitch + x] = source[source_slot * tile + top + y, left + x]
         cuda.syncthreads()
         for y in range(cuda.threadIdx.y, edge, lines):
             for lane in range(lanes):
-                to[to_slot * tile + left + y, (top + x) * lanes + lane] = held[x * pitch + y]
+                to[to_slot * tile + left + y, (top + x) * lanes + lane] = staged[x * pitch + y]
 
     return Op(turn, (edge, lines), lambda args: (tile // edge, tile // edge), lambda args: (args[0], args[2]))

@@ -117,7 +117,7 @@ class TestReader:
 
         monkeypatch.setattr(Condition, "whole_lines", read)
         monkeypatch.setattr(codec.Line, "packed", lambda line: [loose.append(loose[-1] - 1), packed(line)][1])
-        assert len(load(path, shown=True).lines) == 52
+        assert len(load(path, for_screen=True).lines) == 52
         assert max(loose) == 1 and loose[-1] == 0
 
     @pytest.mark.parametrize("content", [codec.seal(b'{"kind":"x"}'), b"\n"])

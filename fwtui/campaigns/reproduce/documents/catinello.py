@@ -127,12 +127,12 @@ def champion(results: Results) -> ClaimAnswer:
 def beyond_memory(results: Results) -> ClaimAnswer:
     """model bandwidth against peak; hit rates from counters"""
     n = results.sizes(at(SIMPLE))[-1]
-    wanted = at(SIMPLE)(n)
+    experiment = at(SIMPLE)(n)
     peak = results.peak_bandwidth
-    bandwidth = needed(results.find(wanted).bandwidth, "the peak bandwidth of this device is not known")
+    bandwidth = needed(results.find(experiment).bandwidth, "the peak bandwidth of this device is not known")
     value = f"{units.percent(bandwidth / peak)} of {units.bandwidth(peak)} (n {n})"
     try:
-        hits = [results.counter(wanted, "relax", name) for name in ("l1_hit_rate", "l2_hit_rate")]
+        hits = [results.counter(experiment, "relax", name) for name in ("l1_hit_rate", "l2_hit_rate")]
         value, note = f"{value}, hits L1 {units.percent(hits[0])}, L2 {units.percent(hits[1])}", ""
     except Missing:
         note = "only counters can confirm that caches are the cause" if bandwidth > peak else ""

@@ -81,12 +81,12 @@ def _from_files(kernel: str, *sizes: int) -> Iterator[Experiment | LeftOut | Non
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         for n in sizes:
             path = Path(folder) / f"graph-{n}.gr"
-            wanted = changed(at(kernel)(n), file=str(path))
+            experiment = changed(at(kernel)(n), file=str(path))
             for why in written(at("serial")(n), path):
                 if why is None:
                     yield None
                 else:
-                    yield LeftOut(label(wanted), why) if why else wanted
+                    yield LeftOut(label(experiment), why) if why else experiment
 
 
 def written(
@@ -223,7 +223,7 @@ def _text(results: Results, make: Make, small: int, large: int) -> str:
     """How reading and computing time grow; computing grows by less than n^3 if a small graph does not fill the GPU."""
     reading, computed = (
         measure(make(large)) / (measure(make(small)) or 1.0)
-        for measure in (lambda wanted: results.stage(wanted, "read", "graph"), results.seconds)
+        for measure in (lambda experiment: results.stage(experiment, "read", "graph"), results.seconds)
     )
     cube = (large / small) ** 3
     took = f"takes {times(reading)} as long at n = {large} as at {small}, computing"

@@ -204,7 +204,7 @@ def bus(results: Results) -> ClaimAnswer:
     """at least that share, and computing less: DRAM from counters or GPM; else the model's share, and the rate from cache"""
     # a higher share than the document's confirms the claim; a matrix in the L2 cache shows the rate without the bus
     cached = results.device.l2_bytes or 0
-    held, beyond = ([n for n in results.sizes(at(NAIVE)) if (4 * n * n > cached) == outside] for outside in (False, True))
+    cached_sizes, beyond = ([n for n in results.sizes(at(NAIVE)) if (4 * n * n > cached) == outside] for outside in (False, True))
     needed(beyond, f"the naive kernel was run only on matrices that fit into {units.memory(cached)} of L2 cache")
     least = NAIVE_BANDWIDTH / COPY_BANDWIDTH / TOLERANCE
     measured = _measured(results, beyond)
@@ -222,10 +222,10 @@ def bus(results: Results) -> ClaimAnswer:
     if share > 1:
         reason = "the model's traffic is more than the bus can carry, so caches serve part of it"
         return judged(False, value, reason, note, SHARED)
-    if not held or share < least:
+    if not cached_sizes or share < least:
         return judged(share >= least, value, note=note)
-    without = results.seconds(ask(NAIVE, n)) / results.seconds(ask(NAIVE, held[-1])) * (held[-1] / n) ** 3
-    value += f"; {times(without)} the rate if everything fits the L2 cache (n {held[-1]})"
+    without = results.seconds(ask(NAIVE, n)) / results.seconds(ask(NAIVE, cached_sizes[-1])) * (cached_sizes[-1] / n) ** 3
+    value += f"; {times(without)} the rate if everything fits the L2 cache (n {cached_sizes[-1]})"
     return judged(without >= TOLERANCE, value, "even without the bus it is hardly faster", note, BESIDE)
 
 

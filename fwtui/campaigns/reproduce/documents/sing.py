@@ -101,8 +101,8 @@ def flat(results: Results) -> ClaimAnswer:
     """5 densities, spread against noise"""
     kernel, sizes = first_of((NAIVE, CPU), lambda name: results.sizes(*(at(name, density=density) for density in DENSITIES)))
     experiments = [at(kernel, density=density)(sizes[-1]) for density in DENSITIES]
-    seconds = [results.seconds(wanted) for wanted in experiments]
-    noise = max(results.spread(wanted) for wanted in experiments)
+    seconds = [results.seconds(experiment) for experiment in experiments]
+    noise = max(results.spread(experiment) for experiment in experiments)
     apart = max(seconds) / min(seconds)
     value = f"{times(apart)} between densities, noise {units.spread(noise)} ({kernel}, n {sizes[-1]})"
     needed(2 * noise <= NOISY, f"{value}: too noisy to judge")
