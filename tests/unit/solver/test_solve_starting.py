@@ -80,6 +80,12 @@ def test_a_driver_that_fails_is_left_to_who_needs_it(engines: list[int], monkeyp
     assert engines == [0, 0, 0] and called == ["cuInit"]
 
 
+def test_nothing_of_cuda_is_imported_without_a_driver(pretend: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend.driver(False)
+    monkeypatch.setattr(starting, "_import_what_launches", lambda: pytest.fail("it was imported"))
+    starting.GpuStart(FIRST_GPU).wait(choose.WORTH)
+
+
 def test_what_is_done_once_is_told_apart() -> None:
     seconds = {"set-up": 0.5, "read": 0.03, "compile": 0.1, "copy in": 0.02, "prepare": 0.01, "kernels": 0.04, "copy out": 0.1}
     told = spent(seconds)
