@@ -14,23 +14,12 @@ import psutil
 from fwtui.engine.engine import Cancelled
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.events import (
-    Event,
-    Occupancy,
-    Part,
-    PhaseName,
-    Phases,
-    Planned,
-    RunDone,
-    RunStarted,
-    Sample,
-    Verdict,
-)
 from fwtui.stream.model import Model
 
 
-def model_of(told: Iterable[Event | Unknown]) -> Model:
+def model_of(told: Iterable[events.Event | Unknown]) -> Model:
     """What these events add up to."""
     model = Model()
     model.apply_all(told)
@@ -39,36 +28,36 @@ def model_of(told: Iterable[Event | Unknown]) -> Model:
 
 def run_events(
     e: Experiment,
-    *more: Event,
+    *more: events.Event,
     run: int = 1,
     backend: str = "cuda",
     passes: Sequence[float] = (),
-    parts: Sequence[Part] = (),
+    parts: Sequence[events.Part] = (),
     verdict: str = "verified",
     checksum: str = "0123456789abcdef",
     seconds: float | None = None,
     relaxations: int = 0,
-) -> list[Event]:
+) -> list[events.Event]:
     """A run from its beginning to its end, with `more` before its phases; by default a pass takes the middle of `passes`."""
     at: dict[str, Any] = {"t": 1.0, "run": run}
-    names = tuple(PhaseName(part.phase, part.phase) for part in parts)
+    names = tuple(events.PhaseName(part.phase, part.phase) for part in parts)
     work = relaxations or sum(part.relaxations for part in parts) or e.graphs * e.n**3
     middle = sorted(passes)[len(passes) // 2] if passes and seconds is None else seconds
     return [
-        RunStarted(experiment=e, title=e.kernel.title(), backend=backend, phases=names, **at),
-        Planned(n=e.n, padded=e.n, steps=1, relaxations=work, device_bytes=sum(part.device_bytes for part in parts), **at),
+        events.RunStarted(experiment=e, title=e.kernel.title(), backend=backend, phases=names, **at),
+        events.Planned(n=e.n, padded=e.n, steps=1, relaxations=work, device_bytes=sum(part.device_bytes for part in parts), **at),
         *more,
-        *(Sample(seconds=each, since=1.0, **at) for each in passes),
-        *([Phases(seconds=sum(part.seconds for part in parts), parts=tuple(parts), **at)] if parts else ()),
-        Verdict(verdict=verdict, how="", checksum=checksum, **at),
-        RunDone(outcome="done", median=middle, spread=0.001, count=len(passes), **at),
+        *(events.Sample(seconds=each, since=1.0, **at) for each in passes),
+        *([events.Phases(seconds=sum(part.seconds for part in parts), parts=tuple(parts), **at)] if parts else ()),
+        events.Verdict(verdict=verdict, how="", checksum=checksum, **at),
+        events.RunDone(outcome="done", median=middle, spread=0.001, count=len(passes), **at),
     ]
 
 
-def occupancy(**changes: Any) -> Occupancy:
+def occupancy(**changes: Any) -> events.Occupancy:
     """Of an op that keeps half of the warps busy, but for these fields."""
     usual = {"t": 1.0, "run": 1, "op": "rest", "threads": 256, "registers": 40, "shared_bytes": 0, "limiters": ()}
-    return Occupancy(**{**usual, "blocks": 4, "warps": 32, "max_warps": 64, "source": "table", **changes})
+    return events.Occupancy(**{**usual, "blocks": 4, "warps": 32, "max_warps": 64, "source": "table", **changes})
 
 
 def documented_fields(of: str) -> list[str]:

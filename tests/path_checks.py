@@ -1,10 +1,9 @@
-"""Graphs to solve, and what has to hold of their paths."""
+"""Graphs to solve, their distances by the textbook and by SciPy, and what has to hold of their paths."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
 
 def random_matrix(n: int, seed: int, density: float = 0.3, negative: bool = False, scale: float = 1, low: int = 0) -> np.ndarray:
@@ -17,12 +16,24 @@ def random_matrix(n: int, seed: int, density: float = 0.3, negative: bool = Fals
     return matrix
 
 
-def sparse(matrix: np.ndarray) -> csr_array:
+def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
+    """The distances in the matrix' own type: with sentinels in whole numbers unreachable cells drift, as on a GPU."""
+    d = matrix.copy()
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, k, None] + d[None, k, :])
+    return d
+
+
+def sparse(matrix: np.ndarray) -> Any:
+    from scipy.sparse import csr_array
+
     present = np.isfinite(matrix)
     return csr_array((matrix[present], np.nonzero(present)), shape=matrix.shape)
 
 
 def by_scipy(matrix: np.ndarray) -> np.ndarray:
+    from scipy.sparse.csgraph import shortest_path
+
     return shortest_path(sparse(matrix), method="FW" if (matrix < 0).any() else "D")
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from fake_ncu import Fake
 from pretending import Pretend
+from stand_ins import FakeTool
 
 from fwtui.live import ncu
 from fwtui.machine import hardware
@@ -32,8 +32,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
 
 
 @pytest.fixture
-def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: None) -> Fake:
-    fake = Fake(tmp_path)
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: None) -> FakeTool:
+    fake = FakeTool(tmp_path)
     monkeypatch.setattr(ncu, "find", lambda: str(fake.path))
     return fake
 

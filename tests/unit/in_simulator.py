@@ -1,16 +1,23 @@
-"""Programs in Numba's simulator, each in a process apart: the simulator is chosen when numba is imported."""
+"""Programs in Numba's simulator, each in a process apart: the simulator is chosen when numba is imported.
+
+The last two functions are for such programs.
+"""
 
 import atexit
+import importlib.util
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Timer
 from typing import Any
+
+from fwtui_kernels.plan import Kernel
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -78,14 +85,14 @@ def in_simulator(program: str) -> str:
 
 
 def answers(program: str, cases: Sequence[dict[str, Any]]) -> list[Any]:
-    """What a program that ends with case_by_case.tell() says of each case; it stays for the next ones."""
+    """What a program that ends with tell() says of each case; it stays for the next ones."""
     child = _children.pop(program, None) or _Child(program)
     told = child.ask([json.dumps(case) for case in cases])
     _children[program] = child  # not one that failed
     return [json.loads(line) for line in told]
 
 
-RIGHT = "from case_by_case import tell; from rungs_in_simulator import verdicts; tell(verdicts)"
+RIGHT = "from in_simulator import tell; from rungs_in_simulator import verdicts; tell(verdicts)"
 
 
 def all_right(cases: Sequence[dict[str, Any]]) -> list[bool]:
@@ -114,3 +121,21 @@ def mutant_file(folder: Path, number: int, rung: str, broken: str, old: str, new
     path = folder / f"mutant{number}.py"
     path.write_text(text)
     return str(path)
+
+
+def kernel_in(path: str) -> Kernel:
+    """The kernel that a file defines, which may import what lies beside it."""
+    sys.path.append(str(Path(path).parent))
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[loaded.__name__] = loaded
+    spec.loader.exec_module(loaded)
+    return loaded.KERNEL
+
+
+def tell(found: Callable[[dict[str, Any]], object]) -> None:
+    """Answer every case on stdin with one line of JSON."""
+    for line in sys.stdin:
+        random.seed(1)  # whatever was asked before
+        print(json.dumps(found(json.loads(line))), flush=True)

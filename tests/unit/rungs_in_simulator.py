@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from case_by_case import kernel_in
-from distances import floyd_warshall
+from in_simulator import kernel_in
+from path_checks import floyd_warshall
 
 from fwtui_kernels import registry
 from fwtui_kernels.compiled.device import cuda

@@ -37,7 +37,7 @@ from fwtui_kernels.probes.probe_cpu import Tile
 from fwtui_kernels.probes.probe_forms import forms_of, right_for
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from stub_child import StubChild, answering
+from stand_ins import StubChild, answering
 
 RATES = {"float32": 14e12, "float32-two": 17e12, "int32": 16e12, "int16": 33e12}
 FORMS = tuple(FormLimit(form, rate, 1980.0) for form, rate in RATES.items())

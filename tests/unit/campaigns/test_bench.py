@@ -20,7 +20,7 @@ from fwtui.stream import events, requests
 from fwtui.stream.events import FormLimit, Limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from stub_child import answering
+from stand_ins import answering
 
 PACE = {"tiled-cpu": 1e-10, "serial": 8e-10, "scipy": 1e-9, "numpy": 4e-10}  # seconds per relaxation
 LIMIT = Limits(t=0.0, backend="cpu", forms=(FormLimit("float32", 5e10),), complete=True)

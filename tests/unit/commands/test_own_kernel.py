@@ -237,7 +237,7 @@ def test_the_copy_of_a_rung_has_its_plan_and_its_choices_and_another_name(tmp_pa
 
 @pytest.mark.parametrize("words", [(), ("--cuda",), ("--cuda", "--from", "tile-32"), ("--cuda", "--from", "tile-64")])
 def test_what_is_written_has_a_plan_that_computes_all_distances(tmp_path: Path, words: tuple[str, ...]) -> None:
-    from distances import floyd_warshall, random_matrix
+    from path_checks import floyd_warshall, random_matrix
 
     mine = copied(tmp_path, *words)
     shape = Shape(19, 8 if mine.tiles else 1)

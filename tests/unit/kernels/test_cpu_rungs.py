@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from distances import floyd_warshall
+from path_checks import floyd_warshall
 
 from fwtui_kernels import k20_tiled_cpu, registry
 from fwtui_kernels.compiled import cpu_vectors

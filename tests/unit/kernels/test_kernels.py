@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distances import floyd_warshall
+from path_checks import floyd_warshall
 
 from fwtui.engine.verify import Verifier, reference
 from fwtui.experiment.experiment import Experiment

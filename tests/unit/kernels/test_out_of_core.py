@@ -5,8 +5,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from distances import floyd_warshall, random_matrix
 from in_simulator import in_simulator
+from path_checks import floyd_warshall, random_matrix
 
 from fwtui.analysis.plan_checks import legal_order, races
 from fwtui_kernels.parts import register_tiled

@@ -23,7 +23,7 @@ from fwtui_kernels.paths.predecessors import (
 HARNESS = """
 from types import SimpleNamespace
 import numpy as np
-from case_by_case import tell
+from in_simulator import tell
 from path_checks import check_paths
 from fwtui.solver.device_predecessors import terms_of
 from fwtui_kernels.forms import FORMS

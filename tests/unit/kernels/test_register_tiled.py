@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distances import floyd_warshall, random_matrix
+from path_checks import floyd_warshall, random_matrix
 
 import fwtui_kernels
 from fwtui.analysis.plan_checks import legal_order, races

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from case_by_case import kernel_in
-from in_simulator import answers
+from in_simulator import answers, kernel_in
 
 from fwtui_kernels import k84_resident
 from fwtui_kernels.compiled import cubin_cache
@@ -16,7 +15,7 @@ from fwtui_kernels.plan import Shape, Target
 HARNESS = """
 import importlib
 from in_simulator import mutant
-from case_by_case import tell
+from in_simulator import tell
 from fwtui_kernels.parts import products
 from fwtui_kernels.parts.tuning import Product, Tuning, tuning_of
 from rungs_in_simulator import verdicts

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distances import floyd_warshall
 from in_simulator import answers
+from path_checks import floyd_warshall
 from sparse_graphs import graph, right
 
 from fwtui.analysis.plan_checks import execute
@@ -22,7 +22,7 @@ pytest.importorskip("pymetis", reason="pymetis is not installed (pip install 'fw
 
 CPU = registry()["sparse-cpu"]
 SPARSE = {"density": 0.01}
-SIMULATED = "from case_by_case import tell; from sparse_graphs import right; tell(lambda case: right('sparse', 8, case))"
+SIMULATED = "from in_simulator import tell; from sparse_graphs import right; tell(lambda case: right('sparse', 8, case))"
 
 
 MORE: list[dict[str, Any]] = [

@@ -8,8 +8,8 @@ from threading import Event
 import msgspec
 import numpy as np
 import pytest
-from distances import floyd_warshall
 from in_simulator import in_simulator
+from path_checks import floyd_warshall
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import changed

@@ -14,7 +14,7 @@ from builders import never
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
-from stub_child import StubChild, answering
+from stand_ins import StubChild, answering
 
 from fwtui.analysis import answers, export
 from fwtui.analysis.answers import stated

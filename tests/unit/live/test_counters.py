@@ -13,8 +13,8 @@ from typing import Any, cast
 import msgspec
 import psutil
 import pytest
-from fake_ncu import Fake
 from pretending import Pretend
+from stand_ins import FakeTool
 
 from fwtui.__main__ import main
 from fwtui.analysis.report import result
@@ -143,7 +143,7 @@ KATZ = settle(Experiment(kernel="katz-kider", n=512, options={"threads": 64}))
 
 
 class TestMeasure:
-    def test_one_launch_of_each_op_and_what_it_is_asked(self, tool: Fake) -> None:
+    def test_one_launch_of_each_op_and_what_it_is_asked(self, tool: FakeTool) -> None:
         tool.answers({"log": PAGE, "stdout": "noise\n" + LAUNCHES})
         found = measure(KATZ)
         assert isinstance(found, dict) and list(found) == ["pivot", "rest"]
@@ -163,7 +163,7 @@ class TestMeasure:
         assert experiment["options"] == {"threads": 64} and experiment["launch"], "it is settled"
         assert own == "", "a rung has no file of the user's"
 
-    def test_a_metric_that_the_chip_lacks_is_asked_by_its_other_name_or_left_out(self, tool: Fake) -> None:
+    def test_a_metric_that_the_chip_lacks_is_asked_by_its_other_name_or_left_out(self, tool: FakeTool) -> None:
         complaint = {"log": f"==ERROR== Failed to find metric {READ}\n==ERROR== Failed to find metric '{HITS}'.\n", "code": 1}
         tool.answers(complaint, {"log": PAGE, "stdout": LAUNCHES})
         assert isinstance(measure(KATZ), dict)
@@ -182,17 +182,17 @@ class TestMeasure:
             ({"log": "==ERROR== \x1b[31mred", "code": 1}, "ncu failed: [31mred"),
         ],
     )
-    def test_a_failure_is_one_sentence(self, tool: Fake, answer: dict[str, Any], words: str) -> None:
+    def test_a_failure_is_one_sentence(self, tool: FakeTool, answer: dict[str, Any], words: str) -> None:
         tool.answers(answer)
         told = measure(KATZ)
         assert isinstance(told, str) and words in told and "\n" not in told
 
-    def test_a_profiler_that_does_not_end_is_ended(self, tool: Fake) -> None:
+    def test_a_profiler_that_does_not_end_is_ended(self, tool: FakeTool) -> None:
         tool.answers({"log": "", "sleep": True})
         told = measure(KATZ, most_seconds=0.5)
         assert isinstance(told, str) and "0.5 s" in told
 
-    def test_what_cannot_be_counted(self, tool: Fake, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
+    def test_what_cannot_be_counted(self, tool: FakeTool, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         assert "serial runs on the CPU" in str(measure(as_it_ran(Experiment(kernel="serial"), CPU)))
         assert "there is no kernel" in str(measure(as_it_ran(Experiment(kernel="nothing"), CPU)))
         assert "simulator" in str(measure(as_it_ran(Experiment(kernel="naive", n=8, device="simulator"), CPU)))
@@ -248,7 +248,7 @@ class TestPermission:
 
 class TestCommand:
     def test_a_table_that_says_what_it_is_not_and_exit_code_3_without_a_gpu(
-        self, tool: Fake, capsys: pytest.CaptureFixture[str], pretend: Pretend
+        self, tool: FakeTool, capsys: pytest.CaptureFixture[str], pretend: Pretend
     ) -> None:
         tool.answers({"log": PAGE, "stdout": LAUNCHES})
         assert main(["counters", "-k", "katz-kider", "-n", "512"]) == 0
@@ -260,7 +260,7 @@ class TestCommand:
         assert main(["counters", "-k", "naive", "-n", "512"]) == 3
         assert "need a GPU (there is no GPU here)" in capsys.readouterr().err
 
-    def test_plain_data(self, tool: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_plain_data(self, tool: FakeTool, capsys: pytest.CaptureFixture[str]) -> None:
         tool.answers({"log": PAGE, "stdout": LAUNCHES}, {"log": PERMISSION, "code": 1})
         assert main(["counters", "-k", "katz-kider,naive", "-n", "512", "--json"]) == 2
         told = capsys.readouterr()
@@ -377,7 +377,7 @@ def test_why_there_are_none_is_told(outcome: str | Exception) -> None:
     assert live.model.runs[1].counters == {}
 
 
-def test_cancel_ends_the_profiler_and_what_it_profiles(tool: Fake) -> None:
+def test_cancel_ends_the_profiler_and_what_it_profiles(tool: FakeTool) -> None:
     live = after_a_run()
     tool.answers({"log": "", "sleep": True})
     live.count(1)

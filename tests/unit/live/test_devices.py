@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pretending import Pretend
-from stub_child import HeardChild, StubChild, answering
+from stand_ins import HeardChild, StubChild, answering
 
 from fwtui.analysis import limits
 from fwtui.common.errors import NoGpu, Refused

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from stub_child import HeardChild
+from stand_ins import HeardChild
 
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId

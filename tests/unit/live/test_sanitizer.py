@@ -5,7 +5,7 @@ from threading import Event, Timer
 
 import msgspec
 import pytest
-from fake_ncu import Fake
+from stand_ins import FakeTool
 
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.live.sanitizer import ABSENT, invalid_access, race, sanitized
@@ -97,16 +97,16 @@ def test_a_race_is_told_with_both_lines(log: str, words: str) -> None:
 
 
 @pytest.fixture
-def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTool:
     monkeypatch.setenv("PATH", str(tmp_path))
-    return Fake(tmp_path, "compute-sanitizer")
+    return FakeTool(tmp_path, "compute-sanitizer")
 
 
 def found(seconds: float = 60.0) -> list[tuple[str, str, str]]:
     return [(told.case, told.outcome, told.sentence) for told in sanitized(REQUEST, Event(), seconds)]
 
 
-def test_each_check_is_a_finding(tool: Fake) -> None:
+def test_each_check_is_a_finding(tool: FakeTool) -> None:
     tool.answers({"log": NUMBA, "code": 1}, {"log": NO_HAZARDS, "stdout": RAN})
     assert found() == [
         ("memcheck", "broken", f"compute-sanitizer: {invalid_access(NUMBA)}"),
@@ -116,7 +116,7 @@ def test_each_check_is_a_finding(tool: Fake) -> None:
     assert words[:2] == ["--tool", "memcheck"] and words[-1] == "fwtui.measure.trial_target"
 
 
-def test_what_does_not_work_is_left_out_plainly(tool: Fake) -> None:
+def test_what_does_not_work_is_left_out_plainly(tool: FakeTool) -> None:
     tool.answers({"log": f"{HEAD}========= Error: Device not supported\n"}, {"log": NO_HAZARDS})
     assert found() == [
         ("memcheck", "left out", "memcheck is left out: compute-sanitizer did not work: Error: Device not supported"),
@@ -126,7 +126,7 @@ def test_what_does_not_work_is_left_out_plainly(tool: Fake) -> None:
     assert found() == [("compute-sanitizer", "left out", ABSENT)]
 
 
-def test_it_ends_in_time_and_at_the_next_save(tool: Fake) -> None:
+def test_it_ends_in_time_and_at_the_next_save(tool: FakeTool) -> None:
     tool.answers({"log": "", "sleep": True}, {"log": RACE, "sleep": True}, {"log": RACE, "sleep": True})
     (_, _, slow), (_, racy, _) = found(seconds=1.0)
     assert slow == "memcheck is left out: compute-sanitizer took more than 1 s"

@@ -28,7 +28,7 @@ from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.plan import DTYPES, Shape
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from stub_child import answering
+from stand_ins import answering
 
 ROOT = Path(__file__).resolve().parents[3]
 ASKED = Experiment(kernel="auto", n=600)

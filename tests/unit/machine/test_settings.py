@@ -186,7 +186,7 @@ def test_the_command_shows_every_value_and_where_it_is_from(
     told = json.loads(capsys.readouterr().out)
     assert told["there"] and told["settings"]["experiment.n"] == {
         "value": "77", "origin": "environment", "where": "FWTUI_N", "variable": "FWTUI_N",
-        "about": "size of the graph, 1 to 65536, or on several devices 262144",
+        "about": "vertices of the graph, 1 to 65536, or on several devices 262144",
     }  # fmt: skip
     assert main(["config", "--path"]) == 0
     assert capsys.readouterr().out.strip() == str(folder / "config.toml")

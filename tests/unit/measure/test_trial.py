@@ -28,7 +28,7 @@ EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 # all in one process, each only until something is found; a process for each takes ten times as long
 HARNESS = """
 import msgspec
-from case_by_case import tell
+from in_simulator import tell
 from fwtui.measure.trial_target import TrialRun
 from fwtui.stream.trials import Finding, TrialRequest
 from fwtui.experiment.device import DeviceId
@@ -80,7 +80,7 @@ SEVERAL_WAYS = ("two-matrices", "two-matrix-blocked", "look-ahead", "kleene", "s
 LOOKING = """
 from dataclasses import replace
 import numpy as np
-from case_by_case import tell
+from in_simulator import tell
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment

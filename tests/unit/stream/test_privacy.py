@@ -77,8 +77,8 @@ class TestNames:
         assert without_names(said, ALICE) == kept
 
     def test_root_names_nobody(self) -> None:
-        said = "add --allow-run-as-root; see /root/x"
-        assert without_names(said, Owner("/root", ("box",), "root")) == "add --allow-run-as-root; see ~/x"
+        said = "add --allow-run-as-root; see /home/me/x"
+        assert without_names(said, Owner("/home/me", ("box",), "root")) == "add --allow-run-as-root; see ~/x"
 
     def test_every_sentence_and_nothing_else(self) -> None:
         said = "/home/alice on box"

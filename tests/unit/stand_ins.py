@@ -1,10 +1,13 @@
-"""A child process that is none: answers requests with events at once, in place of fwtui.live.child.Child."""
+"""What stands in for a session's child process, and for a tool of NVIDIA's."""
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from own_files import write_program
 
 from fwtui.common.child_process import request_line
 from fwtui.live.child import EventChild
@@ -15,7 +18,7 @@ Answer = Callable[[Any], Iterable[events.Event]]
 
 
 class StubChild:
-    """What Live needs of a Child; `answer` makes the events of a request."""
+    """What Live needs of a Child, which is no process: `answer` makes the events of a request at once."""
 
     answer: Answer
 
@@ -64,3 +67,34 @@ class HeardChild(StubChild):
 def answering(answer: Answer) -> Any:
     """A kind of child that answers so."""
     return type("Answering", (StubChild,), {"answer": staticmethod(answer)})
+
+
+_TOOL = """import json, pathlib, sys
+arguments = sys.argv[1:]
+told = pathlib.Path({folder!r})
+calls = len(list(told.glob("call-*")))
+(told / f"call-{{calls}}").write_text(json.dumps(arguments))
+answer = json.loads((told / "answers").read_text())[calls]
+pathlib.Path(arguments[arguments.index("--log-file") + 1]).write_text(answer["log"])
+sys.stdout.write(answer.get("stdout", ""))
+sys.stderr.write(answer.get("stderr", ""))
+if answer.get("sleep"):
+    import time
+    time.sleep(60)
+sys.exit(answer.get("code", 0))
+"""
+
+
+class FakeTool:
+    """A tool that says what it is told to, and remembers how it was called."""
+
+    def __init__(self, folder: Path, name: str = "ncu") -> None:
+        self.folder = folder
+        self.path = folder / name
+        write_program(self.path, _TOOL.format(folder=str(folder)))
+
+    def answers(self, *answers: dict[str, Any]) -> None:
+        (self.folder / "answers").write_text(json.dumps(answers))
+
+    def call(self, index: int = 0) -> list[str]:
+        return json.loads((self.folder / f"call-{index}").read_text())
