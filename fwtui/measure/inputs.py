@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from time import monotonic
 
 from fwtui.engine.engine import Engine
 from fwtui.engine.loaded import check_taken
@@ -16,7 +14,6 @@ from fwtui.graphs.bounds import check_range
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.loading import read
 from fwtui.measure.job import Job
-from fwtui.measure.passes import TELL_EVERY
 from fwtui.stream import events
 from fwtui_kernels.plan import Shape
 
@@ -47,7 +44,7 @@ class Inputs:
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
                 with job.stage("read", stamp[1]):
-                    graph = read(experiment.file, experiment.dtype, most, tell=telling(job, "read"))
+                    graph = read(experiment.file, experiment.dtype, most, tell=job.progress("read"))
             else:
                 graph = self._generated(job)
             self._last = key, graph
@@ -81,20 +78,6 @@ class Inputs:
             self._compiled.add(compiled)
         with job.stage("graph"):
             return generate(job.experiment, fill)
-
-
-def telling(job: Job, stage: str) -> Callable[[float], None]:
-    """Tells of the share of a stage that is done, now and then, and ends it when the run is cancelled."""
-    last = monotonic()
-
-    def tell(share: float) -> None:
-        nonlocal last
-        job.check()
-        if monotonic() - last >= TELL_EVERY:
-            last = monotonic()
-            job.tell(events.Progress, stage=stage, done=min(1.0, share))
-
-    return tell
 
 
 def fill_for(engine: Engine, n: int) -> Fill:

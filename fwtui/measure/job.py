@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from fwtui.engine.engine import Check, Engine
@@ -12,6 +13,8 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.run import WAIT
 from fwtui_kernels.plan import Kernel
+
+TELL_EVERY = 0.1  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,19 @@ class Job:
         yield
         self.engine.synchronize()
         self.tell(events.Stage, name=name, seconds=self.now() - begin, bytes=size)
+
+    def progress(self, stage: str) -> Callable[[float], None]:
+        """Takes the share of a stage that is done, tells it now and then, and ends the stage when the run is cancelled."""
+        last = monotonic()
+
+        def tell(share: float) -> None:
+            nonlocal last
+            self.check()
+            if monotonic() - last >= TELL_EVERY:
+                last = monotonic()
+                self.tell(events.Progress, stage=stage, done=min(1.0, share))
+
+        return tell
 
     @property
     def phases(self) -> Mapping[str, str]:

@@ -16,14 +16,13 @@ from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.ranks import part_of
 from fwtui.measure import statistics
 from fwtui.measure.cpu_loops import inner_loops
-from fwtui.measure.job import Job
+from fwtui.measure.job import TELL_EVERY, Job
 from fwtui.measure.statistics import Samples
 from fwtui.stream import events
 from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
 from fwtui_kernels.plan import WARP, Cost, Program, Step, Target
 from fwtui_kernels.probes.probe_cpu import clock_mhz
 
-TELL_EVERY = 0.1  # seconds
 MOST_ROUNDS = 64  # kept of one run
 MOST_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median
 

@@ -20,13 +20,12 @@ from fwtui.engine.loaded import loaded
 from fwtui.engine.memory import check_memory
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK
-from fwtui.experiment.own_kernels import path_of
 from fwtui.graphs.canonical import canonical, fletcher64, no_distance
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.summary import summarise
 from fwtui.graphs.vertices import Vertices
 from fwtui.measure import statistics
-from fwtui.measure.inputs import Inputs, Key, telling
+from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import plan_told, source_lines
 from fwtui.measure.passes import Passes
@@ -57,11 +56,11 @@ class Runner:
         self._verifier = Verifier()
         self._distances: Distances | None = None  # of the last run, until the next one begins
 
-    def run(self, job: Job, brief: bool = False, source: bool = False) -> None:
+    def run(self, job: Job, brief: bool = False, source: str = "") -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
 
-        `brief` leaves out the phase passes, and the warm-up unless something compiles; `source` also sends the source of
-        a user's kernel.
+        `brief` leaves out the phase passes, and the warm-up unless something compiles; `source` is the file of a user's
+        kernel, whose lines are sent too.
         """
         experiment, engine = job.experiment, job.engine
         job.tell(
@@ -73,8 +72,8 @@ class Runner:
             gpu=engine.device.index,
             ranks=engine.ranks,
         )
-        if source and experiment.code:
-            for part in source_lines(Path(path_of(experiment.kernel))):
+        if source:
+            for part in source_lines(Path(source)):
                 job.tell(events.Source, **part)
         samples = statistics.Samples()
         by_phase = self._distances = None
@@ -191,7 +190,7 @@ class Runner:
         form = " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))  # what decides its code and data
         with job.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
-            tell = telling(job, "verify")
+            tell = job.progress("verify")
             finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel, form, tell)
         if len(finding.cycle) > MOST_CYCLE:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"

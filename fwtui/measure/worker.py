@@ -119,7 +119,7 @@ class Worker:
         if isinstance(request, requests.AnswerRequest):
             runner.answer(job, request.checksum)
         else:
-            runner.run(job, request.brief, request.tell_source)
+            runner.run(job, request.brief, request.own if request.tell_source else "")
 
     def _measuring(self) -> Runner:
         if self._runner is None:

@@ -68,12 +68,12 @@ def test_a_long_plan_is_told_in_at_most_so_many_steps_with_all_its_work() -> Non
 def test_its_source_is_told_only_where_that_is_asked_for(tmp_path: Path) -> None:
     path = written(tmp_path)
     (tmp_path / "mine.cu").write_text("\tint x;\n" * 500)
-    parts = [event for event in ran(path, source=True) if isinstance(event, events.Source)]
+    parts = [event for event in ran(path, source=str(path)) if isinstance(event, events.Source)]
     assert [line for part in parts for line in part.lines if part.file == "mine.py"] == path.read_text().splitlines()
     cuda = [part for part in parts if part.file == "mine.cu"]
     assert [part.first for part in cuda] == [1, 201, 401] and cuda[0].lines[0] == "    int x;"
     (tmp_path / "mine.cu").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 3000)
-    parts = [event for event in ran(path, source=True) if isinstance(event, events.Source)]
+    parts = [event for event in ran(path, source=str(path)) if isinstance(event, events.Source)]
     assert sum(len(line) for part in parts for line in part.lines) < own_kernel.MOST_SOURCE
     assert parts[-1].lines[-1] == "(the rest was not recorded)"
 
