@@ -16,7 +16,7 @@ from fwtui.analysis import answers, stack
 from fwtui.analysis.columns import TableRow, texts
 from fwtui.analysis.hints import hints
 from fwtui.analysis.report import result
-from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
+from fwtui.commands.support.asking import add_fields, check_device, experiments, of_every_kernel
 from fwtui.commands.support.narrating import say, show_progress
 from fwtui.commands.support.printing import add_forms, reasons, runs
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
@@ -54,6 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
     requested = [] if args.all else experiments(args, gpu)
+    if requested:
+        check_device(args, (experiment.kernel for experiment in requested))
     if args.stream and sys.stdout.isatty():
         raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")
     live = live_session(args)

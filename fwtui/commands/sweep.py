@@ -17,7 +17,7 @@ from fwtui.campaigns.sweep.grid import Grid, GridCell
 from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.campaigns.sweep.scaling import Forecast, Scaling, forecast, read_predict
-from fwtui.commands.support.asking import add_fields, admit_asked, check_one_graph, experiments, kernel_options
+from fwtui.commands.support.asking import add_fields, admit_asked, check_device, check_one_graph, experiments, kernel_options
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import admitted_folder, take_options
 from fwtui.commands.support.printing import add_forms, folded, table
@@ -126,6 +126,7 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
     elif GRAPHS in texts and not kernels:
         plain.field_kernel = next(k.id for k in registry().values() if k.stacks and (k.backend == "cuda") == gpu)
     base = experiments(plain, gpu)[0]
+    check_device(args, [kernel.id for kernel in kernels] or [base.kernel])
     axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]
     if all(len(axis.values) < 2 for axis in axes):
         raise Refused("nothing varies; give several values of something, like `fwtui sweep -n 256..4096 --tile all`")

@@ -99,16 +99,20 @@ def experiments(args: argparse.Namespace, gpu: bool) -> list[Experiment]:
     admit_asked(args)
     combinations = [_experiment(combination, args, gpu, preferred) for combination in product(*_choices(args))]
     kernels = list(dict.fromkeys(e.kernel for e in combinations))
-    device = getattr(args, "field_device", None) or "auto"
-    if device != "auto" and all(kernel_named(kernel).backend == "cpu" for kernel in kernels):
-        runs = "run" if len(kernels) > 1 else "runs"
-        raise Refused(f"{' and '.join(kernels)} {runs} on the CPU, which has no device {device}; leave out --device")
     offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
     for name in _options(args):
         if name not in offered:
             have = "have" if len(kernels) > 1 else "has"
             raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
     return combinations
+
+
+def check_device(args: argparse.Namespace, kernels: Iterable[str]) -> None:
+    """Raises Refused for a device that none of the kernels would run on."""
+    device, names = args.field_device or "auto", list(dict.fromkeys(kernels))
+    if device != "auto" and all(kernel_named(name).backend == "cpu" for name in names):
+        runs = "run" if len(names) > 1 else "runs"
+        raise Refused(f"{' and '.join(names)} {runs} on the CPU, which has no device {device}; leave out --device")
 
 
 def admit_asked(args: argparse.Namespace) -> None:

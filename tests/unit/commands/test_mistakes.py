@@ -26,6 +26,10 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["run", "--json", "--record", "/nowhere/at/all.fwt.jsonl"], "cannot be recorded to"),
     (["run", "--json", "-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"], "int16 takes no negative weights"),
     (["run", "--json", "--dtype", "\x1b[31mred"], "[31mred is not offered"),
+    (
+        ["sweep", "--device", "9", "-k", "serial,tiled-cpu", "-n", "8,16"],
+        "serial and tiled-cpu run on the CPU, which has no device 9",
+    ),
     (["run", "--device", "9", "-k", "tiled-cpu"], "tiled-cpu runs on the CPU, which has no device 9; leave out --device"),
     (
         ["run", "--device", "simulator", "-k", "serial,tiled-cpu"],
