@@ -47,7 +47,8 @@ class Lessons:
     def __init__(self, course: Course, sessions: Path, read: Callable[[Path], Model] | None = None):
         """`read` gives the model of a recording, by default the file's, read once as long as it does not change."""
         self.course = course
-        self._sessions, self._read = sessions, read or _model
+        self._sessions = sessions
+        self._read = read or (lambda path: _read_once(path, path.stat().st_mtime_ns))
 
     @property
     def name(self) -> str:
@@ -213,10 +214,6 @@ def _fits(run: Run, step: CourseStep) -> bool:
     recorded, e = step.written.recorded, run.experiment
     pairs = ((recorded.n, run.n), (recorded.tile, e.tile), (recorded.launch, e.launch), (recorded.dtype, e.dtype))
     return e.kernel == step.written.kernel and run.counts and all(want in (0, "", has) for want, has in pairs)
-
-
-def _model(path: Path) -> Model:
-    return _read_once(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=8)

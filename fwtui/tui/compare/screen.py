@@ -236,14 +236,10 @@ class CompareScreen(Frame):
         return [*map(row, runs)]
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        event.stop()
         label = self.query_one(CompareTable).key or ""  # a key in an empty table is told as well, without a row
         if label != self._marked:
             self._marked = label
             self.update(True)
-
-    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        event.stop()
 
     def action_pin(self) -> None:
         label = self.query_one(CompareTable).key

@@ -222,13 +222,10 @@ class ExplainScreen(Frame):
         run = self.view.run
         if run is None:
             return ("planned",)
-        counted = ("counters",) if run is not None and run.counted else ()
-        if run is not None and self._facts(run) is not None:
+        counted = ("counters",) if run.counted else ()
+        if cpu_facts(self.model, run) is not None:
             return (OF_CPU if roofline.intensity(run) else OF_CPU_ALONE) + counted
-        return (OF_GPU if run is not None and run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
-
-    def _facts(self, run: Run | None) -> CpuFacts | None:
-        return cpu_facts(self.model, run) if run is not None else None
+        return (OF_GPU if run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
 
     @property
     def _crowded(self) -> bool:
@@ -256,7 +253,7 @@ class ExplainScreen(Frame):
 
     def show(self) -> None:
         single, run, model = self.single, self.view.run, self.model
-        facts = self._facts(run)
+        facts = cpu_facts(model, run) if run is not None else None
         self.set_class(bool(single), "-one")
         self._lay_out(single)
         if run is None:
@@ -295,7 +292,7 @@ class ExplainScreen(Frame):
         which = self.query_one("#which", Static)
         which.display = bool(single)
         names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in order]
-        which.update(line(*names, ("   v: next", MUTED)))
+        which.update(line(*names, (f"   {self.key_of('explain.view')}: next", MUTED)))
 
     @property
     def _planned(self) -> PlannedSubject | None:

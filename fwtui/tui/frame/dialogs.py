@@ -173,7 +173,6 @@ class ChoiceScreen(Dialog):
         super().__init__(heading, *[options] * bool(self._choices), hint=hint)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
         self.dismiss(self._choices[event.option_index][0])
 
 
@@ -199,7 +198,6 @@ class PickFile(ChoiceScreen):
         return PickFile(self.heading, self._choices, self._another, answer)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         if event.value.strip():
             self.dismiss(event.value.strip())
 
@@ -218,7 +216,6 @@ class AskScreen(Dialog):
         return asked
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         self.dismiss(event.value)
 
 
@@ -246,15 +243,12 @@ class FormScreen(Dialog):
         super().__init__(heading, ExperimentForm(draft), hint="Enter or ctrl+r runs it, Esc keeps it")
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
-        event.stop()
         self.query_one(ExperimentForm).say(event.errors)
 
     def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
-        event.stop()
         self.action_run()
 
     def on_experiment_form_own_wanted(self, event: ExperimentForm.OwnWanted) -> None:
-        event.stop()
         self.dismiss("own")
 
     def action_run(self) -> None:
@@ -321,7 +315,6 @@ class Palette(Over, ModalScreen[None]):
         self._find("")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
         self._find(event.value)
 
     def _find(self, query: str) -> None:
@@ -333,13 +326,11 @@ class Palette(Over, ModalScreen[None]):
             options.highlighted = 0 if self.shown else None
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         for options in self.query(OptionList):
             if options.highlighted is not None:
                 self._run(options.highlighted)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
         self._run(event.option_index)
 
     def _run(self, place: int) -> None:

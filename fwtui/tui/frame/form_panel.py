@@ -125,9 +125,7 @@ class FormPanel(Vertical):
         self.app.push_screen(FormScreen(self._heading.capitalize(), self._draft), done)
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
-        event.stop()
         self.check()
 
     def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
-        event.stop()
         self._host.action_run()

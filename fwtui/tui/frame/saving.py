@@ -15,7 +15,7 @@ from textual.app import App
 
 from fwtui.analysis import report
 from fwtui.analysis.columns import PRINTED_HEAD, printed
-from fwtui.analysis.export import write_csv, write_markdown
+from fwtui.analysis.export import rows_of_runs, write_csv, write_markdown
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused, refusing
 from fwtui.common.text import clean
@@ -63,15 +63,10 @@ def results_json(model: Model) -> str:
 
 
 def results_csv(model: Model) -> str:
-    """One line per run: its single values, the experiment, and the seconds of each phase."""
-    rows: list[dict[str, Any]] = []
-    for run in model.runs.values():
-        whole = report.result(model, run)
-        row = {name: value for name, value in whole.items() if not isinstance(value, dict | list)}
-        row |= {f"experiment_{name}": value for name, value in whole["experiment"].items()}
-        rows.append(row | {f"phase_{name}_seconds": value for name, value in whole["phases"].items()})
+    """One line per run, as in `fwtui export`, and the seconds of each phase."""
+    phases = ({f"phase_{one.key}_seconds": one.seconds for one in run.phases} for run in model.runs.values())
     out = io.StringIO()
-    write_csv(rows, out)
+    write_csv([row | times for row, times in zip(rows_of_runs(model, "runs"), phases, strict=True)], out)
     return out.getvalue()
 
 

@@ -344,12 +344,10 @@ class LearnScreen(Frame):
         self.sight.keep([self.query_one(GuessLine)])
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
         if event.input.has_focus:
             self._see_guess()  # which the key has let go
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         with self.saying():
             self.progress.guess(event.value)
             self._end_guess()

@@ -202,7 +202,6 @@ class SessionScreen(Frame):
             self._show_marked()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        event.stop()
         self._show_marked()
 
     def _show_marked(self) -> None:

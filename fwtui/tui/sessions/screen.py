@@ -282,22 +282,18 @@ class SessionsScreen(Frame):
         return "There are no sessions yet.\n1 goes to Run: what is run there is kept automatically and listed here."
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        event.stop()
         self._tell()
         self._refresh_keys()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        event.stop()
         if self.marked is not None:
             self.post_message(SessionWanted(self.marked.path))
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
         self._words = event.value
         self.update()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         if self.shown:
             self.query_one(SessionsTable).focus()
 

@@ -349,17 +349,17 @@ class WatchScreen(Dialog):
             return
         room = min(100, self.app.size.width * 9 // 10) - CHOICE
         choices = [(str(one.number), shortened(_choice(one), room)) for one in reversed(versions)]
-        screen = ChoiceScreen("Back to which version?", choices, "Enter writes it to the file, Esc does not")
-        self.app.push_screen(screen, self._back)
 
-    def _back(self, number: str | None) -> None:
-        if number is None:
-            return
-        try:
-            self.sitting.versions.back(int(number))
-            self._say(f"version {number} is in the file again")
-        except Refused as refusal:
-            self._say(str(refusal))
+        def back(number: str | None) -> None:
+            try:
+                if number is not None:
+                    self.sitting.versions.back(int(number))
+                    self._say(f"version {number} is in the file again")
+            except Refused as refusal:
+                self._say(str(refusal))
+
+        screen = ChoiceScreen("Back to which version?", choices, "Enter writes it to the file, Esc does not")
+        self.app.push_screen(screen, back)
 
     def _say(self, words: str) -> None:
         self.query_one("#hint", Static).update(Content(f"{words} · {KEYS}"))

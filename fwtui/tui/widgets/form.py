@@ -372,7 +372,6 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._more.label = Content("▾ Less") if self._rest.display else closed
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
         self.show_rest(not self._rest.display)
 
     def _explain(self) -> None:
@@ -393,7 +392,6 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     @on(Select.Changed)
     def _picked(self, event: Select.Changed) -> None:
-        event.stop()
         if event.value == OWN:
             with self.prevent(Select.Changed):
                 self.query_one("#field-kernel", FieldSelect).value = self.draft.text("kernel")
@@ -404,7 +402,6 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        event.stop()
         self._take(event.input, event.input.value)  # not the event's: on a busy machine more was typed since
 
     def _take_typed(self) -> None:
@@ -418,7 +415,6 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
-        event.stop()
         self.post_message(self.Submitted())
 
     def _take(self, field: Widget, text: str) -> None:
