@@ -251,11 +251,11 @@ class Slow:
         self.gone_on = threading.Event()
         real = reader.load
 
-        def load(path: Path, watch: Callable[[float], None], shown: bool) -> reader.LoadedSession:
+        def load(path: Path, watch: Callable[[float], None], for_screen: bool) -> reader.LoadedSession:
             watch(0.5)
             assert self.gone_on.wait(20)
             watch(0.9)
-            return real(path, watch, shown)
+            return real(path, watch, for_screen)
 
         monkeypatch.setattr(session_opener, "reader", SimpleNamespace(load=load))
         monkeypatch.setattr("fwtui.tui.app.session_opener.PATIENCE", 0.01)
