@@ -38,7 +38,7 @@ class GpuStart:
     def wait(self, n: int) -> None:
         """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
         from fwtui.machine.hardware import driver_present
-        from fwtui.solver.choose import WORTH
+        from fwtui.solver.costs import WORTH
 
         if n < WORTH:
             self._unwanted.set()

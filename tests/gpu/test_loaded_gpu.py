@@ -14,7 +14,7 @@ from path_checks import by_scipy, check_paths, random_matrix
 
 from fwtui.commands.warm import SIZES
 from fwtui.common.environment import cache_folder, worker_environment
-from fwtui.solver.choose import WORTH
+from fwtui.solver.costs import WORTH
 
 pytestmark = pytest.mark.gpu
 SCALES = {"int16": 1, "int32": 2000, "float32": 0.25}
