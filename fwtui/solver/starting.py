@@ -37,14 +37,16 @@ class GpuStart:
 
     def wait(self, n: int) -> None:
         """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
-        from fwtui.machine.hardware import driver_present
         from fwtui.solver.costs import WORTH
 
         if n < WORTH:
             self._unwanted.set()
         self.go_on()
-        if self.gpu is not None and n >= WORTH and driver_present():
-            _import_what_launches()  # while the driver still makes the context
+        if self.gpu is not None and n >= WORTH:
+            from fwtui.machine.hardware import driver_present
+
+            if driver_present():
+                _import_what_launches()  # while it still makes the context
         if self._thread.ident is not None:
             self._thread.join()
 
