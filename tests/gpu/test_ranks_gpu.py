@@ -5,6 +5,7 @@ import signal
 import time
 
 import pytest
+from builders import gone
 from ranked_job import random_graphs, run_all
 
 from fwtui.experiment.experiment import Experiment
@@ -49,9 +50,11 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
                 live.drain()
                 time.sleep(0.02)
                 assert time.monotonic() - begin < 10
+            while not all(map(gone, pids)):  # a killed process leaves when the driver has freed its memory
+                assert time.monotonic() - begin < 30
+                time.sleep(0.02)
             fault = live.model.fault
             assert fault is not None and fault.run == run and f"rank {seed % 2}" in fault.message
-            assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
         live.warp_sampling.wanted = "on"
         live.start(live.settled(Experiment(kernel="distributed", n=500, devices="0,1")))
         while live.busy:
