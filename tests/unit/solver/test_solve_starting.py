@@ -2,6 +2,8 @@
 
 import argparse
 import ctypes
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 from types import SimpleNamespace
@@ -84,6 +86,15 @@ def test_nothing_of_cuda_is_imported_without_a_driver(pretend: Pretend, monkeypa
     pretend.driver(False)
     monkeypatch.setattr(starting, "_import_what_launches", lambda: pytest.fail("it was imported"))
     starting.GpuStart(FIRST_GPU).wait(choose.WORTH)
+
+
+def test_a_small_graph_brings_nothing_that_does_not_solve_it(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("0,1,2\n")
+    code = "import sys; from fwtui.__main__ import main; main(sys.argv[1:]); print(*sys.modules)"
+    command = [sys.executable, "-P", "-c", code, "solve", "g.csv", "-o", "d.npy"]
+    brought = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+    others = {"fwtui.machine.hardware", "fwtui.measure", "fwtui.solver.stack", "fwtui.stream", "fwtui_kernels.own", "scipy"}
+    assert "fwtui.solver.driver" in brought and not others & set(brought)
 
 
 def test_what_is_done_once_is_told_apart() -> None:
