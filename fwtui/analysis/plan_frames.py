@@ -1,6 +1,6 @@
-"""A kernel's plan as a film: the rectangles of the matrix that each step reads and writes, in order of the work.
+"""A kernel's plan as frames: the rectangles of the matrix that each step reads and writes, in order of the work.
 
-The plan is data, so the film of a recorded run is rebuilt from its experiment, without a GPU.
+The plan is data, so the frames of a recorded run are rebuilt from its experiment, without a GPU.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from fwtui.stream.stages import STAGES, doing
 from fwtui_kernels.plan import EVERY, Cost, EliminationOrder, Kernel, Rect, Shape, Step, Supernode
 
 MOST_FRAMES = 2048
-MOST_TOLD = 512  # in a session, of a user's kernel
-SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds of a film, steps of a round
-MOST_STEPS = 250_000  # of a plan; a longer one has no film
+MOST_RECORDED = 512  # in a session, of a user's kernel
+SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds that are shown, steps of a round
+MOST_STEPS = 250_000  # of a plan; a longer one has no frames
 
 
 class PlanFrame(NamedTuple):
@@ -48,8 +48,8 @@ class Deal(NamedTuple):
         return row // self.tile % self.ranks
 
 
-class PlanFilm:
-    """The frames of one plan, made a few at a time: `develop()` until it is `complete`.
+class PlanFrames:
+    """The frames of one plan, made a few at a time: `process()` until it is `complete`.
 
     Copies of tiles for later steps are not in the picture.
     """
@@ -65,7 +65,7 @@ class PlanFilm:
     ):
         """Of steps with their rounds; `places` are those rectangles that are places of the matrix; `deal`: over several ranks.
 
-        A longer plan shares its frames among steps, and one of more steps than `most_steps` has no film.
+        A longer plan shares its frames among steps, and one of more steps than `most_steps` has no frames.
         """
         self._most_frames, self._most_steps = most_frames, most_steps
         self.side = side
@@ -75,22 +75,22 @@ class PlanFilm:
         self.complete = False
         self._frames: list[PlanFrame] = []
         self._every = 1  # steps that share a frame
-        self._taken = 0  # steps of the plan processed so far
+        self._processed = 0  # steps of the plan processed so far
         self._places = places
-        self._left = rounds
+        self._steps = rounds
         self._sent: Rect | None = None
 
     @classmethod
-    def of(cls, kernel: Kernel, shape: Shape, **limits: int) -> PlanFilm:
-        """Of the kernel's plan; limits as in PlanFilm()."""
+    def of(cls, kernel: Kernel, shape: Shape, **limits: int) -> PlanFrames:
+        """Of the kernel's plan; limits as in PlanFrames()."""
         deal = Deal(shape.ranks, shape.tile) if shape.ranks > 1 else None
         steps = kernel.together(shape) if deal and kernel.together else kernel.plan(shape, True)
         return cls(shape.padded, kernel.rounds(steps), kernel.places, deal, **limits)
 
     def plan_steps(self) -> tuple[events.PlanStep, ...]:
-        """The frames of a complete film as a session records them; none if one has too many rectangles."""
+        """The frames as a session records them, once complete; none if one has too many rectangles."""
         frames = self._frames
-        while len(frames) > MOST_TOLD:
+        while len(frames) > MOST_RECORDED:
             frames = _halved(frames)
         ends = [*(frame.first for frame in frames[1:]), self.relaxations]
         if any(len(cells) > events.PLAN_RECTS for frame in frames for cells in (frame.sources, frame.targets)):
@@ -100,22 +100,22 @@ class PlanFilm:
             for f, end in zip(frames, ends, strict=True)
         )
 
-    def develop(self, steps: int = MOST_STEPS) -> bool:
+    def process(self, steps: int = MOST_STEPS) -> bool:
         """Process that many more steps of the plan; return whether it is complete."""
         if not self.complete:
-            count = self._taken
-            for number, step in islice(self._left, max(0, min(steps, self._most_steps - count))):
+            count = self._processed
+            for number, step in islice(self._steps, max(0, min(steps, self._most_steps - count))):
                 self._take(number, step)
-            self.complete = self._taken < min(count + steps, self._most_steps)
+            self.complete = self._processed < min(count + steps, self._most_steps)
         return self.complete
 
     @property
     def hopeless(self) -> bool:
-        """Whether the plan is too long for a film."""
-        return not self.complete and self._taken >= self._most_steps
+        """Whether the plan is too long to be shown."""
+        return not self.complete and self._processed >= self._most_steps
 
     def at(self, done: int) -> PlanFrame:
-        """The step that runs once `done` relaxations have been done. Only for a complete film."""
+        """The step that runs once `done` relaxations have been done. Only once complete."""
         return self._frames[max(0, bisect_right(self._frames, done, key=lambda frame: frame.first) - 1)]
 
     def heaviest(self, done: int) -> PlanFrame:
@@ -147,11 +147,11 @@ class PlanFilm:
             self._sent = None  # it is there, and the next one is not ready
         frame = PlanFrame(self.relaxations, step.cost.relaxations, number, step.phase, sources, targets, self._sent)
         self.relaxations += step.cost.relaxations
-        if self._taken % self._every:
+        if self._processed % self._every:
             self._frames[-1] = _heavier(self._frames[-1], frame)
         else:
             self._frames.append(frame)
-        self._taken += 1
+        self._processed += 1
         if len(self._frames) > self._most_frames:
             self._frames = _halved(self._frames)
             self._every *= 2
@@ -167,10 +167,10 @@ def _halved(frames: list[PlanFrame]) -> list[PlanFrame]:
     return [reduce(_heavier, frames[place : place + 2]) for place in range(0, len(frames), 2)]
 
 
-def film_of(run: Run) -> PlanFilm | None:
-    """The film of a run, not yet developed; None if its experiment has none (or is not known yet)."""
+def frames_of(run: Run) -> PlanFrames | None:
+    """The frames of a run, none processed yet; None if its experiment has none (or is not known yet)."""
     if run.experiment.code:
-        return _as_told(run)
+        return _from_session(run)
     try:
         experiment = settle(run.experiment, run.simulated)
         kernel = kernel_named(experiment.kernel)
@@ -181,7 +181,7 @@ def film_of(run: Run) -> PlanFilm | None:
     shape = replace(experiment.shape(run.n), order=_order(run))
     if kernel.ordered is not None and shape.padded != run.padded:
         return None  # its order is not (or no longer) known
-    return None if kernel.refuses(shape) else _film(kernel.id, shape)
+    return None if kernel.refuses(shape) else _frames_of_plan(kernel.id, shape)
 
 
 def _order(run: Run) -> EliminationOrder | None:
@@ -194,8 +194,8 @@ def _order(run: Run) -> EliminationOrder | None:
     return EliminationOrder(tuple(map(Supernode, order.sizes, order.parents)))
 
 
-def _as_told(run: Run) -> PlanFilm | None:
-    """The film of a user's kernel, from the session alone."""
+def _from_session(run: Run) -> PlanFrames | None:
+    """The frames of a user's kernel, from the session alone."""
     steps = [step for part in run.plan for step in part.steps]
     if not steps or len(steps) != run.plan[0].of:
         return None
@@ -205,12 +205,12 @@ def _as_told(run: Run) -> PlanFilm | None:
         if not all(r.top < r.bottom <= run.padded and r.left < r.right <= run.padded for r in (*reads, *writes)):
             return None
         rounds.append((step.round, Step("", step.phase, (), Cost(step.relaxations, 0), reads, writes)))
-    return PlanFilm(run.padded, iter(rounds), tuple)
+    return PlanFrames(run.padded, iter(rounds), tuple)
 
 
 @lru_cache(maxsize=8)
-def _film(kernel: str, shape: Shape) -> PlanFilm:
-    return PlanFilm.of(kernel_named(kernel), shape)
+def _frames_of_plan(kernel: str, shape: Shape) -> PlanFrames:
+    return PlanFrames.of(kernel_named(kernel), shape)
 
 
 class Scene(NamedTuple):
@@ -230,13 +230,13 @@ STILL = 0.5  # seconds that a picture then stays
 LEAST_PASS = 2.0  # seconds of a pass below which only the share is shown
 
 
-def slow_scene(film: PlanFilm, run: Run, place: int) -> Scene:
-    """Step number `place` of the film in slow motion, repeating endlessly."""
-    frames = film.slowly()
-    return _lit(film, frames[place % len(frames)], run, "slow motion: ")
+def slow_scene(frames: PlanFrames, run: Run, place: int) -> Scene:
+    """Step number `place` of the frames in slow motion, repeating endlessly."""
+    steps = frames.slowly()
+    return _lit(frames, steps[place % len(steps)], run, "slow motion: ")
 
 
-def scene(film: PlanFilm, run: Run, now: float) -> Scene:
+def scene(frames: PlanFrames, run: Run, now: float) -> Scene:
     """The picture of a run at session time `now`: its actual round if that is known and slow enough.
 
     A warm-up reports its steps. A clean pass reports nothing while it runs, so its round is estimated from the time of a
@@ -246,31 +246,36 @@ def scene(film: PlanFilm, run: Run, now: float) -> Scene:
     if run.state == "running":
         estimate = _progress(run, now)
         share, seconds, about = estimate or (0.0, 0.0, "")
-        if seconds >= LEAST_PASS and film.rounds > 1:
-            step = STILL / seconds if film.rounds / seconds > FOLLOWED else 0.0
-            return _followed(film, run, share // step * step if step else share, seconds, about)
+        if seconds >= LEAST_PASS and frames.rounds > 1:
+            step = STILL / seconds if frames.rounds / seconds > FOLLOWED else 0.0
+            return _followed(frames, run, share // step * step if step else share, seconds, about)
         if estimate is None or run.progress is None:
-            return Scene(film.side, (doing(run.stage),), deal=film.deal)
+            return Scene(frames.side, (doing(run.stage),), deal=frames.deal)
         share = min(run.progress.done, 1.0)
         return Scene(
-            film.side, (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share, deal=film.deal
+            frames.side,
+            (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"),
+            filled=share,
+            deal=frames.deal,
         )
     if run.state != "done":
-        return Scene(film.side, (run.state,), deal=film.deal)
-    return _lit(film, film.heaviest(film.relaxations)._replace(round=film.rounds), run, "finished: ")  # of many it is one before
+        return Scene(frames.side, (run.state,), deal=frames.deal)
+    return _lit(
+        frames, frames.heaviest(frames.relaxations)._replace(round=frames.rounds), run, "finished: "
+    )  # of many it is one before
 
 
-def raced_scene(film: PlanFilm, run: Run, share: float, seconds: float) -> Scene:
+def raced_scene(frames: PlanFrames, run: Run, share: float, seconds: float) -> Scene:
     """The picture at that share of one pass that takes that many seconds."""
-    done = Scene(film.side, ("finished",), filled=1.0, deal=film.deal)
-    return _followed(film, run, share, seconds, "") if share < 1 else done
+    done = Scene(frames.side, ("finished",), filled=1.0, deal=frames.deal)
+    return _followed(frames, run, share, seconds, "") if share < 1 else done
 
 
-def _followed(film: PlanFilm, run: Run, share: float, seconds: float, about: str) -> Scene:
+def _followed(frames: PlanFrames, run: Run, share: float, seconds: float, about: str) -> Scene:
     """The step at that share of a pass of that many seconds, or the heaviest of its round if steps are too short to follow."""
     # rounded: the share was a quotient of whole numbers, and a step ends at exactly such a number
-    done = round(max(share, 0.0) * film.relaxations)
-    return _lit(film, film.at(done) if film.rounds <= FOLLOWED * seconds else film.heaviest(done), run, about)
+    done = round(max(share, 0.0) * frames.relaxations)
+    return _lit(frames, frames.at(done) if frames.rounds <= FOLLOWED * seconds else frames.heaviest(done), run, about)
 
 
 def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
@@ -289,13 +294,13 @@ def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
     return min((now - since) / seconds, 1.0), seconds, "about "
 
 
-def _lit(film: PlanFilm, frame: PlanFrame, run: Run, about: str) -> Scene:
-    count = f"{about}round {frame.round} of {film.rounds}"
+def _lit(frames: PlanFrames, frame: PlanFrame, run: Run, about: str) -> Scene:
+    count = f"{about}round {frame.round} of {frames.rounds}"
     phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
-    short = f"{frame.round}/{film.rounds}"
+    short = f"{frame.round}/{frames.rounds}"
     words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
-    texts = words if film.rounds > 1 else (f"{about}{phase}", phase)
+    texts = words if frames.rounds > 1 else (f"{about}{phase}", phase)
     if run.experiment.graphs > 1:
         one = f"graph 0 of {run.experiment.graphs:,}"
         texts = (f"{about}{one}, like all", f"{one}, like all", one)
-    return Scene(film.side, texts, frame.sources, frame.targets, deal=film.deal, sent=frame.sent)
+    return Scene(frames.side, texts, frame.sources, frame.targets, deal=frames.deal, sent=frame.sent)

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from fwtui.analysis.plan_frames import PlanFilm
+from fwtui.analysis.plan_frames import PlanFrames
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
@@ -65,12 +65,12 @@ def own_words(error: BaseException, name: str) -> str:
     return clean(complaint(error, Path(path))) if path else ""
 
 
-def plan_told(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
+def recorded_plan(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
     """The plan in parts, each the fields of an event; nothing of one that is too long to be followed."""
-    film = PlanFilm.of(kernel, shape)
-    while not film.develop() and not film.hopeless:
+    frames = PlanFrames.of(kernel, shape)
+    while not frames.process() and not frames.hopeless:
         pass
-    steps = film.plan_steps() if film.complete else ()
+    steps = frames.plan_steps() if frames.complete else ()
     for first in range(0, len(steps), events.PLAN_STEPS):
         yield {"of": len(steps), "steps": steps[first : first + events.PLAN_STEPS]}
 

@@ -27,7 +27,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.measure import statistics
 from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.job import Job
-from fwtui.measure.own_kernel import plan_told, source_lines
+from fwtui.measure.own_kernel import recorded_plan, source_lines
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from fwtui_kernels.parts.supernodal import elimination
@@ -168,7 +168,7 @@ class Runner:
             device_bytes=sum(s.cost.device_bytes for s in plan),
         )
         if job.experiment.code:
-            for part in plan_told(kernel, shape):
+            for part in recorded_plan(kernel, shape):
                 job.tell(events.Plan, **part)
         with loaded(kernel, shape, engine, plan=plan, stage=job.stage) as it:
             passes = Passes(job, it)

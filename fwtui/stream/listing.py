@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fwtui.stream.event import Count, Event, OfRun
 
 MOST_LINES, MOST_INSTRUCTIONS, MOST_REASONS, MOST_MIX = 240, 128, 40, 40  # at most
-MOST_TOLD = 512  # instructions of a code, those of all its runs together
+MOST_OF_CODE = 512  # instructions of a code, those of all its runs together
 LINE_UNITS, INSTRUCTION_UNITS = 10_000, 1_000  # that the samples of an op are shared out in, to its lines and to its instructions
 Mix = Annotated[dict[str, Count], Meta(max_length=MOST_MIX)]  # how often each instruction is there, by its name
 # samples by what a warp waited for: keys of fwtui.analysis.warps.STALLS
@@ -87,7 +87,7 @@ class CodeText(Event, frozen=True, kw_only=True):
     code: str  # its name, by which samples mean it: a checksum of its lines and of all its instructions
     lines: Annotated[tuple[tuple[str, Count, tuple[str, ...]], ...], Meta(max_length=MOST_LINES)] = ()  # file, first line, texts
     # bytes from the instruction before, its line (as an Instruction's), its text
-    instructions: Annotated[tuple[tuple[Count, Place, str], ...], Meta(max_length=MOST_TOLD)] = ()
+    instructions: Annotated[tuple[tuple[Count, Place, str], ...], Meta(max_length=MOST_OF_CODE)] = ()
 
     @property
     def code_lines(self) -> list[CodeLine]:
@@ -108,7 +108,7 @@ class CodeText(Event, frozen=True, kw_only=True):
 
     def and_also(self, news: CodeText) -> CodeText:
         """What it says, and as much as there is room for of what is new of the same code."""
-        there, room = self.by_offset, MOST_TOLD - len(self.instructions)
+        there, room = self.by_offset, MOST_OF_CODE - len(self.instructions)
         new = dict(islice(((offset, instruction) for offset, instruction in news.by_offset.items() if offset not in there), room))
         if not new:
             return self
@@ -127,7 +127,7 @@ class CodeSamples(OfRun, frozen=True, kw_only=True):
     loop: tuple[Count, Count] = (0, 0)
     reasons: Annotated[tuple[str, ...], Meta(max_length=MOST_REASONS)] = ()
     lines: Annotated[Rows, Meta(max_length=MOST_LINES)] = ()
-    instructions: Annotated[Rows, Meta(max_length=MOST_TOLD)] = ()
+    instructions: Annotated[Rows, Meta(max_length=MOST_OF_CODE)] = ()
 
 
 def text_of(listing: Listing, code: str) -> CodeText:

@@ -27,7 +27,7 @@ from fwtui_kernels.plan import Kernel
 T = TypeVar("T")
 P = TypeVar("P", events.Phases, events.RankPhases)
 WRONG = ("wrong", "out of range")
-MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
+MOST_GATHERED = events.MOST_RANKS  # events of one kind that a run keeps
 MOST_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
 MOST_PHASES = 32  # of a phase pass
 MOST_OPS = 16  # that a run has counters or samples of
@@ -340,7 +340,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 earlier: tuple[events.Event, ...] = getattr(self, name)
                 # a made-up file may have more than any worker sends
                 event = _few(event) if isinstance(event, events.RankPhases) else event
-                return {name: (*earlier, event)} if len(earlier) < (MOST_PLANS if name == "plan" else MOST_TOLD) else {}
+                return {name: (*earlier, event)} if len(earlier) < (MOST_PLANS if name == "plan" else MOST_GATHERED) else {}
             case events.Phases():
                 return {"phase_pass": _few(event)}
             case events.Counters() | events.WarpSamples() | events.CpuLoop():  # the last one of each op

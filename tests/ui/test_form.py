@@ -21,19 +21,19 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import ChoiceScreen
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.form import MAIN, OPTION, OWN, Draft, ExperimentForm
+from fwtui.tui.widgets.form import MAIN, OPTION, OWN, ExperimentDraft, ExperimentForm
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
 
 
-def draft(kernel: str = "katz-kider", gpu: bool = True, **changes: object) -> Draft:
+def draft(kernel: str = "katz-kider", gpu: bool = True, **changes: object) -> ExperimentDraft:
     def simulated(chosen: Kernel, device: str) -> bool:
         return chosen.backend == "cuda" and (not gpu or device == "simulator")
 
     def settled(experiment: Experiment) -> Experiment:
         return settle(experiment, simulated(registry()[experiment.kernel], experiment.device))
 
-    return Draft(Experiment(kernel=kernel, **changes), simulated, settled)  # type: ignore[arg-type]
+    return ExperimentDraft(Experiment(kernel=kernel, **changes), simulated, settled)  # type: ignore[arg-type]
 
 
 def test_every_field_and_every_option_is_a_row_once() -> None:
@@ -65,7 +65,7 @@ def test_what_no_row_is_to_blame_for_stays_where_it_was_said() -> None:
             raise Refused(f"n {experiment.n} does not fit")
         return settle(experiment)
 
-    form = Draft(Experiment(kernel="serial", n=10), lambda kernel, device: False, settled)
+    form = ExperimentDraft(Experiment(kernel="serial", n=10), lambda kernel, device: False, settled)
     form.set("n", "101")
     form.set("density", "0.1")
     assert form.errors() == {"density": "n 101 does not fit"}, "it is said of the row that was changed last"
@@ -221,7 +221,7 @@ async def test_a_mistake_starts_nothing_and_letters_in_a_field_are_no_commands(d
 
 
 def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:
-    draft = Draft(Experiment(kernel="auto", n=300), lambda kernel, device: False, lambda e: settle_here(e))
+    draft = ExperimentDraft(Experiment(kernel="auto", n=300), lambda kernel, device: False, lambda e: settle_here(e))
     rows = {row.key: row for row in draft.rows()}
     assert "auto" in (rows["kernel"].choices or ()) and rows["tile"].choices == () and rows["launch"].text == "auto"
     assert draft.errors() == {}

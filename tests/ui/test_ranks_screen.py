@@ -12,7 +12,7 @@ from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.hints import hints
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.plan_frames import PlanFilm, PlanFrame, Scene
+from fwtui.analysis.plan_frames import PlanFrame, PlanFrames, Scene
 from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.stream import events
@@ -170,8 +170,8 @@ class TestBars:
 class TestMatrix:
     @pytest.mark.parametrize("count", [2, 3, 8])
     def test_a_row_is_sent_while_all_ranks_are_busy_with_the_round_before(self, count: int) -> None:
-        made = PlanFilm.of(registry()["distributed"], Shape(9 * 64, 64, ranks=count))
-        assert made.develop() and made.rounds == 9
+        made = PlanFrames.of(registry()["distributed"], Shape(9 * 64, 64, ranks=count))
+        assert made.process() and made.rounds == 9
         frames = made.slowly()
         sent = [frame for frame in frames if frame.phase == "broadcast"]
         assert [frame.sent for frame in sent] == [Rect(row * 64, 0, (row + 1) * 64, 576) for row in range(9)]
@@ -188,8 +188,8 @@ class TestMatrix:
         assert all(len(frame.targets) <= 4 for frame in frames), "neighbouring rows are one rectangle, however many there are"
 
     def test_pixels_have_the_colour_of_the_rank_whose_row_it_is(self) -> None:
-        made = PlanFilm.of(registry()["distributed-cpu"], Shape(256, 32, ranks=3))
-        assert made.develop()
+        made = PlanFrames.of(registry()["distributed-cpu"], Shape(256, 32, ranks=3))
+        assert made.process()
         shown = Scene(256, (), targets=(Rect(32, 0, 64, 128),), deal=made.deal, sent=Rect(64, 0, 96, 256))
         assert owners(shown, 8) == [0, 1, 2, 0, 1, 2, 0, 1]
         grid = pixels(shown, 8, 8)
@@ -197,7 +197,7 @@ class TestMatrix:
         assert [GLYPHS[row[0] % len(PARTS)] for row in grid] == ["·", "▒", "=", *"·····"] and grid[2][7] % len(PARTS) == SENT
 
     def test_with_more_rows_than_pixels_they_take_turns_and_a_single_row_has_its_own(self) -> None:
-        made = PlanFilm.of(registry()["distributed-cpu"], Shape(1024, 32, ranks=2))
+        made = PlanFrames.of(registry()["distributed-cpu"], Shape(1024, 32, ranks=2))
         shown = Scene(1024, (), deal=made.deal, sent=Rect(32, 0, 64, 1024))
         assert owners(shown._replace(sent=None), 4) == [0, 1, 0, 1]
         assert owners(shown, 4) == [1, 1, 0, 1]

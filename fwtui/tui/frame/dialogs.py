@@ -21,7 +21,7 @@ from fwtui.tui.actions import Action, bound, hidden_look, look, move
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import LogEntry
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
-from fwtui.tui.widgets.form import Drafted, ExperimentForm
+from fwtui.tui.widgets.form import Draft, ExperimentForm
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means
@@ -239,7 +239,7 @@ class FormScreen(Dialog):
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
     BINDINGS: ClassVar = [bound("ctrl+r", "run", "Run", "start this experiment", id="form.run")]
 
-    def __init__(self, heading: str, draft: Drafted):
+    def __init__(self, heading: str, draft: Draft):
         super().__init__(heading, ExperimentForm(draft), hint="Enter or ctrl+r runs it, Esc keeps it")
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:

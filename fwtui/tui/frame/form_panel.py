@@ -13,7 +13,7 @@ from textual.widgets import Button, Static
 from fwtui.common.errors import Refused
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
-from fwtui.tui.widgets.form import Drafted, ExperimentForm
+from fwtui.tui.widgets.form import Draft, ExperimentForm
 
 
 class FormHost(Protocol):
@@ -56,7 +56,7 @@ class FormPanel(Vertical):
     FormPanel #cancel { min-width: 16; }
     """
 
-    def __init__(self, host: FormHost, heading: str, draft: Drafted, run: str = "run", edit: str = "edit"):
+    def __init__(self, host: FormHost, heading: str, draft: Draft, run: str = "run", edit: str = "edit"):
         super().__init__(id="left")
         self.errors: dict[str, str] = {}  # what is wrong, by row
         self._host = host

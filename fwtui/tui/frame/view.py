@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fwtui.campaigns.reproduce.campaign import Campaign
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
-    from fwtui.tui.widgets.form import Drafted
+    from fwtui.tui.widgets.form import Draft
     from fwtui.tui.widgets.stairs import ClimbData
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
@@ -69,7 +69,7 @@ class View:
     number: int = 0  # of the views of this program
     experiment: Experiment = field(default_factory=Experiment)  # what the form begins with, then what it says
     rows: Mapping[str, dict[str, str]] = field(default_factory=dict)  # what the form of a place begins with, by its name
-    drafts: dict[str, Drafted] = field(default_factory=dict)  # the forms that there are, by the names of their places
+    drafts: dict[str, Draft] = field(default_factory=dict)  # the forms that there are, by the names of their places
     found: Hardware | None = None  # what GPUs are here; None until that has been found out
     selected: int | None = None  # the run that is shown; None follows the newest
     baseline: int | None = None

@@ -37,7 +37,7 @@ from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, MOTION, MOV
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
-from fwtui.tui.widgets.form import Draft
+from fwtui.tui.widgets.form import ExperimentDraft
 from fwtui.tui.widgets.run_table import HistoryTable
 from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
 from fwtui_kernels.auto import AUTO
@@ -103,7 +103,7 @@ class RunScreen(SessionScreen):
         assert view.source is not None
         self.source = view.source
         texts = view.form_texts(self.PLACE)
-        self.draft = view.drafts[self.PLACE] = Draft(view.experiment, self._simulated, self._settled, texts)
+        self.draft = view.drafts[self.PLACE] = ExperimentDraft(view.experiment, self._simulated, self._settled, texts)
         self._awaited: int | None = None  # the run whose answers are to open when they come
 
     def body(self) -> ComposeResult:

@@ -30,7 +30,7 @@ from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
-from fwtui.tui.widgets.form import MAIN, OPTION, Drafted, FormRow, loaded_kernel
+from fwtui.tui.widgets.form import MAIN, OPTION, Draft, FormRow, loaded_kernel
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 
@@ -63,7 +63,7 @@ HELP = {
 }
 
 
-class SweepDraft(Drafted):
+class SweepDraft(Draft):
     """A sweep in the making."""
 
     def __init__(

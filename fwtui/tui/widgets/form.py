@@ -53,7 +53,7 @@ class FormRow(NamedTuple):
     changed: bool = False  # whether it says something else than it would by itself
 
 
-class Drafted(Protocol):
+class Draft(Protocol):
     """Whatever a form can show and change."""
 
     last = ""  # the row that was changed last; "" where the whole was taken from elsewhere
@@ -104,7 +104,7 @@ def loaded_kernel(experiment: Experiment) -> Kernel:
     return kernel_named(experiment.kernel)
 
 
-class Draft(Drafted):
+class ExperimentDraft(Draft):
     """An experiment in the making. What a user picked is remembered when another kernel does not offer it."""
 
     def __init__(self, experiment: Experiment, simulated: Simulated, settled: Settled, texts: Mapping[str, str] = {}):
@@ -304,7 +304,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     class Submitted(Message):
         """Enter was pressed in a text field."""
 
-    def __init__(self, draft: Drafted):
+    def __init__(self, draft: Draft):
         super().__init__()
         self.draft = draft
         self._agreed_texts: dict[str, str] = {}  # what stood in text fields when the draft and they last agreed

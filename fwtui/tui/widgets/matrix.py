@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from fwtui.analysis.plan_frames import Deal, PlanFilm, Scene, film_of, raced_scene, scene, slow_scene
+from fwtui.analysis.plan_frames import Deal, PlanFrames, Scene, frames_of, raced_scene, scene, slow_scene
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import Rect
 
@@ -97,8 +97,8 @@ class MatrixPicture(Widget):
         super().__init__()
         self._run: Run | None = None
         self._now = 0.0
-        self._film: PlanFilm | None = None
-        self._of: tuple[object, ...] = ()  # what the film was made of
+        self._frames: PlanFrames | None = None
+        self._of: tuple[object, ...] = ()  # what the frames were made of
         self.scene: Scene | None = None  # what is shown
         self._strips: list[Strip] = []
         self._made_for: tuple[object, ...] = ()
@@ -119,8 +119,8 @@ class MatrixPicture(Widget):
         of = (run.id, run.experiment, run.n, len(run.plan)) if run is not None and run.padded else ()
         if of != self._of:
             self._of = of
-            self._film = film_of(run) if run is not None and of else None
-        self._develop()
+            self._frames = frames_of(run) if run is not None and of else None
+        self._process_steps()
 
     @property
     def moves(self) -> bool:
@@ -137,26 +137,26 @@ class MatrixPicture(Widget):
             self._place += 1
             self._see()
 
-    def _develop(self) -> None:
+    def _process_steps(self) -> None:
         """A long plan is looked at in slices, at once only for a picture."""
-        film = self._film
+        frames = self._frames
         self._at_work = False
-        if film is not None and not film.complete:
+        if frames is not None and not frames.complete:
             still = getattr(self.app, "still", False)
-            self._at_work = not (film.develop() if still else film.develop(self.steps_at_once)) and not film.hopeless
+            self._at_work = not (frames.process() if still else frames.process(self.steps_at_once)) and not frames.hopeless
             if self._at_work:
-                self.set_timer(self.pause_seconds, lambda: self._develop() if self._at_work else None)
+                self.set_timer(self.pause_seconds, lambda: self._process_steps() if self._at_work else None)
         self._see()
 
     def _see(self) -> None:
-        film, run, scene_now = self._film, self._run, None
-        if film is not None and film.complete and len(film) and run is not None:
+        frames, run, scene_now = self._frames, self._run, None
+        if frames is not None and frames.complete and len(frames) and run is not None:
             if self._raced is not None:
-                scene_now = raced_scene(film, run, *self._raced)
+                scene_now = raced_scene(frames, run, *self._raced)
             elif self._motion is not None and run.state != "running":
-                scene_now = slow_scene(film, run, self._place)
+                scene_now = slow_scene(frames, run, self._place)
             else:
-                scene_now = scene(film, run, self._now)
+                scene_now = scene(frames, run, self._now)
         if self.display != (scene_now is not None):
             self.display = scene_now is not None
         if scene_now != self.scene:

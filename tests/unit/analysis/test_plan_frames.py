@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fwtui.analysis.plan_frames import PlanFilm, Scene, film_of, raced_scene, scene, slow_scene
+from fwtui.analysis.plan_frames import PlanFrames, Scene, frames_of, raced_scene, scene, slow_scene
 from fwtui.analysis.sparsity import tree
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.sessions.folders import shipped_folder
@@ -27,9 +27,9 @@ def run_of(experiment: Experiment, n: int | None = None, **told: object) -> Run:
     return replace(started(begun), n=n or experiment.n, **told)  # type: ignore[arg-type]
 
 
-def developed(run: Run) -> PlanFilm:
-    found = film_of(run)
-    assert found is not None and found.develop()
+def developed(run: Run) -> PlanFrames:
+    found = frames_of(run)
+    assert found is not None and found.process()
     return found
 
 
@@ -43,8 +43,8 @@ def shape_of(kernel: Kernel, n: int) -> Shape:
 def test_the_film_of_every_kernel_shows_its_plan_step_by_step(kernel: Kernel) -> None:
     shape = shape_of(kernel, 200)
     steps = list(kernel.plan(shape, True))
-    made = PlanFilm.of(kernel, shape)
-    while not made.develop(7):
+    made = PlanFrames.of(kernel, shape)
+    while not made.process(7):
         pass
     assert len(made) == len(steps) and made.relaxations == sum(s.cost.relaxations for s in steps)
     done = 0
@@ -71,8 +71,8 @@ def test_copies_of_tiles_and_what_a_sparse_graph_leaves_out_are_not_in_the_film(
     assert made.side == 256 and made.rounds == 4
     first_half = [frame for frame in made.slowly() if frame.round <= 2]
     assert first_half and not any(Rect(128, 128, 192, 192).overlaps(w) for frame in first_half for w in frame.targets)
-    made = PlanFilm.of(registry()["register-tiled"], Shape(24, 8))
-    assert made.develop()
+    made = PlanFrames.of(registry()["register-tiled"], Shape(24, 8))
+    assert made.process()
     pivot, panels = made.at(8**3 * 9), made.at(8**3 * 10)
     assert (pivot.phase, panels.phase) == ("pivot", "panels")
     assert pivot.targets == (Rect(8, 8, 16, 16),) and not pivot.sources
@@ -92,15 +92,15 @@ def test_rounds_begin_at_the_first_phase() -> None:
 
 def test_long_plans_keep_few_frames_and_too_long_ones_are_never_complete() -> None:
     kernel = registry()["katz-kider"]
-    made = PlanFilm.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)), most_frames=10)
-    assert made.develop()
+    made = PlanFrames.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)), most_frames=10)
+    assert made.process()
     assert len(made) <= 10 and made.rounds == 64 and made.relaxations == (32 * 64) ** 3
     rounds = [made.at(made.relaxations * i // 10).round for i in range(10)]
     assert rounds == sorted(rounds) and rounds[-1] > 50
     assert {made.at(made.relaxations * i // 10).phase for i in range(10)} == {"rest"}
     assert made.at(0).first == 0
-    made = PlanFilm.of(registry()["naive"], shape_of(registry()["naive"], 60), most_steps=50)
-    assert not made.develop() and not made.develop()
+    made = PlanFrames.of(registry()["naive"], shape_of(registry()["naive"], 60), most_steps=50)
+    assert not made.process() and not made.process()
 
 
 def test_slow_motion_keeps_the_steps_of_some_rounds_in_order() -> None:
@@ -133,7 +133,7 @@ WIDE = settle(Experiment(kernel="kleene", n=64, tile=4))
     ],
 )
 def test_what_is_no_tree_and_what_this_version_cannot_plan_has_no_film(run: Run) -> None:
-    assert film_of(run) is None and film_of(run_of(WIDE)) is not None
+    assert frames_of(run) is None and frames_of(run_of(WIDE)) is not None
 
 
 def at(run: Run, now: float) -> Scene:

@@ -8,13 +8,13 @@ import pytest
 from builders import forget_own_kernels, model_of, never
 from own_files import written
 
-from fwtui.analysis.plan_frames import PlanFilm, film_of
+from fwtui.analysis.plan_frames import PlanFrames, frames_of
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.measure import own_kernel
 from fwtui.measure.job import Job
-from fwtui.measure.own_kernel import KernelRequest, admit_here, plan_told, reply_to
+from fwtui.measure.own_kernel import KernelRequest, admit_here, recorded_plan, reply_to
 from fwtui.measure.runner import Runner
 from fwtui.stream import codec, events
 from fwtui_kernels.own import fingerprint
@@ -45,20 +45,20 @@ def test_a_run_is_verified_and_tells_no_path(tmp_path: Path) -> None:
 
 def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path) -> None:
     model = model_of(ran(written(tmp_path)))
-    of_plan = PlanFilm.of(kernel_named("mine"), Shape(7))
+    of_plan = PlanFrames.of(kernel_named("mine"), Shape(7))
     forget_own_kernels()  # as in a replay
-    film = film_of(model.runs[1])
-    assert film is not None and film.develop() and of_plan.develop()
+    film = frames_of(model.runs[1])
+    assert film is not None and film.process() and of_plan.process()
     assert [film.at(done) for done in range(0, 343, 49)] == [of_plan.at(done) for done in range(0, 343, 49)]
     assert film.relaxations == 343 and film.rounds == 7
     told = ran(written(tmp_path))
     torn = model_of(events.Plan(t=0.0, run=1, of=8, steps=one.steps) if isinstance(one, events.Plan) else one for one in told)
-    assert film_of(torn.runs[1]) is None, "a part of a plan is no plan"
+    assert frames_of(torn.runs[1]) is None, "a part of a plan is no plan"
 
 
 def test_a_long_plan_is_told_in_at_most_so_many_steps_with_all_its_work() -> None:
     kernel, shape = kernel_named("naive"), Shape(1200)
-    parts = list(plan_told(kernel, shape))
+    parts = list(recorded_plan(kernel, shape))
     steps = [step for part in parts for step in part["steps"]]
     assert len(steps) == parts[0]["of"] <= 512 and all(len(part["steps"]) <= events.PLAN_STEPS for part in parts)
     assert sum(step.relaxations for step in steps) == 1200**3
