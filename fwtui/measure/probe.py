@@ -7,7 +7,7 @@ the CPU is marked as noisy all the same. Each loop's result is compared with Num
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from fwtui.common.cores import usable_cores
 from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
 from fwtui.stream import events
+from fwtui.stream.event import Cache
 from fwtui_kernels.forms import FORMS, RelaxForm
 from fwtui_kernels.probes import probe_cpu, probe_cuda, probe_reads
 from fwtui_kernels.probes.probe_forms import forms_of
@@ -42,9 +43,14 @@ class NotRight(RuntimeError):
 
 
 def measure(
-    engine: Engine, emit: Emit, now: Callable[[], float], rate_of: Callable[[probe_cpu.ProbeLoop], float] | None = None
+    engine: Engine,
+    emit: Emit,
+    now: Callable[[], float],
+    rate_of: Callable[[probe_cpu.ProbeLoop], float] | None = None,
+    caches: Sequence[Cache] | None = None,
 ) -> None:
-    """Reports all limits known so far after every form; `complete` with the last. `rate_of` is cpu_rate() unless given."""
+    """Reports all limits known so far after every form; `complete` with the last. `rate_of` is cpu_rate(), and `caches` are this
+    machine's, unless given."""
     rate_of = rate_of or cpu_rate
     backend = engine.target.backend
     limits = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name or hardware.machine().cpu)
@@ -62,7 +68,8 @@ def measure(
         limits = replace(limits, copy_bytes_per_second=_cuda_copy(engine), levels=tuple(_cuda_levels(engine)))
     else:
         limits = replace(limits, copy_bytes_per_second=_cpu_copy(), copy_noisy=others.disturb())
-        limits = replace(limits, levels=tuple(replace(level, noisy=others.disturb()) for level in _cpu_levels()))
+        levels = _cpu_levels(hardware.machine().caches if caches is None else caches)
+        limits = replace(limits, levels=tuple(replace(level, noisy=others.disturb()) for level in levels))
     emit(replace(limits, t=now(), complete=True))
 
 
@@ -138,13 +145,13 @@ def _cpu_copy() -> float:
     return 2 * source.nbytes / min(_bursts(lambda: _seconds(copy, source, to)))
 
 
-def _cpu_levels() -> Iterator[events.LevelLimit]:
+def _cpu_levels(caches: Sequence[Cache]) -> Iterator[events.LevelLimit]:
     """What the CPU reads and writes in each of its caches and in memory: the rate at which cells change in place."""
     import numba
 
     threads, update = numba.get_num_threads(), probe_cpu.build_update()
     nearer = 0  # bytes of a core's share of the caches before
-    for cache in (*hardware.machine().caches, None):
+    for cache in (*caches, None):
         if cache is not None:
             level, size = cache.level, cache.bytes // cache.cores // 2
         else:

@@ -77,9 +77,11 @@ def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
 
 def build_copy() -> Callable[[Any, Any], None]:
     """Copies one array to another of the same size, every core a part of it."""
-    from numba import njit, prange
+    from numba import prange
 
-    @njit(parallel=True)
+    from fwtui_kernels.compiled.locked_njit import njit
+
+    @njit(cache=True, parallel=True)
     def copy(source, to):
         parts = 64
         for part in prange(parts):
@@ -92,9 +94,11 @@ def build_copy() -> Callable[[Any, Any], None]:
 
 def build_update() -> Callable[[Any, int, int], None]:
     """Adds a number to each of its cells, `turns` times in each row before the next: every thread has a row."""
-    from numba import njit, prange
+    from numba import prange
 
-    @njit(parallel=True)
+    from fwtui_kernels.compiled.locked_njit import njit
+
+    @njit(cache=True, parallel=True)
     def update(cells, turns, number):
         for thread in prange(cells.shape[0]):
             row = cells[thread]

@@ -27,6 +27,7 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.measure.cpu_loops import inner_loop
 from fwtui.stream import events, requests
+from fwtui.stream.event import Cache
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.model import Model
 from fwtui_kernels.forms import FORMS as INNER_LOOPS
@@ -115,12 +116,13 @@ def test_limits_are_told_form_by_form_and_complete_at_the_end(pretend: Pretend) 
     rates = iter((1e9, 3e9, 2e9) * 4)
     pretend.limits(measured, COPY=1 << 16, SECONDS=0.01)
     told: list[Limits] = []
-    measured.measure(HostEngine(Target("cpu")), told.append, lambda: 2.5, lambda probe: next(rates))
+    caches = (Cache(level=1, bytes=1 << 15), Cache(level=2, bytes=1 << 20), Cache(level=3, bytes=1 << 21, cores=2))
+    measured.measure(HostEngine(Target("cpu")), told.append, lambda: 2.5, lambda probe: next(rates), caches)
     assert [len(one.forms) for one in told] == [1, 2, 3, 4, 4]
     assert [one.complete for one in told] == [False] * 4 + [True]
     assert {f.form: f.relaxations_per_second for f in told[-1].forms} == dict.fromkeys([f.key for f in forms_of("cpu")], 3e9)
     assert told[-1].copy_bytes_per_second and told[-1].t == 2.5 and told[-1].device
-    assert {one.level for one in told[-1].levels} <= {0, *(cache.level for cache in hardware.machine().caches)}
+    assert [one.level for one in told[-1].levels] == [1, 2, 0], "a level that holds no more than the one before is none"
     assert all(one.bytes_per_second and one.one_core for one in told[-1].levels)
 
 

@@ -372,7 +372,7 @@ def test_the_clock_of_the_judge_counts(names: Sequence[str], course: Path, capsy
     assert (some["verdict"], some["time_points"]) == (told, 0), "who computes only rows that a sample compares"
     for row in rows:
         assert row["seconds"] is not None and row["own_seconds"] <= row["seconds"], (row, err)
-    assert [row["seconds"] > 2 * row["own_seconds"] for row in rows] == [False, *[True] * len(names)], rows
+    assert [row["seconds"] > 4 * row["own_seconds"] for row in rows] == [False, *[True] * len(names)], rows
 
 
 def test_what_is_faster_than_the_limit_of_the_device_is_refused() -> None:
