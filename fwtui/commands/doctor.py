@@ -25,11 +25,11 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.folders import files_in, own_folder, shipped_folder
 from fwtui.stream import events
+from fwtui.tui.frame.places import LEAST
 from fwtui_kernels.probes import probe_forms
 
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
-SMALLEST_TERMINAL = (60, 16)
 PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
 GPM = {
     True: (FOUND, "live occupancy, DRAM and integer utilisation"),
@@ -251,8 +251,8 @@ def _terminal() -> DoctorCheck:
         return DoctorCheck("terminal", MISSING, found, "export TERM=xterm-256color")
     if encoding.lower().replace("-", "") != "utf8":
         return DoctorCheck("terminal", NOTE, found, "export LC_ALL=C.UTF-8")
-    if columns < SMALLEST_TERMINAL[0] or lines < SMALLEST_TERMINAL[1]:
-        return DoctorCheck("terminal", NOTE, found, "enlarge it to at least {}x{}".format(*SMALLEST_TERMINAL))
+    if columns < LEAST[0] or lines < LEAST[1]:
+        return DoctorCheck("terminal", NOTE, found, "enlarge it to at least {}x{}".format(*LEAST))
     return DoctorCheck("terminal", FOUND, found)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from fwtui.analysis import export, trace_events
 from fwtui.analysis.export import FORMATS, TABLES, Row
-from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
+from fwtui.commands.support.looking import add_look, add_screen, check_pace, preferred, screen_of
 from fwtui.commands.support.narrating import code_of_session, say, show_drawn
 from fwtui.common import gc_pause, units
 from fwtui.common.atomic_file import new_file, new_whole_file
@@ -186,7 +186,6 @@ def _filmed(args: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple
 
 
 def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
-    from fwtui.tui import check_gap, check_speed
     from fwtui.tui.export.film import FilmCut
 
     start, stop = args.start or 0.0, math.inf if args.stop is None else args.stop
@@ -196,9 +195,8 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
     if not LEAST_RATE <= rate <= MOST_RATE:
         raise Refused(f"{rate:g} pictures a second is outside {LEAST_RATE} to {MOST_RATE}; give something like --fps 5")
     speed = 1.0 if args.speed is None else args.speed
-    check_speed(speed)
     gap = USUAL_GAP if args.max_gap is None else args.max_gap or None
-    check_gap(gap)
+    check_pace(speed, gap)
     return FilmCut(start, stop, rate, gap, speed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
+from fwtui.commands.support.looking import add_look, add_screen, check_moment, preferred, screen_of
 from fwtui.commands.support.narrating import code_of_session
 from fwtui.common.errors import Refused
 from fwtui.machine.settings import Settings
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    from fwtui.tui import check_moment, render
+    from fwtui.tui import render
 
     if args.at is not None:
         check_moment(args.at)

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from fwtui.analysis.report import result
-from fwtui.commands.support.looking import add_look, preferred
+from fwtui.commands.support.looking import add_look, check_moment, check_pace, preferred
 from fwtui.commands.support.narrating import code_of_session, say
 from fwtui.commands.support.printing import add_forms, runs
 from fwtui.common import gc_pause
@@ -39,11 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @gc_pause.paused()  # results are many, and none is freed before the end
 def execute(args: argparse.Namespace) -> int:
-    from fwtui.tui import check_gap, check_moment, check_speed, run_replay, run_stream
+    from fwtui.tui import run_replay, run_stream
 
-    check_speed(args.speed)
     check_moment(args.at)
-    check_gap(args.max_gap)
+    check_pace(args.speed, args.max_gap)
     as_table = args.table or (sys.stdout.isatty() and not args.json)
     on_screen = as_table and not args.table
     how = {"speed": args.speed, "start": args.at, "max_gap": args.max_gap}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
 import threading
@@ -16,9 +15,7 @@ from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.memory import limit_malloc_arenas
 from fwtui.common.signals import leave, on_signals
-from fwtui.common.text import instead, shown
 from fwtui.tui.app import terminal
-from fwtui.tui.frame.places import place_names
 
 if TYPE_CHECKING:
     from fwtui.experiment.experiment import Experiment
@@ -30,9 +27,6 @@ if TYPE_CHECKING:
     from fwtui.tui.export.film import Film, FilmCut
 
 __all__ = [
-    "check_gap",
-    "check_moment",
-    "check_speed",
     "filmed",
     "render",
     "run_dashboard",
@@ -40,7 +34,6 @@ __all__ = [
     "run_replay",
     "run_stream",
 ]
-LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
 def run_dashboard(
@@ -114,11 +107,8 @@ def run_replay(
 ) -> int:
     """Replay a session, complete or still arriving, from `start` seconds, and return the exit code.
 
-    Raises Refused for an invalid session, speed, moment, gap or setting, and where there is no terminal.
+    Raises Refused for an invalid session or setting, and where there is no terminal.
     """
-    check_speed(speed)
-    check_moment(start)
-    check_gap(max_gap)
     _need_terminal("the replay")
     gc_pause.rest()  # until the first frame is there
     from fwtui.tui.app.app import FwtuiApp
@@ -159,13 +149,8 @@ def render(
     Returns whether the session is complete.
 
     The same file, time, size, screen and settings give the same bytes on any machine. `out` is whole or not touched at
-    all. Raises Refused for an invalid session or setting, a moment or a size out of bounds, a screen that a replay does not
-    have, and on a disk error.
+    all. Raises Refused for an invalid session or setting, and on a disk error.
     """
-    _check_size(size)
-    if at is not None:
-        check_moment(at)
-    _check_screen(screen)
     with _same_everywhere(), gc_pause.paused():
         import asyncio
 
@@ -192,44 +177,11 @@ def filmed(
 
     `small`: for telephones, too. `tell` is given the share (0..1) of them that is there. Raises Refused as render() does.
     """
-    _check_size(size)
-    _check_screen(screen)
     with _same_everywhere():
         from fwtui.tui.export.capture import capture
         from fwtui.tui.frame.look import look_of
 
         return capture(path, loaded, size, screen, look_of(settings), cut, tell, small)
-
-
-def _check_size(size: tuple[int, int]) -> None:
-    width, height = size
-    if not (1 <= width <= 500 and 1 <= height <= 200):
-        raise Refused(f"size {width}x{height} is outside 1x1 to 500x200; choose something like 120x40")
-
-
-def _check_screen(screen: str) -> None:
-    if screen not in place_names():
-        raise Refused(f"there is no screen {shown(screen)} in a replay; {instead(screen, place_names())}")
-
-
-def check_moment(seconds: float) -> None:
-    """Raises Refused for an invalid time since a session began."""
-    if not (math.isfinite(seconds) and seconds >= 0):
-        raise Refused(f"moment {seconds:g} is not a number of seconds from 0 up; give something like --at 12.5")
-
-
-def check_speed(speed: float) -> None:
-    """Raises Refused for a speed that the replay does not have."""
-    from fwtui.sessions.player import SPEEDS
-
-    if speed not in SPEEDS:
-        raise Refused(f"speed {speed:g} is not offered; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
-
-
-def check_gap(seconds: float | None) -> None:
-    """Raises Refused for an invalid length of a gap; None leaves gaps unchanged."""
-    if seconds is not None and not LEAST_GAP <= seconds <= MOST_GAP:
-        raise Refused(f"a gap of {seconds:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
 
 
 @contextlib.contextmanager

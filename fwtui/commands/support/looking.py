@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 from fwtui.commands import TakesArguments
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import instead, shown
 from fwtui.machine import settings
 from fwtui.machine.settings import Settings
 from fwtui.tui.frame.places import LEAST, place_names
 
 USUAL_SIZE = "120x40"
 MOST_DIGITS = 3  # of a side
+LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
 def add_screen(parser: TakesArguments) -> None:
@@ -32,7 +34,26 @@ def screen_of(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
         raise Refused(f"size {shown(size)} is not columns x rows up to 500x200; give something like 120x40")
     if sides[0] < LEAST[0] or sides[1] < LEAST[1]:
         raise Refused(f"size {size} has no room for a screen, which needs {LEAST[0]}x{LEAST[1]}; give that or more")
-    return place_names()[0] if args.screen is None else args.screen, (sides[0], sides[1])
+    screen = place_names()[0] if args.screen is None else args.screen
+    if screen not in place_names():
+        raise Refused(f"there is no screen {shown(screen)} in a replay; {instead(screen, place_names())}")
+    return screen, (sides[0], sides[1])
+
+
+def check_moment(seconds: float) -> None:
+    """Raises Refused for an invalid time since a session began."""
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise Refused(f"moment {seconds:g} is not a number of seconds from 0 up; give something like --at 12.5")
+
+
+def check_pace(speed: float, max_gap: float | None) -> None:
+    """Raises Refused for a speed that the replay does not have, and for an invalid longest gap; None leaves gaps unchanged."""
+    from fwtui.sessions.player import SPEEDS  # not before the first frame of the dashboard
+
+    if speed not in SPEEDS:
+        raise Refused(f"speed {speed:g} is not offered; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
+    if max_gap is not None and not LEAST_GAP <= max_gap <= MOST_GAP:
+        raise Refused(f"a gap of {max_gap:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
 
 
 def add_look(parser: argparse.ArgumentParser, *presenter: str) -> None:
