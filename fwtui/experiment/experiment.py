@@ -185,28 +185,32 @@ def settle(experiment: Experiment, simulated: bool = False) -> Settled:
     kernel = kernel_named(experiment.kernel)
     if kernel is AUTO:
         raise Refused("auto is chosen on the machine that runs it; name a kernel")
+    device, ranks = DeviceId.parse(experiment.device), places(experiment.devices)
+    if kernel.backend != "cuda":
+        runs_on = CPU
+    elif simulated:
+        runs_on = DeviceId("simulator")
+    else:
+        runs_on = DeviceId("cuda", ranks[0].gpu or 0) if ranks else device.on("cuda")
     usual = kernel.tile_for(0 if experiment.file else experiment.n, simulated)
     tile = experiment.tile or usual if usual else 0
     modes = ("eager",) if simulated else kernel.launch_modes
     options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
-    code = code_of(kernel.id) and (experiment.code or code_of(kernel.id))
-    decided = {"code": code, "tile": tile, "options": options, "launch": experiment.launch or modes[-1]}
-    settled = Settled(**_fields(experiment) | decided, runs_on=_device(experiment, kernel, simulated))
+    code = code_of(kernel.id)
+    decided = {
+        "code": code and (experiment.code or code),
+        "tile": tile,
+        "options": options,
+        "launch": experiment.launch or modes[-1],
+    }
+    settled = Settled(**_fields(experiment) | decided, runs_on=runs_on)
     _check_choices(settled, kernel, simulated, experiment.options)
+    _check_devices(settled, kernel, simulated, ranks)
+    _check_graphs(settled, kernel, simulated)
     _check_numbers(settled, kernel, simulated)
     if not settled.file and (sentence := kernel.refuses(settled.shape(settled.n))):
         raise Refused(sentence)
     return settled
-
-
-def _device(experiment: Experiment, kernel: Kernel, simulated: bool) -> DeviceId:
-    """Where it runs: of several devices the first."""
-    if kernel.backend != "cuda":
-        return CPU
-    if simulated:
-        return DeviceId("simulator")
-    first = next(iter(experiment.places), None)
-    return DeviceId("cuda", first.gpu or 0) if first is not None else experiment.device_id.on("cuda")
 
 
 def defaults(gpu: bool) -> Experiment:
@@ -239,13 +243,9 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, options: Mapp
     for name in options:
         if name not in e.options:
             raise Refused(f"{kernel.id} has no option {shown(name)}; it has {_one_of([o.name for o in kernel.options])}")
-    DeviceId.parse(e.device)
-    _check_devices(e, kernel, simulated)
-    _check_graphs(e, kernel, simulated)
 
 
-def _check_devices(e: Experiment, kernel: Kernel, simulated: bool) -> None:
-    ranks = places(e.devices)
+def _check_devices(e: Experiment, kernel: Kernel, simulated: bool, ranks: Sequence[RankDevice]) -> None:
     if not e.devices:
         return
     if not kernel.ranked:
