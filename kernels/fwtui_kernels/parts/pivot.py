@@ -9,6 +9,8 @@ in the end   the tile to its place, and twice to `closed`, by columns and by row
 
 from __future__ import annotations
 
+from typing import Any
+
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.parts.tuning import CLOSED, MATRIX
@@ -97,30 +99,43 @@ def store_columns(array, at, apart, r):
     device.store_words(array, at + 3 * apart, r[0][3], r[1][3], r[2][3], r[3][3])
 
 
-def pivot_of(shape: Shape) -> Op:
-    """Closes tile (p, p): each of (tile / 4)^2 threads keeps 4 x 4 cells in registers from the first k to the last."""
+def close_tile_of(shape: Shape) -> Any:
+    """close_tile(matrix, row, column, by_columns, by_rows, rows_at): closes that tile in a block of (tile / 4)^2 threads, with
+    its copies, that by rows from word `rows_at` on. Each thread keeps 4 x 4 cells in registers from the first k to the last.
+    """
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     side = tile // 4
     both = 2 * tile
 
-    @jit(launch_bounds=(side * side, 1))
-    def pivot(matrix, closed, p):
+    @jit(device=True, inline="always")
+    def close_tile(matrix, row, column, by_columns, by_rows, rows_at):
         rows = cuda.shared.array(both, word, ALIGN16)
         columns = cuda.shared.array(both, word, ALIGN16)
         t = uint32(cuda.threadIdx.x)
         y = int32(t // side)
         x = int32(t % side)
         n = matrix.shape[1]
-        here = (p * tile + 4 * y) * n + p * tile + 4 * x
+        here = (row * tile + 4 * y) * n + column * tile + 4 * x
         r = close(matrix, here, n, rows, columns, tile, y, x, word)
         # recomputed: keeping the addresses would not leave 1024 threads enough registers
         t = device.anew(t)
         y = int32(t // side)
         x = int32(t % side)
-        here = (p * tile + 4 * y) * n + p * tile + 4 * x
+        here = (row * tile + 4 * y) * n + column * tile + 4 * x
         store_closed(matrix, here, n, cell, r)
-        # by columns for the row panel, then by rows for the column panel: each finds its four words side by side
-        store_columns(closed, 4 * x * tile + 4 * y, tile, r)
-        store_rows(closed, (tile + 4 * y) * tile + 4 * x, tile, r)
+        # each panel finds its four words side by side
+        store_columns(by_columns, 4 * x * tile + 4 * y, tile, r)
+        store_rows(by_rows, rows_at + 4 * y * tile + 4 * x, tile, r)
 
-    return Op(pivot, (side * side, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED))
+    return close_tile
+
+
+def pivot_of(shape: Shape) -> Op:
+    """Closes tile (p, p); both copies are one array: by columns for the row panel, then by rows for the column panel."""
+    close_tile, threads, cells = close_tile_of(shape), (shape.tile // 4) ** 2, shape.tile**2
+
+    @jit(launch_bounds=(threads, 1))
+    def pivot(matrix, closed, p):
+        close_tile(matrix, p, p, closed, closed, cells)
+
+    return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED))

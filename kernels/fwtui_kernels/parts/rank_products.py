@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from fwtui_kernels.compiled import device
-from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES
 from fwtui_kernels.parts.distributed import CLOSED, COLUMN, MATRIX, ROW, SQUARE
-from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
+from fwtui_kernels.parts.pivot import close_tile_of
 from fwtui_kernels.parts.products import panel_block_of, relax_block_of
 from fwtui_kernels.parts.tuning import Product, tuning_of
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
@@ -38,31 +37,14 @@ def ops_of(shape: Shape, target: Target) -> dict[str, Op]:
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Closes tile (p, p), the rank's tile (top, p): each thread keeps 4 x 4 cells in registers."""
-    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
-    side = tile // 4
-    both = 2 * tile
+    """Closes tile (p, p), the rank's tile (top, p)."""
+    close_tile, threads = close_tile_of(shape), (shape.tile // 4) ** 2
 
-    @jit(launch_bounds=(side * side, 1))
+    @jit(launch_bounds=(threads, 1))
     def pivot(matrix, closed, square, p, top):
-        rows = cuda.shared.array(both, word, ALIGN16)
-        columns = cuda.shared.array(both, word, ALIGN16)
-        t = uint32(cuda.threadIdx.x)
-        y = int32(t // side)
-        x = int32(t % side)
-        n = matrix.shape[1]
-        here = (top * n + p) * tile + 4 * (y * n + x)
-        r = close(matrix, here, n, rows, columns, tile, y, x, word)
-        # recomputed: keeping the addresses would not leave 1024 threads enough registers
-        t = device.anew(t)
-        y = int32(t // side)
-        x = int32(t % side)
-        here = (top * n + p) * tile + 4 * (y * n + x)
-        store_closed(matrix, here, n, cell, r)
-        store_columns(closed, 4 * x * tile + 4 * y, tile, r)
-        store_rows(square, 4 * y * tile + 4 * x, tile, r)
+        close_tile(matrix, top, p, closed, square, 0)
 
-    return Op(pivot, (side * side, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED, SQUARE + args[0] % 2))
+    return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED, SQUARE + args[0] % 2))
 
 
 def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
