@@ -51,7 +51,7 @@ class Chart(Arrowed, Widget, can_focus=True):
         hint: str = "arrows or the mouse: values",
         id: str | None = None,
     ):
-        """`chosen` is given a series and a point of the figure, by Enter or a click on a value."""
+        """`on_choice` is given a series and a point of the figure, by Enter or a click on a value."""
         super().__init__(id=id)
         self._chosen = on_choice
         self.figure = figure or Figure()

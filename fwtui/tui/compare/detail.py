@@ -29,7 +29,7 @@ LEAST = 70  # cells from which the line of both names has room
 NUMBER = 10
 STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning", NOT_COMPARED: MUTED}
 MOST_ROWS = 100
-# from that many row_cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
+# from that many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
 OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 4, 14, 14, 12), (0, 8, 12, 8))
 LEAST_BECAUSE = 30
 AROUND_MEDIAN = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
@@ -143,7 +143,7 @@ class CompareRow(NamedTuple):
 
 
 def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
-    """Columns and their widths for a table of these runs of that many row_cells; the room left over says why."""
+    """Columns and their widths for a table of these runs of that many cells; the room left over says why."""
     run, kernel, verdict = next(row_cells for least, *row_cells in OWN if width >= least)
     overrides = {"run": run, "kernel": kernel, "verdict": verdict, "n": size_cells(runs)}
     columns_here = columns_of(COMPARISON, width, runs)
@@ -169,7 +169,7 @@ def row_cells(line: CompareRow, label_width: int) -> dict[str, Text]:
 
 
 def short_label(label: str, width: int) -> str:
-    """The label in that many row_cells: h200-n4096-na…:8."""
+    """The label in that many cells: h200-n4096-na…:8."""
     name, colon, number = label.rpartition(":")
     room = width - len(colon) - len(number) - 1
     return label if len(label) <= width or room < 1 else f"{name[:room]}…{colon}{number}"

@@ -173,7 +173,7 @@ class Lanes:
         return rows
 
     def _banded(self, gutter: Sequence[Piece], text: str, step: int) -> Row:
-        """A row of a lane, on a run_readings while a run was going."""
+        """A row of a lane, tinted where a run was going."""
         kinds = f"area-{step}", f"run-area-{step}"
         if self.cursor is not None:
             return self._row(gutter, [(character, kinds[on]) for character, on in zip(text, self.during, strict=True)])

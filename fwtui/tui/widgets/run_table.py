@@ -22,7 +22,7 @@ SENTENCES = ("result", "because")  # columns of them
 Widths = Sequence[tuple[Column, int]]
 Subject = TypeVar("Subject")
 MAX_ROWS = 100
-LONGEST = 23  # history_cells of a kernel's name
+LONGEST = 23  # cells of a kernel's name
 NARROW_TOTAL = 10
 
 
@@ -114,7 +114,7 @@ class RunTable(TextTable):
 
 
 def history_columns(width: int, runs: Sequence[Run] = ()) -> Widths:
-    """Columns and their history_cells for a table of these runs, `width` history_cells wide with its scrollbar.
+    """Columns and their cells for a table of these runs, `width` cells wide with its scrollbar.
 
     The result gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
     """
