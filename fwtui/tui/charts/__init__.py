@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fwtui.tui.charts.figure import Axis, Figure, Rule, Series
 from fwtui.tui.charts.scale import finite
 
@@ -9,7 +11,7 @@ __all__ = ["BLOCK", "Axis", "Figure", "Rule", "Series", "bars", "finite"]
 BLOCK, SLIVER = "▆", "▏"
 
 
-def bars(values: tuple[float | None, ...], width: int) -> tuple[str, ...]:
+def bars(values: Sequence[float | None], width: int) -> tuple[str, ...]:
     """One horizontal bar per value on a common scale from 0, as rows of exactly `width` cells.
 
     A value above 0 of less than half a cell is a sliver; a gap is an empty row.

@@ -103,8 +103,7 @@ def _room(width: int) -> int:
 
 def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     room = _room(width) - 1
-    times = charts.finite([s for part in parts for s in (part.baseline, part.seconds)])
-    bars_drawn = charts.bars(times, max(1, room))
+    bars_drawn = charts.bars([s for part in parts for s in (part.baseline, part.seconds)], max(1, room))
     lines: list[Content] = []
     for place, part in enumerate(parts):
         title = (f"{shortened(part.title, LABEL - 1):<{LABEL}}", MUTED)

@@ -33,7 +33,7 @@ def bars(assessment: Assessment, width: int) -> list[Content]:
     if names[0] == names[1]:
         names = [f"run {run.id}" for run in both]
     room = max(4, width - NAME - TIME)
-    bars_drawn = charts.bars(charts.finite([run.seconds for run in both]), room)
+    bars_drawn = charts.bars([run.seconds for run in both], room)
     return [
         line(
             (f"{shortened(name, NAME - 1):<{NAME}}", STRONG if run is assessment.run else MUTED),
