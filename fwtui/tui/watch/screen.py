@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult, SuspendNotSupported
@@ -40,6 +40,7 @@ from fwtui.live.watching import (
 from fwtui.sessions.versions import Version, curve
 from fwtui.stream.trials import Where
 from fwtui.tui.actions import bound, hidden_look
+from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.large import Large
@@ -262,7 +263,7 @@ class WatchScreen(Dialog):
         self.on_resize()
         self.query_one(VerticalScroll).focus()
         # one thread for all saves: the processes that it starts end with it
-        Thread(target=self._watch, name="watch", daemon=True).start()
+        in_background(self, self._watch, lambda over: None, "watch")
 
     def on_unmount(self) -> None:
         self._ended.set()
