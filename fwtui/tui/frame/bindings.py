@@ -30,6 +30,9 @@ not_asked_here = first(
     ),
 )
 form_open = unless(attrgetter("narrow"), "the form is open already, on the left")
+_nameless = attrgetter("view.nameless")
+_no_way = unless(attrgetter("way_back"), "")
+_is_quiet = unless(lambda screen: screen.view.noisy or screen.view.repeats, "no run here was disturbed by other work")
 _is_idle = unless(attrgetter("view.busy"), "nothing is running that could be cancelled")
 _not_recorded = unless(attrgetter("view.recorder"), "a marker needs a recording; {key[record]} keeps this session")
 _nothing_to_point_at = unless(
@@ -66,25 +69,13 @@ def _arrow(keys: str, action: str, title: str, tooltip: str, id: str, **more: bo
 
 
 CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step", _is_idle, belongs=live)
-RECORD = bound(
-    *("R", "record", "Keep", "keep this session under a name, from its beginning; again: rename it"),
-    lambda screen: screen.view.nameless or None,
-    belongs=live,
-)
-QUIET = hidden(
-    *("Y", "repeat_noisy", "Quiet", "repeat noisy runs once the machine is quiet (again: do not)"),
-    unless(lambda screen: screen.view.noisy or screen.view.repeats, "no run here was disturbed by other work"),
-    belongs=live,
-)
+RECORD = bound("R", "record", "Keep", "keep this session by name, from its beginning; again: rename it", _nameless, belongs=live)
+QUIET = hidden("Y", "repeat_noisy", "Quiet", "repeat noisy runs once the machine is quiet; again: not", _is_quiet, belongs=live)
 MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)
 PAUSE = hidden_look("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", belongs=live)
 MOTION = hidden_look("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")
 CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away", _nothing_to_point_at)
-LIMITS = hidden(
-    *("D", "limits", "Limits", "measure what the device of this run can do at most (about 20 s); kept for later"),
-    is_busy,
-    belongs=live,
-)
+LIMITS = hidden("D", "limits", "Limits", "measure what this device can do at most (20 s); kept for later", is_busy, belongs=live)
 
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
 TRANSPORT = (
@@ -107,11 +98,7 @@ TRANSPORT = (
     _moved(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", is_presented, "faster"),
     _moved("<", "adjust('speed', -1)", "Slower", "half as fast, down to 0.25x", is_presented, "slower"),
     _moved("L", "adjust('loop')", "Loop", "start again at the end, on and off", is_presented, "loop", rare=True),
-    _moved(
-        *("I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens, or play them in full"),
-        *(is_presented, "gaps"),
-        rare=True,
-    ),
+    _moved("I", "adjust('gaps')", "Idle gaps", "shorten idle gaps, or play them in full", is_presented, "gaps", rare=True),
     _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops", rare=True),
     _moved("i", "guess", "Guess", "type a guess: it stands beside the answer", _no_guess, "marker.guess"),
     _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
@@ -122,13 +109,7 @@ TURNS = {("play",): 1, ("jump", 5): 1, ("jump", -5): -1, ("next_marker", 1): 1, 
 
 COMMON = (
     hidden_look(
-        *(
-            "escape",
-            "back",
-            "Back",
-            "one step back: out of a field or a chart, to the newest run, to the first place, out of a replay",
-        ),
-        unless(attrgetter("way_back"), ""),
+        "escape", "back", "Back", "one step back: out of a field, to the newest run, the first place, out of a replay", _no_way
     ),
     hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
     hidden_look(

@@ -255,15 +255,15 @@ class View:
         return next(name for number in count(1) if (name := f"{kernel}-{number}" if number > 1 else kernel) not in names)
 
     @property
-    def nameless(self) -> str:
-        """Why the live session cannot be given a name; empty if it can."""
+    def nameless(self) -> str | None:
+        """Why the live session cannot be given a name; None if it can."""
         recorder = self.source.recorder if self.source is not None else None
         if recorder is None:
-            return ""
+            return None
         if self.campaign is not None:
             return f"the experiments of {self.campaign.name} are being recorded; wait for their end"
         elsewhere = recorder.path.parent.resolve() != own_folder().resolve()
-        return f"this session is recorded to {recorder.path} already" if elsewhere else ""
+        return f"this session is recorded to {recorder.path} already" if elsewhere else None
 
     @property
     def end(self) -> str:

@@ -26,6 +26,7 @@ def _cannot_run(screen: Any) -> str | None:
     return None
 
 
+_not_now = first(_no_course, bindings.is_busy, _cannot_run)
 _stepped = partial(bound, unavailable=_no_matrix, shows=True)
 _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
@@ -34,10 +35,7 @@ BINDINGS = (
     moved("i", "Guess", "learn.guess", "learn.enter", "enter"),
     look(")", "lesson(1)", "Next stop", "the next step of the course", _not_begun, "learn.next"),
     hidden_look("(", "lesson(-1)", "Stop back", "the step of the course before", _not_begun, "learn.before"),
-    bound(
-        *("r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator"),
-        *(first(_no_course, bindings.is_busy, _cannot_run), "learn.run"),
-    ),
+    bound("r", "run_here", "Run here", "run this step's kernel here; without a GPU in the simulator", _not_now, "learn.run"),
     _stepped(".", "by('step', 1)", "Step", "to the next step", id="learn.step"),
     _changed("comma", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
     _stepped(":", "by('k', 1)", "k on", "the next k", id="learn.on"),
@@ -46,19 +44,11 @@ BINDINGS = (
     moved("[", "Step back", "learn.step.back.moved", "learn.step.back", "comma"),
     _changed("}", "by('round', 1)", "Next round", "to the next round", id="learn.round"),
     _changed("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
-    hidden_look(
-        *("home", "far(-1)", "Beginning", "to the first step of the course, or to the graph itself"),
-        id="learn.home",
-        key_display="Home",
-    ),
+    hidden_look("home", "far(-1)", "Beginning", "to the first step, or to the graph itself", id="learn.home", key_display="Home"),
     hidden_look("end", "far(1)", "End", "to the last step of the course, or to the distances", id="learn.end", key_display="End"),
     _stepped("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
     _stepped("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
-    hidden_look(
-        *("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight"),
-        id="learn.enter",
-        key_display="Enter",
-    ),
+    hidden_look("enter", "enter", "Go on", "guess, then the next step; or another weight", id="learn.enter", key_display="Enter"),
     _changed("Z", "size", "Size", "another number of vertices", id="learn.size"),
     _changed("F", "another", "Fresh graph", "another graph of this size", id="learn.another"),
     _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),

@@ -48,6 +48,7 @@ IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
 
+_cannot_repeat = first(bindings.is_busy, bindings.no_run)
 _no_last_session = first(
     unless(attrgetter("view.earlier"), "there is no last session to go on with"),
     unless(lambda screen: not screen.model.runs, "runs have begun here; the last session is in the list of sessions"),
@@ -75,10 +76,7 @@ class RunScreen(SessionScreen):
     BINDINGS: ClassVar = [
         bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", bindings.is_busy, key_display="r"),
         bindings.CANCEL,
-        hidden(
-            *("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
-            first(bindings.is_busy, bindings.no_run),
-        ),
+        hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form", _cannot_repeat),
         NEXT_RUNG,
         hidden_look("space", "flagship", "Play", "watch a kernel get eight times as fast: the recording of two runs on an H200"),
         bindings.RECORD,

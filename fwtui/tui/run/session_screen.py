@@ -54,6 +54,7 @@ _no_motion = first(
     ),
 )
 _no_answers = first(
+    no_run,
     unless(
         lambda screen: screen.answers_seen or screen.view.run.state != "running",
         "run {screen.view.run.id} has no answers at this moment; go on to its end",
@@ -67,10 +68,7 @@ _no_next_rung = first(
 )
 
 BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
-VIEW = hidden_look(
-    *("v", "view", "View", "the run, or what its distances say: diameter, components, histogram, map"),
-    *(first(no_run, _no_answers), "run.view"),
-)
+VIEW = hidden_look("v", "view", "View", "the run, or what its distances say: diameter, histogram, map", _no_answers, "run.view")
 CURSOR = replace(bindings.CURSOR, show=False)
 NEXT_RUNG = bound("n", "next_rung", "Try next", "run the rung that mends what limits this run, on the same graph", _no_next_rung)
 MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))

@@ -62,8 +62,8 @@ OPEN = look(
     "enter", "select_cursor", "Replay", "replay the marked session; it is only read", id="sessions.open", key_display="enter"
 )
 _not_marked = unless(attrgetter("marked"), "no session is marked")
-_stays = unless(lambda screen: not (screen.marked and screen.marked.stays), "{screen.marked.name} {screen.marked.stays}")
-_no_place_beside = unless(lambda screen: screen.view.place_named(BESIDE), "")
+_stays = first(_not_marked, unless(lambda screen: not screen.marked.stays, "{screen.marked.name} {screen.marked.stays}"))
+_no_beside = first(_not_marked, unless(lambda screen: screen.view.place_named(BESIDE), ""))
 _nothing_to_undo = unless(attrgetter("shelf.can_undo"), "there is no change to undo")
 
 
@@ -164,19 +164,10 @@ class SessionsScreen(Frame):
     BINDINGS: ClassVar = [
         look("slash", "filter", "Filter", "only sessions with these words", id="sessions.filter", key_display="/"),
         look("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state", id="sessions.sort"),
-        look(
-            *("B", "compare", "Beside", "its runs beside those of the session that is shown"),
-            *(first(_not_marked, _no_place_beside), "sessions.compare"),
-        ),
-        bound("N", "rename", "Rename", "give it another name", first(_not_marked, _stays), "sessions.rename"),
-        hidden(
-            "E", "annotate", "Title", "say in a few words what it is", first(_not_marked, _stays), "sessions.title", rare=True
-        ),
-        bound(
-            *("delete,d", "delete", "Delete", "delete it; u brings it back"),
-            *(first(_not_marked, _stays), "sessions.delete"),
-            key_display="d",
-        ),
+        look("B", "compare", "Beside", "its runs beside those of the session that is shown", _no_beside, "sessions.compare"),
+        bound("N", "rename", "Rename", "give it another name", _stays, "sessions.rename"),
+        hidden("E", "annotate", "Title", "say in a few words what it is", _stays, "sessions.title", rare=True),
+        bound("delete,d", "delete", "Delete", "delete it; u brings it back", _stays, "sessions.delete", key_display="d"),
         bound("u", "undo", "Undo", "undo the last change", _nothing_to_undo, "sessions.undo"),
         *bindings.SHARED,
     ]

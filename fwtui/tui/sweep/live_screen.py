@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,7 +22,7 @@ from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed,
 from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import is_path, known_kernels, located, name_for, name_of_file, path_of
 from fwtui.machine.kernel_folder import kernel_files
-from fwtui.tui.actions import bound, hidden, unless
+from fwtui.tui.actions import bound, hidden
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Command
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
@@ -238,16 +237,10 @@ class LiveSweepScreen(SweepScreen):
     submits = "Sweep"
     BINDINGS: ClassVar = [
         bound(
-            *("r,ctrl+r", "run", "Sweep", "run what the form says; finished runs are not repeated"),
-            *(bindings.is_busy, "sweep"),
-            key_display="r",
+            "r,ctrl+r", "run", "Sweep", "run the form; finished runs are not repeated", bindings.is_busy, "sweep", key_display="r"
         ),
         *LOOKS,
-        hidden(
-            *("f", "around", "From run", "put the run that is shown into the form"),
-            *(unless(attrgetter("view.run"), "no run has begun yet to fill the form from"), "sweep.around"),
-            rare=True,
-        ),
+        hidden("f", "around", "From run", "put the run that is shown into the form", bindings.no_run, "sweep.around", rare=True),
         bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open, "sweep.edit"),
         *bindings.SHARED,
     ]
