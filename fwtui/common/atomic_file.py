@@ -93,13 +93,18 @@ def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
         raise Refused(f"{name} cannot be {done}: {why(error)}; choose another path") from None
 
 
-def sync(descriptor: int, platform: str = sys.platform, control: Callable[[int, int], object] = fcntl.fcntl) -> None:
+def sync(
+    descriptor: int,
+    platform: str = sys.platform,
+    control: Callable[[int, int], object] = fcntl.fcntl,
+    fsync: Callable[[int], object] | None = None,
+) -> None:
     """Make what was written survive a power cut. Raises OSError."""
     if platform == "darwin":  # whose fsync() leaves it in the disk's cache; not every file system knows the other
         with contextlib.suppress(OSError):
             control(descriptor, _F_FULLFSYNC)
             return
-    os.fsync(descriptor)
+    (fsync or os.fsync)(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fwtui.common.errors import Corrupt, Refused
-from fwtui.sessions import reader
-from fwtui.sessions.reader import LoadedSession, load, open_session
+from fwtui.sessions.reader import LoadedSession, SessionFile, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
@@ -137,11 +136,14 @@ def test_a_huge_line_deep_json_and_hostile_numbers_are_counted_in_little_memory(
     assert [line.raw for line in loaded.lines] == RAWS[:2]
 
 
-def test_a_refusal_is_one_sentence_and_leaves_no_descriptor_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with open_session(GOLDEN) as session:
-        monkeypatch.setattr(reader.os, "pread", failing(errno.EIO))
-        with pytest.raises(Refused, match=r"golden-v1.fwt.jsonl cannot be read: input/output error; copy it"):
-            list(session.lines())
+def test_a_refusal_is_one_sentence_and_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    file, folder = (os.open(path, os.O_RDONLY) for path in (GOLDEN, tmp_path))
+    session = SessionFile("golden", file)
+    os.dup2(folder, file)
+    with pytest.raises(Refused, match=r"golden cannot be read: is a directory; copy it"):
+        list(session.lines())
+    os.close(file)
+    os.close(folder)
     (tmp_path / "no").write_text("no session\n")
     probe = os.open(tmp_path / "no", os.O_RDONLY)
     os.close(probe)

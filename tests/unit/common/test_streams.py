@@ -5,7 +5,7 @@ import io
 import json
 import os
 import re
-import sys
+from contextlib import redirect_stdout
 from math import inf, nan
 from pathlib import Path
 
@@ -18,12 +18,12 @@ from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.streams import flushed, ready_streams, reported
 
 
-def test_signs_of_tables_have_a_spelling_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signs_of_tables_have_a_spelling_in_ascii() -> None:
     written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
-    ready_streams()
-    print("248 ms ± 0.1 %… ░▒▓█ é \udce9", flush=True)
-    assert written.getvalue() == b"248 ms +- 0.1 %.. .:%# ? ?\n"
+    with io.TextIOWrapper(written, "ascii") as out, redirect_stdout(out):
+        ready_streams()
+        print("248 ms ± 0.1 %… ░▒▓█ é \udce9", flush=True)
+        assert written.getvalue() == b"248 ms +- 0.1 %.. .:%# ? ?\n"
 
 
 class Full(io.TextIOBase):
@@ -41,10 +41,9 @@ class Full(io.TextIOBase):
 
 @pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(), 141), (OSError(28, "No space left on device"), 1)])
 def test_what_cannot_be_flushed_decides_the_exit_code(
-    error: OSError, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: OSError, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with open(tmp_path / "out", "wb") as out:
-        monkeypatch.setattr(sys, "stdout", Full(error, out.fileno()))
+    with open(tmp_path / "out", "wb") as out, redirect_stdout(Full(error, out.fileno())):
         assert flushed(0) == code
         os.write(out.fileno(), b"left over")
     assert (tmp_path / "out").read_bytes() == b"" and ("No space left" in capsys.readouterr().err) == (code == 1)
@@ -84,9 +83,7 @@ def test_a_device_is_written_to_and_keeps_its_name() -> None:
     ("platform", "knows", "asked"),
     [("darwin", True, ["F_FULLFSYNC"]), ("darwin", False, ["F_FULLFSYNC", "fsync"]), ("linux", True, ["fsync"])],
 )
-def test_macos_is_asked_to_empty_the_disks_cache(
-    platform: str, knows: bool, asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_macos_is_asked_to_empty_the_disks_cache(platform: str, knows: bool, asked: list[str]) -> None:
     done = list[str]()
 
     def control(descriptor: int, command: int) -> None:
@@ -94,8 +91,7 @@ def test_macos_is_asked_to_empty_the_disks_cache(
         if not knows:
             raise OSError(errno.ENOTSUP, "not supported")
 
-    monkeypatch.setattr(os, "fsync", lambda descriptor: done.append("fsync"))
-    sync(3, platform, control)
+    sync(3, platform, control, lambda descriptor: done.append("fsync"))
     assert done == asked
 
 

@@ -14,15 +14,13 @@ from ranked_job import random_graphs, run_all
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
-import fwtui_kernels
 from fwtui.common.errors import Refused
 from fwtui.engine import memory
 from fwtui.engine.engine import HostEngine
-from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, fletcher64
-from fwtui.measure import inputs, rank
+from fwtui.measure import rank
 from fwtui.measure.job import Job
 from fwtui.measure.runner import Runner
 from fwtui.stream import events
@@ -41,10 +39,11 @@ class Bench:
         self.runner = Runner()
         self.now: Callable[[], float] = time.monotonic
 
-    def run(self, check: Callable[[], None] = never, number: int = 1, **asked: Any) -> Any:
+    def run(self, check: Callable[[], None] = never, number: int = 1, instead: Kernel | None = None, **asked: Any) -> Any:
+        """`instead`: a kernel that runs in place of the one that is asked for."""
         self.events.clear()
         experiment = settle(Experiment(**{"verify": "full", "repeats": 2, **asked}))
-        kernel = kernel_named(experiment.kernel)
+        kernel = instead or kernel_named(experiment.kernel)
         self.runner.run(Job(number, experiment, kernel, self.engine, check, self.events.append, self.now))
         model = model_of(self.events)
         return model.runs[number]
@@ -161,39 +160,29 @@ def test_a_bad_file_is_refused_within_the_run(bench: Bench, tmp_path: Path, name
     assert bench.run(kernel="serial", n=8).state == "done", "the next run is not disturbed"
 
 
-def test_a_run_that_does_not_fit_is_refused_before_it_allocates(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
-) -> None:
+def test_a_run_that_does_not_fit_is_refused_before_it_allocates(bench: Bench, pretend: Pretend) -> None:
     pretend.free_memory(2**29)
-    monkeypatch.setattr(inputs, "generate", lambda *asked: pytest.fail("allocated before it was checked"))
     run = bench.run(kernel="serial", n=60000)
     assert run.state == "refused" and "n = 60000 float32 needs" in run.done.message and "choose n up to" in run.done.message
+    assert not run.stages
 
 
-def test_a_size_a_sign_or_a_device_that_a_kernel_does_not_take_is_told(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_size_a_sign_or_a_device_that_a_kernel_does_not_take_is_told(bench: Bench, tmp_path: Path) -> None:
     path = tmp_path / "g.gr"
     path.write_text("p sp 3 1\na 1 2 5\n")
     picky = replace(registry()["serial"], refuses=lambda shape: "n = 3 is odd; choose an even one" if shape.n % 2 else None)
-    register(monkeypatch, picky)
-    assert bench.run(kernel="serial", file=str(path)).done.message == "n = 3 is odd; choose an even one"
+    assert bench.run(instead=picky, kernel="serial", file=str(path)).done.message == "n = 3 is odd; choose an even one"
     positive = replace(
         registry()["serial"],
         refuses=lambda shape: None if shape.nonnegative else "form 2 needs weights from 0 up; choose form 1",
         lacks=lambda shape, target: f"{target.backend} has no such form; choose another kernel" if shape.n == 9 else None,
     )
-    register(monkeypatch, positive)
-    assert bench.run(kernel="serial", n=9).done.message == "cpu has no such form; choose another kernel"
-    assert bench.run(kernel="serial", n=8, negative=0.4).done.message == "form 2 needs weights from 0 up; choose form 1"
-    assert bench.run(kernel="serial", n=8).state == "done"
-
-
-def register(monkeypatch: pytest.MonkeyPatch, *more: Kernel) -> None:
-    """Put kernels on the ladder, in place of those of the same id."""
-    ladder = {**registry(), **{k.id: k for k in more}}
-    monkeypatch.setattr(fwtui_kernels, "registry", lambda: ladder)
-    monkeypatch.setattr(own_kernels, "registry", lambda: ladder)
+    for n, negative, words in (
+        (9, 0.0, "cpu has no such form; choose another kernel"),
+        (8, 0.4, "form 2 needs weights from 0 up; choose form 1"),
+        (8, 0.0, ""),
+    ):
+        assert bench.run(instead=positive, kernel="serial", n=n, negative=negative).done.message == words
 
 
 @pytest.mark.parametrize("count", [1, 30])
@@ -216,7 +205,7 @@ def faulty(break_: Callable[[np.ndarray, int], None]) -> Kernel:
 
         return CpuProgram(shape, {"relax": relax})
 
-    return replace(registry()["serial"], id="faulty", build=build)
+    return replace(registry()["serial"], build=build)
 
 
 def spoil(distance: np.ndarray, k: int) -> None:
@@ -225,13 +214,12 @@ def spoil(distance: np.ndarray, k: int) -> None:
 
 
 @pytest.mark.parametrize("how", ["full", "auto"])
-def test_a_wrong_kernel_is_told_as_wrong(bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    register(monkeypatch, faulty(spoil))
-    run = bench.run(kernel="faulty", n=6, density=1.0, verify=how, dtype="int32")
+def test_a_wrong_kernel_is_told_as_wrong(bench: Bench, how: str) -> None:
+    asked: dict[str, Any] = {"kernel": "serial", "n": 6, "density": 1.0, "verify": how, "dtype": "int32"}
+    run = bench.run(instead=faulty(spoil), **asked)
     assert run.state == "done" and run.verified is False and run.wrong
     assert run.verdict.how.startswith("wrong at (2, 5)")
-    register(monkeypatch, faulty(lambda distance, k: None))
-    assert bench.run(kernel="faulty", n=6, density=1.0, verify=how, dtype="int32").verified is True
+    assert bench.run(instead=faulty(lambda distance, k: None), **asked).verified is True
 
 
 def test_what_is_not_verified_does_not_count_and_negative_edges_are(bench: Bench) -> None:
@@ -250,22 +238,16 @@ def test_many_repeats_tell_a_hundred_samples_and_rounds(bench: Bench) -> None:
     assert sum(sum(r.seconds) for r in run.rounds) == pytest.approx(run.phase_pass.seconds)
 
 
-def test_the_same_graph_is_not_made_twice(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Experiment] = []
-
-    def counted(asked: Experiment, *rest: Any) -> Any:
-        if asked.n != 2:  # which compiles the generator
-            made.append(asked)
-        return generate(asked, *rest)
-
-    monkeypatch.setattr(inputs, "generate", counted)
-    for kernel, repeats, first in (("serial", 2, "graph"), ("tiled-cpu", 2, "allocate"), ("serial", 3, "allocate")):
-        run = bench.run(n=20, kernel=kernel, repeats=repeats)
+def test_the_same_graph_is_not_made_twice(bench: Bench) -> None:
+    for kernel, seed, dtype, first in (
+        ("serial", 7, "float32", "graph"),
+        ("tiled-cpu", 7, "float32", "allocate"),
+        ("serial", 7, "float32", "allocate"),
+        ("serial", 9, "float32", "graph"),
+        ("serial", 9, "int32", "graph"),
+    ):
+        run = bench.run(n=20, kernel=kernel, seed=seed, dtype=dtype)
         assert run.verified is True and run.stages[0].name == first, "what was not generated takes no time"
-    assert len(made) == 1
-    bench.run(n=20, kernel="serial", seed=9)
-    bench.run(n=20, kernel="serial", seed=9, dtype="int32")
-    assert len(made) == 3
 
 
 def test_the_simulator_is_not_timed(bench: Bench) -> None:
@@ -314,9 +296,7 @@ class Elsewhere(CpuProgram):
 
 
 @pytest.mark.parametrize("repeatable", [True, False])
-def test_copies_are_timed_several_times_and_reordering_apart(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, repeatable: bool
-) -> None:
+def test_copies_are_timed_several_times_and_reordering_apart(bench: Bench, repeatable: bool) -> None:
     asked, clock = list[str](), [0.0]
 
     def build(shape: Shape, target: Target) -> Any:
@@ -324,9 +304,8 @@ def test_copies_are_timed_several_times_and_reordering_apart(
         program.repeatable = repeatable
         return program
 
-    register(monkeypatch, replace(registry()["serial"], id="elsewhere", build=build))
     bench.now = lambda: clock[-1]
-    run = bench.run(kernel="elsewhere", n=20)
+    run = bench.run(instead=replace(registry()["serial"], build=build), kernel="serial", n=20)
     names = [e.name for e in bench.events if isinstance(e, events.Stage) and e.seconds is not None]
     assert run.verified is True and names[0] == "graph"
     if not repeatable:  # the parts of what moves by itself cannot be told apart

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from pretending import Pretend
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
+from fwtui.common.environment import cache_folder
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.solver import choose, launching, warm
@@ -37,6 +39,16 @@ def code() -> OneCore:
     code = warm.load()
     assert code is not None
     return code
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
+    """From now on an empty folder is the cache; the code that was kept."""
+    kept = here().read_bytes()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache_folder.cache_clear()
+    yield kept
+    cache_folder.cache_clear()
 
 
 def here() -> Path:
@@ -136,12 +148,9 @@ class TestTheChoice:
         warm.everyday.most = 64
         assert solve(graph(65)).stats.kernel != "one-core"
 
-    def test_compiling_begins_once_after_a_moment_of_numpy(
-        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
+    def test_compiling_begins_once_after_a_moment_of_numpy(self, fresh: warm.SmallGraphCode, own_folder: bytes) -> None:
         begun: list[bool] = []
         fresh._compile_for_later = lambda: begun.append(True)
-        monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3 and not begun
         fresh.patience = 0.0
         solve(graph(64), kernel="numpy")
@@ -172,14 +181,11 @@ class TestTheChoice:
 
 class TestTheFile:
     @pytest.fixture
-    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        kept = here().read_bytes()
-        monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
-        here().write_bytes(kept)
+    def folder(self, own_folder: bytes) -> None:
+        here().write_bytes(own_folder)
         here().chmod(0o600)
-        return tmp_path
 
-    def test_damage_is_seen_and_mended_and_a_damaged_file_read_once(self, folder: Path, fresh: warm.SmallGraphCode) -> None:
+    def test_damage_is_seen_and_mended_and_a_damaged_file_read_once(self, folder: None, fresh: warm.SmallGraphCode) -> None:
         data = here().read_bytes()
         middle = len(data) // 2
         for broken in (b"", data[:10], data[:-1], data + b"x", data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]):
@@ -192,7 +198,7 @@ class TestTheFile:
         here().write_bytes(data)
         assert solve(graph(64)).stats.kernel == "one-core"
 
-    def test_code_for_another_machine_or_compiler_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_code_for_another_machine_or_compiler_is_not_run(self, folder: None, monkeypatch: pytest.MonkeyPatch) -> None:
         data = here().read_bytes()
         monkeypatch.setattr("fwtui_kernels.compiled.object_code.suits", lambda: "another processor")
         assert warm.load() is None
@@ -203,14 +209,14 @@ class TestTheFile:
 
     @pytest.mark.parametrize("error", [ImportError, OSError, RuntimeError])
     def test_without_a_sound_compiler_there_is_no_code(
-        self, folder: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+        self, folder: None, error: type[Exception], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
             "fwtui_kernels.compiled.object_code.suits", Mock(side_effect=error("libllvmlite.so cannot be loaded"))
         )
         assert warm.load() is None
 
-    def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path) -> None:
+    def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: None) -> None:
         data = here().read_bytes()
         here().chmod(0o666)
         assert warm.load() is None
