@@ -1,5 +1,6 @@
 """The compare screen: verdicts, what differs where, runs of other sessions; and the race of two runs."""
 
+import re
 from itertools import product
 from pathlib import Path
 
@@ -42,6 +43,7 @@ from fwtui.tui.compare.detail import (
 from fwtui.tui.compare.race import Ending, RaceScreen, clock, ending
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.frame.dialogs import PickFile
+from fwtui.tui.run.live_screen import RunScreen
 
 TIMES = medians(SESSION)
 
@@ -144,6 +146,14 @@ async def test_it_opens_on_a_run_that_is_compared(replay_of: Replay) -> None:
         await press(pilot, "down")
         assert "run 2 against run 1" not in await go(pilot, "question_mark", "escape"), "where it was put it stays"
         assert "run 2 against run 1" in await go(pilot, "1", "3"), "again when one comes back"
+
+
+async def test_what_is_next_for_a_run_alone_is_what_run_says(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
+        screen_of(dashboard, RunScreen).choose("serial")
+        words = re.compile(r"next +(Tiled CPU: .*\(predicted from [\w ]+\))")
+        assert (said := words.search(await go(pilot, "r"))) is not None
+        assert said[1] in await go(pilot, "3")
 
 
 async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:

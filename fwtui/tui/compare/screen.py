@@ -184,7 +184,7 @@ class CompareScreen(Frame):
         self._show_recorded(bool(entrants))
         self.set_class(pair is None and marked is not None, "-alone")
         if pair is None and marked is not None:
-            self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, ())
+            self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, (), recorded=ladder_for(self))
         self.query_one(Chart).show(passes(pair or (marked.entrant if marked is not None else None)))
 
     def _open_on_other(self, lines: Sequence[CompareRow]) -> None:
