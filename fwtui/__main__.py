@@ -26,7 +26,7 @@ from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
 from fwtui.common.signals import handlers_kept, leave, on_signals
 from fwtui.common.streams import flushed, ready_streams, report, unwritten
-from fwtui.common.text import instead, shown
+from fwtui.common.text import instead, quoted
 
 
 class _Versions(argparse.Action):
@@ -51,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             offered = instead(str(value), map(str, action.choices))
-            raise argparse.ArgumentError(action, f"{shown(str(value))} is not offered; {offered}")
+            raise argparse.ArgumentError(action, f"{quoted(str(value))} is not offered; {offered}")
 
     def print_help(self, file: Any = None) -> None:
         print(self.format_help(), end="", file=file)  # argparse's own passes over what cannot be written
@@ -120,9 +120,9 @@ def main(arguments: list[str] | None = None) -> int:
         words = ["dashboard", *words]
     try:
         if not words[0].startswith("-") and words[0] not in names():
-            raise Refused(f"there is no command {shown(words[0])}; {_commands_like(words[0])}")
+            raise Refused(f"there is no command {quoted(words[0])}; {_commands_like(words[0])}")
         if words[0] == "--version" and words[1:]:
-            raise Refused(f"--version stands alone; leave out {shown(words[1])}")
+            raise Refused(f"--version stands alone; leave out {quoted(words[1])}")
         args, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if unnamed else "").parse_known_args(words)
         if unknown:
             args.parser.refuse_unknown(unknown)

@@ -326,6 +326,6 @@ def printed(model: Model, run: Run, baseline: str | None = None) -> tuple[str, .
     return line(PRINTED, TableRow(model, run, baseline_run(model, run, baseline)))
 
 
-def compared(entrant: ComparedRun, found: Comparison | None) -> tuple[str, ...]:
+def comparison_cells(entrant: ComparedRun, found: Comparison | None) -> tuple[str, ...]:
     """A run's comparison with the baseline under COMPARED_HEAD; the baseline's row has none."""
     return line(COMPARED, TableRow(entrant.model, entrant.run, entrant.run if found is None else None, found, entrant.label))

@@ -47,7 +47,7 @@ def expect(
     if nearest is None:
         one = experiment.graphs * experiment.n**3 / rates[backend]
     else:
-        one = _more(nearest, experiment) * scaled(
+        one = _more(nearest, experiment) * seconds_at(
             median(run.seconds or 0.0 for run in alike if run.n == nearest.n), nearest.n, experiment.n, backend
         )
     compiling = FIRST_COMPILE * (not _repeats(runs, experiment))
@@ -64,7 +64,7 @@ def foreseen(model: Model, run: Run) -> float:
     return run.relaxations / (same_kernel[-1] if same_kernel else best)
 
 
-def scaled(seconds: float, n: int, to_n: int, backend: str) -> float:
+def seconds_at(seconds: float, n: int, to_n: int, backend: str) -> float:
     """Seconds of a pass at the wanted size, from one at n."""
     bound = min(to_n, LAUNCH_BOUND if backend == "cuda" else 0)
     return seconds * max(1.0, bound / n) ** 2 * (to_n / max(n, bound)) ** 3

@@ -62,7 +62,7 @@ class Gain(NamedTuple):
     @property
     def words(self) -> str:
         """What the number counts: times one GPU (97 % of two)."""
-        share = f" ({100 * self.efficiency:.0f} % of {counted(self.devices)})" if self.efficiency is not None else ""
+        share = f" ({100 * self.efficiency:.0f} % of {number_word(self.devices)})" if self.efficiency is not None else ""
         return f"times one {self.one}{share}"
 
 
@@ -83,7 +83,7 @@ class Carried(NamedTuple):
         return f"{self.rate}, {units.memory(self.panel)} in {units.duration(self.seconds)} each"
 
 
-def counted(number: int) -> str:
+def number_word(number: int) -> str:
     """A small number as a word."""
     return _COUNTS[number] if 0 <= number < len(_COUNTS) else f"{number:,}"
 

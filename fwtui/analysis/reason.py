@@ -13,7 +13,7 @@ from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, 
 from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
 from fwtui.analysis.ledger import OWNER, UNKNOWN, UNMEASURED, Limiter, counters_of, ledger, slowest_line
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.ranks import counted, waits
+from fwtui.analysis.ranks import number_word, waits
 from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
 from fwtui_kernels.plan import ITEMSIZE
@@ -120,7 +120,7 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
     """(baseline's / run's, in words) for every quantity of which less makes a run faster."""
     run, base = entrant.run, baseline.run
     if run.backend == base.backend and run.device_count != base.device_count:
-        ours, theirs = (counted(one.device_count) for one in (run, base))
+        ours, theirs = (number_word(one.device_count) for one in (run, base))
         several = "GPUs" if run.backend == "cuda" else "machines"
         yield run.device_count / base.device_count, f"{ours} {several} instead of {theirs}"
     if run.relaxations and base.relaxations and run.n == base.n and run.experiment.graphs == base.experiment.graphs:

@@ -19,7 +19,7 @@ from fwtui.common import units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
-from fwtui.common.text import clean, instead, shown
+from fwtui.common.text import clean, instead, quoted
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import BY_NAME
 from fwtui.live.session import Live
@@ -110,7 +110,7 @@ def _grid(args: argparse.Namespace) -> tuple[Experiment, list[str], list[str], l
         others = [] if args.peers == "none" else [word.strip() for word in args.peers.split(",")]
     for name in others:
         if not is_peer(name):
-            raise Refused(f"there is no peer {shown(name)}; {instead(name, (*RUNGS, *PACKAGES, 'none'))}")
+            raise Refused(f"there is no peer {quoted(name)}; {instead(name, (*RUNGS, *PACKAGES, 'none'))}")
     usual = SIZES[backend]
     if base.graphs > 1:
         usual, others = SMALL_SIZES, others if args.peers is not None else []

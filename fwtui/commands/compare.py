@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fwtui.analysis.columns import COMPARED_HEAD, LEAST, compared
+from fwtui.analysis.columns import COMPARED_HEAD, LEAST, comparison_cells
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.reason import COUNTERS_READ, changes
 from fwtui.analysis.warps import in_words, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
@@ -19,7 +19,7 @@ from fwtui.common import gc_pause, units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import WRONG
-from fwtui.common.text import brief, clean, shown
+from fwtui.common.text import brief, clean, quoted
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import open_session
@@ -57,10 +57,10 @@ def execute(args: argparse.Namespace) -> int:
         because: list[tuple[str, str]] = []
         for entrant, baseline, found in comparisons:
             if baseline is not last:
-                rows.append(compared(baseline, None))
+                rows.append(comparison_cells(baseline, None))
             if found.verdict == NOT_COMPARED:  # the reason is mostly that of many, and stands below
                 why[f"not compared: {found.why}"], found = None, found._replace(why="")
-            rows.append(compared(entrant, found))
+            rows.append(comparison_cells(entrant, found))
             because.append((entrant.label, rows[-1][-1]))
             last = baseline
         waits = dict(_waits(one) for pair in comparisons for one in (pair[1], pair[0]))
@@ -125,7 +125,7 @@ def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedR
     baseline = groups[0][0]
     found = [(entrant, baseline) for group in groups[1:] for entrant in group]
     if not found:
-        raise Refused(f"{shown(baseline.label)} is one run, and a comparison needs two; name another session or run")
+        raise Refused(f"{quoted(baseline.label)} is one run, and a comparison needs two; name another session or run")
     return found
 
 

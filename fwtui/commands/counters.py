@@ -13,7 +13,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.errors import NoGpu
 from fwtui.common.exit_codes import NO_GPU, OK, USAGE
 from fwtui.experiment.experiment import Experiment, Settled, changed
-from fwtui.live.counters import METRICS, PROFILED, Counters, measure, no_gpu, shown
+from fwtui.live.counters import METRICS, PROFILED, Counters, counter_text, measure, no_gpu
 from fwtui.machine import hardware
 from fwtui.machine.auto import settle_here
 
@@ -60,6 +60,6 @@ def words(experiment: Experiment, found: dict[str, Counters]) -> list[str]:
     what = experiment.file or f"n {experiment.n}"
     tile = f", tile {experiment.tile}" if experiment.tile else ""
     rows = [["", *found]]
-    rows += [[metric.title, *(shown(metric, values) for values in found.values())] for metric in METRICS]
+    rows += [[metric.title, *(counter_text(metric, values) for values in found.values())] for metric in METRICS]
     heading = f"{experiment.kernel}, {what}{tile}, {experiment.dtype}: one launch of each op, {PROFILED}"
     return [*folded([heading]), *side_by_side(rows)]

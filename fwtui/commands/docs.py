@@ -16,7 +16,7 @@ from fwtui.commands.support.narrating import say
 from fwtui.commands.support.readme_parts import READMES, ROOT, rewrite, update
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, WRONG
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.sessions import schema
 
 _COMMENT = re.compile(r"^<!-- picture: fwtui (render|export) (.+) -->$", re.MULTILINE)
@@ -65,7 +65,7 @@ def redraw(readme: Path, check: bool = False) -> list[str]:
             args = parser.parse_args(shlex.split(words))
         except (argparse.ArgumentError, SystemExit, ValueError):
             raise Refused(
-                f"{readme.name} has a picture made by {shown(words)}, which is not a command; see fwtui {command}"
+                f"{readme.name} has a picture made by {quoted(words)}, which is not a command; see fwtui {command}"
             ) from None
         target = readme.parent / (args.out or "")
         if check and module is export:

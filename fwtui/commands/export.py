@@ -22,12 +22,12 @@ from fwtui.commands.support.narrating import code_of_session, say, show_drawn
 from fwtui.common import gc_pause, units
 from fwtui.common.atomic_file import new_file, new_whole_file
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.reader import LoadedSession, load, open_session
 from fwtui.stream import events
-from fwtui.tui.export import KINDS, written
+from fwtui.tui.export import KINDS, encode
 
 if TYPE_CHECKING:
     from fwtui.tui.export.film import Film, FilmCut
@@ -68,7 +68,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.format is None and all(Path(out or "").suffix in KINDS for out in (args.out, *args.also)):
         return _replay(args)
     if odd := next((out for out in args.also if Path(out).suffix not in KINDS), None):
-        raise Refused(f"--also {shown(odd)} ends in none of {', '.join(KINDS)}; choose one of them")
+        raise Refused(f"--also {quoted(odd)} ends in none of {', '.join(KINDS)}; choose one of them")
     for name in OF_A_REPLAY:
         if getattr(args, name):
             option = {"start": "from", "stop": "to"}.get(name, name).replace("_", "-")
@@ -102,7 +102,7 @@ def execute(args: argparse.Namespace) -> int:
 def _trace(args: argparse.Namespace) -> int:
     """Write the session as a trace, and say what it holds."""
     if args.what is not None:
-        raise Refused(f"{shown(Path(args.out).name)} holds the whole session and not one table; leave out {args.what!r}")
+        raise Refused(f"{quoted(Path(args.out).name)} holds the whole session and not one table; leave out {args.what!r}")
     path = resolve(args.session)
     with open_session(path) as session, _new(args.out) as file:
         # apart from kinds of a newer version
@@ -121,30 +121,30 @@ def _format(args: argparse.Namespace) -> str:
     if args.format is not None:
         other = next((end for end in ENDINGS if out.name.endswith(end) and end != FORMATS[args.format]), None)
         if other is not None:
-            raise Refused(f"{shown(out.name)} ends in {other}, and --format says {args.format}; leave out one of them")
+            raise Refused(f"{quoted(out.name)} ends in {other}, and --format says {args.format}; leave out one of them")
         return args.format
     if out.suffix not in FORMATS.values():
-        raise Refused(f"{shown(out.name)} ends in none of {', '.join(ENDINGS)}; choose one of them or give --format")
+        raise Refused(f"{quoted(out.name)} ends in none of {', '.join(ENDINGS)}; choose one of them or give --format")
     return next(name for name, ending in FORMATS.items() if out.suffix == ending)
 
 
 def _replay(args: argparse.Namespace) -> int:
     """Write the session's replay into files of these kinds, and say what they hold."""
     if args.what is not None:
-        raise Refused(f"{shown(Path(args.out).name)} holds the whole replay and not one table; leave out {args.what!r}")
+        raise Refused(f"{quoted(Path(args.out).name)} holds the whole replay and not one table; leave out {args.what!r}")
     outs = (args.out, *args.also)
     for out in outs:
         if os.path.lexists(out):  # before the work
             new_file(out)
         if [Path(other).resolve() for other in outs].count(Path(out).resolve()) > 1:
-            raise Refused(f"{shown(Path(out).name)} is named twice; give each picture a name of its own")
+            raise Refused(f"{quoted(Path(out).name)} is named twice; give each picture a name of its own")
         if not Path(out).resolve().parent.is_dir():
-            raise Refused(f"{shown(out)} cannot be written: its folder is not there; choose another path")
+            raise Refused(f"{quoted(out)} cannot be written: its folder is not there; choose another path")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
     path, loaded, whole = _filmed(args, _cut(args, rate))
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
-        content, export = written(whole, suffix)
+        content, export = encode(whole, suffix)
         with new_whole_file(out) as file:
             file.write(content)
         result = (

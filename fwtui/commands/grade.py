@@ -25,7 +25,7 @@ from fwtui.common.container import container_of
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.common.units import ABSENT, counted, digits, duration
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
@@ -188,7 +188,7 @@ def _write_pages(folder: Path, rubric: Rubric, graded: Sequence[tuple[Submission
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Refused(f"no page can be written in {shown(str(folder))}: {why(error)}; choose another folder") from None
+        raise Refused(f"no page can be written in {quoted(str(folder))}: {why(error)}; choose another folder") from None
     names = set[str]()
     for submission, grade in graded:
         stem = _page_name(submission)

@@ -15,7 +15,7 @@ from fwtui.common import units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.experiment.experiment import kernel_named
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.watching import architecture, capability_of, compile_kernel
@@ -47,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
         if kernel.backend != "cuda":
             raise Refused(f"{kernel.id} runs on the CPU, and these are a GPU's instructions; choose a CUDA kernel")
         if args.dtype and args.dtype not in kernel.dtypes:
-            raise Refused(f"{kernel.id} has no number type {shown(args.dtype)}; choose {', '.join(kernel.dtypes)}")
+            raise Refused(f"{kernel.id} has no number type {quoted(args.dtype)}; choose {', '.join(kernel.dtypes)}")
         if args.tile and args.tile not in kernel.tiles:
             raise Refused(f"{kernel.id} has no tile {args.tile}; choose one of {', '.join(map(str, kernel.tiles)) or 'none'}")
         request = CompileRequest(
@@ -61,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
             continue
         ops = [used for used in found.used if args.op in ("", used.op)]
         if not ops:
-            raise Refused(f"{kernel.id} has no operation {shown(args.op)}; choose {', '.join(used.op for used in found.used)}")
+            raise Refused(f"{kernel.id} has no operation {quoted(args.op)}; choose {', '.join(used.op for used in found.used)}")
         for used in ops:
             if args.json:
                 facts = {"kernel": kernel.id, "architecture": architecture(capability), **msgspec.to_builtins(used)}

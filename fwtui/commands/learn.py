@@ -10,10 +10,10 @@ from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.experiment.experiment import defaults
 from fwtui.learn.course import step_named
-from fwtui.learn.lessons import lessons, listed
+from fwtui.learn.lessons import lessons, step_rows
 from fwtui.machine import hardware
 
 
@@ -28,12 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     course = lessons()
     if args.list and args.step is not None:
-        raise Refused(f"--list prints all steps, not {shown(args.step)} alone; leave one of the two out")
+        raise Refused(f"--list prints all steps, not {quoted(args.step)} alone; leave one of the two out")
     if (args.json or args.table) and not args.list:
         raise Refused("--json and --table are forms of --list; give it too, or leave them out")
     if args.list:
         whole = not any(course.problems())
-        titles, *rows = listed(course)
+        titles, *rows = step_rows(course)
         lines = [
             *(folded([f"{course.name}, in about {course.minutes} minutes", ""]) if whole else []),
             *table([titles, *rows], ("kernel", "asks", "run", "name")),

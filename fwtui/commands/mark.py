@@ -18,7 +18,7 @@ from fwtui.common.atomic_file import check_place, new_whole_file, whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.common.units import counted
 from fwtui.learn import notes
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
@@ -170,7 +170,7 @@ def _check_out(out: str | os.PathLike[str]) -> None:
 def _place(text: str) -> Mark:
     found = notes.place(text)
     if found is None:
-        raise Refused(f"{shown(text)} is not a place in a session; give {notes.PLACES}")
+        raise Refused(f"{quoted(text)} is not a place in a session; give {notes.PLACES}")
     return found
 
 

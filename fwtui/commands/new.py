@@ -12,7 +12,7 @@ import fwtui_kernels
 from fwtui.common.atomic_file import new_whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.experiment.own_kernels import name_for
 from fwtui.machine import hardware
 from fwtui_kernels import files, registry
@@ -38,17 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     path = Path(args.file)
     if not path.name or path.is_dir():
-        raise Refused(f"{shown(args.file)} names no file; write {clean(str(path / 'mine.py'))}")
+        raise Refused(f"{quoted(args.file)} names no file; write {clean(str(path / 'mine.py'))}")
     if path.suffix != ".py":
         better = clean(str(path.with_suffix(".py")))
-        raise Refused(f"{shown(args.file)} does not end in .py, as a kernel's file must; write {better}")
+        raise Refused(f"{quoted(args.file)} does not end in .py, as a kernel's file must; write {better}")
     if not path.parent.is_dir():
         raise Refused(f"there is no folder {clean(str(path.parent))} to write {clean(path.name)} in; make it, or choose another")
     if not args.cuda and (args.include or args.define):
         raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
     for folder in args.include:
         if not (path.parent / folder).is_dir():
-            raise Refused(f"there is no folder {shown(folder)} beside {clean(path.name)} for --include; make it, or name another")
+            raise Refused(
+                f"there is no folder {quoted(folder)} beside {clean(path.name)} for --include; make it, or name another"
+            )
     name = name_for(path.absolute())
     texts = cuda(args.rung or CUDA[0], args.include, args.define) if args.cuda else {".py": python(args.rung, name)}
     with ExitStack() as whole:  # all of them or none
@@ -69,7 +71,7 @@ def python(rung: str | None, name: str) -> str:
     if rung is None or rung in PYTHON:
         return (FOLDER / "examples" / f"{(rung or PLAIN).replace('-', '_')}.py").read_text(encoding="utf-8")
     if rung not in registry():
-        raise Refused(f"there is no rung {shown(rung)}; choose one of {', '.join((*registry(), *PYTHON))}")
+        raise Refused(f"there is no rung {quoted(rung)}; choose one of {', '.join((*registry(), *PYTHON))}")
     text = (FOLDER / f"{files()[rung]}.py").read_text(encoding="utf-8")
     text = re.sub(rf'\bid="{re.escape(rung)}"', f'id="{name}"', text)
     text = re.sub(r'^    title="[^"]*"', f'    title="{name}"', text, flags=re.MULTILINE)
@@ -80,7 +82,7 @@ def python(rung: str | None, name: str) -> str:
 def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
     """The texts of an example in CUDA C++, by suffix, with these folders and macros. Raises Refused."""
     if example not in CUDA:
-        raise Refused(f"there is no example {shown(example)} in CUDA C++; choose one of {', '.join(CUDA)}")
+        raise Refused(f"there is no example {quoted(example)} in CUDA C++; choose one of {', '.join(CUDA)}")
     texts = {
         suffix: (FOLDER / "examples" / f"{example.replace('-', '_')}{suffix}").read_text(encoding="utf-8")
         for suffix in (".cu", ".py")
@@ -89,7 +91,7 @@ def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
     for pair in define:
         macro, _, value = pair.partition("=")
         if not _MACRO.fullmatch(macro):
-            raise Refused(f"-D {shown(pair)} is not NAME or NAME=VALUE; write something like -D UNROLL=4")
+            raise Refused(f"-D {quoted(pair)} is not NAME or NAME=VALUE; write something like -D UNROLL=4")
         macros[macro] = value or "1"
     texts[".py"] = _with(texts[".py"], "INCLUDE: tuple[str, ...] = ", "()", repr(tuple(include)))
     texts[".py"] = _with(texts[".py"], "DEFINE: dict[str, object] = ", "{}", repr(macros))

@@ -20,8 +20,8 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import on_signals
 from fwtui.common.streams import report
-from fwtui.common.text import shown
-from fwtui.experiment.device import ALL, RankDevice, written
+from fwtui.common.text import quoted
+from fwtui.experiment.device import ALL, RankDevice, places_text
 from fwtui.experiment.experiment import kernel_named
 from fwtui.live.rank_job import GIVEN
 from fwtui.machine import hardware, settings
@@ -82,7 +82,7 @@ def _places(world: Any, args: argparse.Namespace) -> tuple[RankDevice, ...]:
     devices = args.field_devices or ""
     if devices not in ("", ALL, CPU):
         raise Refused(
-            f"devices {shown(devices)} are not for `fwtui rank`, whose ranks are there already; give cpu, all or nothing"
+            f"devices {quoted(devices)} are not for `fwtui rank`, whose ranks are there already; give cpu, all or nothing"
         )
     kernel = kernel_named(args.field_kernel) if args.field_kernel else AUTO
     on_cpu = devices == CPU or (not devices and kernel.backend == "cpu")
@@ -95,7 +95,7 @@ def _lead(world: Any, ranks: tuple[RankDevice, ...], timeout: float) -> int:
 
     events_out, requests_in = os.pipe(), os.pipe()
     front = subprocess.Popen(
-        [*python("fwtui", "run", *sys.argv[2:]), f"--devices={written(ranks)}"],
+        [*python("fwtui", "run", *sys.argv[2:]), f"--devices={places_text(ranks)}"],
         stdin=subprocess.DEVNULL,
         pass_fds=(events_out[0], requests_in[1]),
         env={**os.environ, GIVEN: f"{events_out[0]},{requests_in[1]}"},

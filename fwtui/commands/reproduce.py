@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
-from fwtui.campaigns.reproduce.campaign import RECORDED_HZ, Performer, held
+from fwtui.campaigns.reproduce.campaign import RECORDED_HZ, Performer, results_of
 from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Claim, ClaimAnswer
 from fwtui.campaigns.reproduce.preset import Preset, Row, RunScale
 from fwtui.campaigns.reproduce.results import Results
@@ -46,7 +46,7 @@ def execute(args: argparse.Namespace) -> int:
             raise Refused("--record and --from do not go together; leave one of them out")
         (first, *others), codes = zip(*map(_recorded, args.sessions), strict=True)
         for preset in selected:
-            _print(args, preset, held(first, preset.name, others))
+            _print(args, preset, results_of(first, preset.name, others))
         return max(codes)
     folder = _folder(args, several=len(selected) > 1)
     scale = RunScale(gpu=hardware.gpu_present(), quick=args.quick)

@@ -24,7 +24,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.live import counters
 from fwtui.live.protocols import finish
@@ -109,7 +109,7 @@ def _every(live: Live, args: argparse.Namespace, gpu: bool) -> list[Settled]:
 def _first(baseline: str, settled: list[Settled]) -> list[Settled]:
     if all(e.kernel != baseline for e in settled):
         kernels = ", ".join(dict.fromkeys(e.kernel for e in settled))
-        raise Refused(f"the baseline {shown(baseline)} is not among the kernels that run ({kernels}); add it to --kernel")
+        raise Refused(f"the baseline {quoted(baseline)} is not among the kernels that run ({kernels}); add it to --kernel")
     return sorted(settled, key=lambda e: e.kernel != baseline)
 
 

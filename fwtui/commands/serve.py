@@ -18,7 +18,7 @@ from fwtui.commands.support.looking import USUAL_SIZE, add_look, preferred
 from fwtui.commands.support.narrating import show_drawn
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import SIGNALLED
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.machine import hardware
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import load, open_session
@@ -84,7 +84,7 @@ def execute(args: argparse.Namespace) -> int:
 def _film(args: argparse.Namespace) -> Film:
     """The talk, drawn once for all."""
     from fwtui.tui import filmed
-    from fwtui.tui.export import written
+    from fwtui.tui.export import encode
     from fwtui.tui.export.film import FilmCut
 
     path = resolve(args.sessions[0])
@@ -92,7 +92,7 @@ def _film(args: argparse.Namespace) -> Film:
     film = filmed(
         path, load(path, for_screen=True), (columns, rows), FilmCut(), settings=preferred(args), tell=show_drawn(), small=True
     )
-    return written(film, ".html")[1]
+    return encode(film, ".html")[1]
 
 
 def _check(args: argparse.Namespace, most: int) -> None:
@@ -107,7 +107,9 @@ def _check(args: argparse.Namespace, most: int) -> None:
             "--present shows one session and runs nothing; give its name alone, as in `fwtui serve lecture-tiles --present`"
         )
     if args.name is not None and not _is_name(args.name):
-        raise Refused(f"{shown(args.name)} is not the name of a host; give one like talk.example.org or https://talk.example.org")
+        raise Refused(
+            f"{quoted(args.name)} is not the name of a host; give one like talk.example.org or https://talk.example.org"
+        )
     if args.allow_runs and args.sessions:
         raise Refused("with --allow-runs visitors open every session of yours already; leave the names out")
     from fwtui.tui.frame.look import check
@@ -131,10 +133,10 @@ def _refusing(host: str, port: int) -> Iterator[None]:
     try:
         yield
     except (socket.gaierror, UnicodeError):
-        raise Refused(f"{shown(host)} is not an address of this machine; choose {LOOPBACK} or 0.0.0.0") from None
+        raise Refused(f"{quoted(host)} is not an address of this machine; choose {LOOPBACK} or 0.0.0.0") from None
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno else why(error)
-        raise Refused(f"port {port} of {shown(host)} is not available: {reason}; choose another with --port") from None
+        raise Refused(f"port {port} of {quoted(host)} is not available: {reason}; choose another with --port") from None
 
 
 def _bound(host: str, port: int) -> socket.socket:

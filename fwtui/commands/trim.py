@@ -7,7 +7,7 @@ import math
 
 from fwtui.commands.merge import report_written
 from fwtui.common.errors import Refused
-from fwtui.common.text import instead, shown
+from fwtui.common.text import instead, quoted
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import PASSING, SessionCut, trim
 
@@ -45,11 +45,11 @@ def _cut(args: argparse.Namespace) -> SessionCut:
 
 def _kind(text: str) -> str:
     if text.strip() not in PASSING:
-        raise Refused(f"{shown(text)} cannot be left out; {instead(text.strip(), PASSING)}")
+        raise Refused(f"{quoted(text)} cannot be left out; {instead(text.strip(), PASSING)}")
     return text.strip()
 
 
 def _run(text: str) -> int:
     if not text.strip().isascii() or not text.strip().isdigit():
-        raise Refused(f"{shown(text)} is not a run's number; give numbers as `fwtui replay` shows them: --runs 1,3")
+        raise Refused(f"{quoted(text)} is not a run's number; give numbers as `fwtui replay` shows them: --runs 1,3")
     return int(text[:20])

@@ -66,7 +66,7 @@ def execute(args: argparse.Namespace) -> int:
     path = given_path.resolve() if args.versions or args.back is not None else located(args.file)
     versions = Versions(path)
     if args.versions:
-        print("\n".join(listed(versions.all())))
+        print("\n".join(version_table(versions.all())))
         return OK
     if args.back is not None:
         back = versions.back(args.back)
@@ -155,7 +155,7 @@ def ending(version: Version, versions: list[Version]) -> list[str]:
     return lines
 
 
-def listed(versions: list[Version]) -> list[str]:
+def version_table(versions: list[Version]) -> list[str]:
     """A table of versions, the newest last."""
     if not versions:
         return ["no version was kept; each save that `fwtui watch` judges is one"]

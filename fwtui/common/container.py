@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from fwtui import __version__
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 
 TOOLS = ("podman", "docker")
 ROOM = "/tmp"  # in memory, and the container's own
@@ -57,7 +57,7 @@ class Container(Struct, frozen=True, kw_only=True):
 def container_of(image: str, memory: float, gpu: bool) -> Container:
     """One of that image, which has been tried. Raises Refused."""
     if not image.strip() or image.startswith("-"):  # it would be an option, which may open the container
-        raise Refused(f"{shown(image)} is not the name of an image; give one with fwtui in it")
+        raise Refused(f"{quoted(image)} is not the name of an image; give one with fwtui in it")
     tool = next(filter(None, map(which, TOOLS)), None)
     if tool is None:
         raise Refused(f"a container takes {' or '.join(TOOLS)}, and neither is on PATH; install one, or leave out --container")
@@ -71,5 +71,5 @@ def container_of(image: str, memory: float, gpu: bool) -> Container:
     if lines[:1] != [f"fwtui {__version__}"]:
         message = clean(lines[-1]) if lines else "it says nothing"
         name = os.path.basename(tool)
-        raise Refused(f"{name} does not run fwtui {__version__} in {shown(image)}: {message}; choose an image with that in it")
+        raise Refused(f"{name} does not run fwtui {__version__} in {quoted(image)}: {message}; choose an image with that in it")
     return container

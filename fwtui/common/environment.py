@@ -19,7 +19,7 @@ from pathlib import Path
 import platformdirs
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 
 _THREADS = "NUMBA_NUM_THREADS"
 _MONTH = 30 * 24 * 3600  # seconds
@@ -30,7 +30,7 @@ def worker_environment(kind: str) -> Mapping[str, str]:
     """Variables that numba reads on import. Raises Refused if the user has set one to what it cannot take."""
     threads = os.environ.get(_THREADS, "")
     if threads.lstrip("+-").isdecimal() and int(threads) < 1:
-        raise Refused(f"{_THREADS} is {shown(threads)}, and compiled kernels need a thread; give 1 or more, or unset it")
+        raise Refused(f"{_THREADS} is {quoted(threads)}, and compiled kernels need a thread; give 1 or more, or unset it")
     return {
         # numba unpickles what it kept, and object code is run, so only this user may write to their folder
         "NUMBA_CACHE_DIR": str(cache_folder()),

@@ -47,7 +47,7 @@ def stop(signum: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def hold_signals() -> Iterator[None]:
     """Lets a short block that must not be split finish before stop() raises.
 
     A signal mask would not help: whichever thread receives the signal, the handler runs in the main one.

@@ -18,7 +18,7 @@ _UNSAFE = (  # compiled on first use, so that `--help` need not wait
 )
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """A user's own text for a sentence: quoted, safe and shortened."""
     return repr(brief(text))
 

@@ -315,7 +315,7 @@ def decoded(order: bytes | bytearray, orders: Any = ORDERS) -> Order[Any]:
     return msgspec.msgpack.decode(order, type=orders)
 
 
-def answered(work: Callable[[], Any]) -> Reply:
+def reply_of(work: Callable[[], Any]) -> Reply:
     """What it returns, or why it refuses."""
     try:
         return Reply(work())
@@ -328,7 +328,7 @@ def obey(channel: Channel, work: RankWork, orders: Any = ORDERS) -> None:
     work.engine.activate()
     while not isinstance(order := decoded(channel.next_order(), orders), EndOrder):
         with channel.busy():
-            channel.reply(encoded(answered(lambda order=order: order.done_by(work))))
+            channel.reply(encoded(reply_of(lambda order=order: order.done_by(work))))
 
 
 class RankedEngine(Engine):
@@ -397,7 +397,7 @@ class RankZeroEngine(RankedEngine):
     def replies_to(self, order: Order[Any], work: Callable[[], Any] | None = None) -> list[Reply]:
         with self._channel.busy():
             self._channel.order(encoded(order))
-            mine = answered(work or (lambda: order.done_by(self.work)))
+            mine = reply_of(work or (lambda: order.done_by(self.work)))
             return [mine, *(msgspec.msgpack.decode(reply, type=Reply) for reply in self._channel.replies())]
 
     def activate(self) -> None:

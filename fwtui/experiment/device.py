@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, shown
+from fwtui.common.text import brief, quoted
 
 ALL = "all"
 MOST_ON_HOST, MOST = 64, 512  # devices of a run
@@ -43,7 +43,7 @@ class DeviceId(Struct, frozen=True, order=True):
             return cls(text)
         if text.isascii() and text.isdecimal() and len(text) <= 4:
             return cls("cuda", int(text))
-        raise Refused(f"device {shown(text)} is neither auto, {besides} nor a GPU's number; `fwtui doctor` lists the GPUs")
+        raise Refused(f"device {quoted(text)} is neither auto, {besides} nor a GPU's number; `fwtui doctor` lists the GPUs")
 
 
 CPU, FIRST_GPU = DeviceId("cpu"), DeviceId("cuda")
@@ -87,11 +87,11 @@ def _place(word: str, text: str) -> RankDevice:
         host = "0"
     plain = all(part.isascii() and part.isdecimal() and len(part) <= 4 for part in (host, device if device != "cpu" else "0"))
     if not plain:
-        what = f"{shown(word)} in devices {brief(text)}" if word != text else f"devices {shown(text)}"
+        what = f"{quoted(word)} in devices {brief(text)}" if word != text else f"devices {quoted(text)}"
         raise Refused(f"{what} is neither cpu nor a GPU's number; give something like 0,1 or cpu,cpu, or all for all GPUs")
     return RankDevice(int(host), None if device == "cpu" else int(device))
 
 
-def written(all_places: tuple[RankDevice, ...]) -> str:
+def places_text(all_places: tuple[RankDevice, ...]) -> str:
     """The text that parses to them."""
     return ",".join(map(str, all_places))

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, instead, shown
+from fwtui.common.text import brief, instead, quoted
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import CPU, DeviceId, RankDevice, places
 from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_of_file
@@ -144,8 +144,8 @@ def kernel_named(name: str) -> Kernel:
         return kernels[name_of_file(name) if is_path(name) else name]
     except KeyError:
         if is_path(name):
-            raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*kernels, AUTO.id))}") from None
-        raise Refused(f"there is no kernel {shown(name)}; {instead(name, (*kernels, AUTO.id))}") from None
+            raise Refused(f"there is no kernel {quoted(name)}; choose one of {', '.join((*kernels, AUTO.id))}") from None
+        raise Refused(f"there is no kernel {quoted(name)}; {instead(name, (*kernels, AUTO.id))}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:
@@ -242,7 +242,7 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, options: Mapp
             raise Refused(f"{word} {value} is not offered by {kernel.id}{where}; choose {_one_of(allowed)}")
     for name in options:
         if name not in e.options:
-            raise Refused(f"{kernel.id} has no option {shown(name)}; it has {_one_of([o.name for o in kernel.options])}")
+            raise Refused(f"{kernel.id} has no option {quoted(name)}; it has {_one_of([o.name for o in kernel.options])}")
 
 
 def _check_devices(e: Experiment, kernel: Kernel, simulated: bool, ranks: Sequence[RankDevice]) -> None:
@@ -308,7 +308,7 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
     try:
         e.file.encode()
     except UnicodeEncodeError:
-        raise Refused(f"the name {shown(Path(e.file).name)} is not UTF-8, and cannot be handed on; rename the file") from None
+        raise Refused(f"the name {quoted(Path(e.file).name)} is not UTF-8, and cannot be handed on; rename the file") from None
     if e.file:
         suffix_of(e.file)
 

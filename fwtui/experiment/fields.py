@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, instead, shown
+from fwtui.common.text import brief, instead, quoted
 from fwtui.experiment.device import ALL, DeviceId, places
 from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, MOST_GRAPHS, Experiment, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
@@ -64,7 +64,7 @@ def _number(name: str, low: float, high: float, whole: bool = True) -> Parse:
         try:
             value = int(text.replace("_", "")) if whole else float(text)
         except ValueError:
-            raise Refused(f"{name} {shown(text)} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
+            raise Refused(f"{name} {quoted(text)} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
         if not low <= value <= high:  # a NaN fails too
             raise Refused(f"{name} {brief(text)} is outside {low} to {high}; choose a value in between")
         return value
@@ -83,7 +83,7 @@ def _share(title: str, most: float) -> Parse:
         try:
             value = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
         except ValueError:
-            raise Refused(f"{title} {shown(text)} is not a share; give 0 to {most:g}, or a percentage like 30%") from None
+            raise Refused(f"{title} {quoted(text)} is not a share; give 0 to {most:g}, or a percentage like 30%") from None
         if not 0 <= value <= most:
             raise Refused(f"{title} {brief(text)} is outside 0 to {most:g}; give a share like 0.3 or a percentage like 30%")
         return value
@@ -98,7 +98,7 @@ def _weights(text: str) -> tuple[float, float]:
             raise ValueError
         ends = float(low), float(high)
     except ValueError:
-        raise Refused(f"weights {shown(text)} are not a range; give two numbers like 1..16") from None
+        raise Refused(f"weights {quoted(text)} are not a range; give two numbers like 1..16") from None
     if not all(math.isfinite(x) and abs(x) <= MAX_WEIGHT for x in ends):
         raise Refused(f"weights {brief(text)} reach beyond {MAX_WEIGHT}; choose smaller ones")
     if ends[0] > ends[1]:
@@ -117,7 +117,7 @@ def _kernel(text: str) -> str:
 def _flag(name: str, title: str, help: str) -> Field:
     def parse(text: str) -> bool:
         if text.lower() not in ("yes", "no", "true", "false", "1", "0"):
-            raise Refused(f"{name} {shown(text)} is neither yes nor no; give one of them")
+            raise Refused(f"{name} {quoted(text)} is neither yes nor no; give one of them")
         return text.lower() in ("yes", "true", "1")
 
     return Field(name, title, help, parse, "YES|NO", choices=lambda k, s: ("no", "yes"))
@@ -135,7 +135,7 @@ def _checked(check: Callable[[str], object]) -> Parse:
 
 def _kind(text: str) -> str:
     if text.strip() not in KINDS:
-        raise Refused(f"there is no graph kind {shown(text)}; {instead(text, KINDS)}")
+        raise Refused(f"there is no graph kind {quoted(text)}; {instead(text, KINDS)}")
     return text.strip()
 
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from fwtui.common.child_process import ModuleProcess
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import LARGEST_FILE, fingerprint
@@ -81,16 +81,16 @@ def located(text: str) -> Path:
     path = Path(text).expanduser().absolute()
     if path.suffix != ".py":
         way = "name a Python file with plan and build; `fwtui new FILE.py` writes one"
-        raise Refused(f"{shown(text)} is no kernel's file, which ends in .py; {way}")
+        raise Refused(f"{quoted(text)} is no kernel's file, which ends in .py; {way}")
     try:
         size = path.stat().st_size
     except OSError as error:
         if path.is_symlink():
-            raise Refused(f"the kernel {shown(text)} is a link to a file that is not there; name another, or mend it") from None
+            raise Refused(f"the kernel {quoted(text)} is a link to a file that is not there; name another, or mend it") from None
         there = why(error) if path.exists() else "there is no such file"
-        raise Refused(f"the kernel {shown(text)} cannot be read: {there}; `fwtui new {clean(path.name)}` writes one") from None
+        raise Refused(f"the kernel {quoted(text)} cannot be read: {there}; `fwtui new {clean(path.name)}` writes one") from None
     if not path.is_file():
-        raise Refused(f"the kernel {shown(text)} is no file; name a Python file with plan and build")
+        raise Refused(f"the kernel {quoted(text)} is no file; name a Python file with plan and build")
     if size > LARGEST_FILE:
         raise Refused(f"{clean(path.name)} has {size} bytes, and a kernel's file at most {LARGEST_FILE}; choose another")
     return path.resolve()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.graphs import GRID
 from fwtui.graphs.graph import EdgeFacts, GraphInput
 from fwtui_kernels.plan import DTYPES, NO_EDGE
@@ -81,7 +81,7 @@ def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[fl
     cannot hold the weights.
     """
     if dtype_text is not None and dtype_text not in DTYPES:
-        raise Refused(f"dtype {shown(str(dtype_text))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
+        raise Refused(f"dtype {quoted(str(dtype_text))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     if greatest * max(graph.n, 1) >= float(np.finfo(np.float32).max):
         raise Refused(f"weights up to {greatest:g} leave no room for sums in float32; scale them down")

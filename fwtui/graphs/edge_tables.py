@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, clean, shown
+from fwtui.common.text import brief, clean, quoted
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.formats.table import named_columns
 
@@ -44,7 +44,7 @@ def of_table(table: Any, name: str = "the table") -> Adjacency:
 
     def column(place: int) -> np.ndarray:
         if titles.count(titles[place]) > 1:
-            raise Refused(f"{name} has more than one column {shown(titles[place])}; rename them")
+            raise Refused(f"{name} has more than one column {quoted(titles[place])}; rename them")
         return np.asarray(table[keys[place]])
 
     numbers, labels = _numbered(column(columns.source), column(columns.target), name)
@@ -80,7 +80,7 @@ def _numbered(sources: np.ndarray, targets: np.ndarray, name: str) -> tuple[np.n
         for place, label in enumerate(pair):
             if not (isinstance(label, str | int) if text else label.is_integer()):
                 what = ("source", "target")[place]
-                raise Refused(f"{name}, row {row} has the {what} {shown(str(label))}; give a text or a whole number")
+                raise Refused(f"{name}, row {row} has the {what} {quoted(str(label))}; give a text or a whole number")
             numbers[row, place] = number_of.setdefault(str(label), len(number_of))
     return numbers, list(number_of)
 

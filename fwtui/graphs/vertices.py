@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 
 _SHOWN = 6  # labels in a representation
 
@@ -41,7 +41,7 @@ class Vertices:
         if vertex is None:
             raise self._unknown(name)
         if vertex < 0:
-            raise Refused(f"vertex {shown(name)} stands for more than one vertex; rename them in the file")
+            raise Refused(f"vertex {quoted(name)} stands for more than one vertex; rename them in the file")
         return vertex
 
     def row(self, label: Hashable) -> int:
@@ -49,16 +49,16 @@ class Vertices:
         vertex = self._by_label.get(label)
         if vertex is None and isinstance(label, str) and len(self) and all(isinstance(one, int) for one in self.labels):
             numbers = f"the vertices are numbers, {self.name(0)} to {self.name(len(self) - 1)}"
-            raise Refused(f"{shown(label)} is a text, and {numbers}; give one without quotes")
+            raise Refused(f"{quoted(label)} is a text, and {numbers}; give one without quotes")
         if vertex is None:
             raise self._unknown(str(label))
         return vertex
 
     def _unknown(self, name: str) -> Refused:
         if not len(self):
-            return Refused(f"there is no vertex {shown(name)}; the graph is empty")
-        first, last = shown(self.name(0)), shown(self.name(len(self) - 1))
-        return Refused(f"there is no vertex {shown(name)}; the first one is {first}, the last {last}")
+            return Refused(f"there is no vertex {quoted(name)}; the graph is empty")
+        first, last = quoted(self.name(0)), quoted(self.name(len(self) - 1))
+        return Refused(f"there is no vertex {quoted(name)}; the first one is {first}, the last {last}")
 
     @cached_property
     def _by_label(self) -> dict[Hashable, int]:

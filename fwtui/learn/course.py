@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused, refusing, why
-from fwtui.common.text import clean, instead, shown
+from fwtui.common.text import clean, instead, quoted
 from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.learn import placeholders
 from fwtui.learn.prompts import CHECKS, Prompt
@@ -128,7 +128,7 @@ def step_named(course: Course, name: str) -> CourseStep:
             return step
     hint = instead(name, (s.name for s in course))
     offered = hint if hint.endswith("?") else f"choose one of {', '.join(f'{s.number} {s.name}' for s in course)}"
-    raise Refused(f"there is no step {shown(name)} in the course; {offered}")
+    raise Refused(f"there is no step {quoted(name)} in the course; {offered}")
 
 
 def prompts_of(course: Course) -> tuple[Prompt, ...]:
@@ -174,11 +174,11 @@ def _problems(written: StepFile) -> Iterator[str]:
     """What is wrong in a step's file, the first of it first, as sentences that go on after its name."""
     kernels, question, live = registry(), written.question, written.live
     if written.kernel not in kernels:
-        yield f"is about the kernel {shown(written.kernel)}, which does not exist; `fwtui kernels` lists them"
+        yield f"is about the kernel {quoted(written.kernel)}, which does not exist; `fwtui kernels` lists them"
     if question.kind not in KINDS:
-        yield f"asks {shown(question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}"
+        yield f"asks {quoted(question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}"
     if question.kernel and question.kernel not in kernels:
-        yield f"compares with the kernel {shown(question.kernel)}, which does not exist"
+        yield f"compares with the kernel {quoted(question.kernel)}, which does not exist"
     if not 1 <= written.follow <= MOST_N:
         yield f"follows a graph of {written.follow} vertices; choose 1 to {MOST_N}"
     if live is not None:
@@ -197,7 +197,7 @@ def _problems(written: StepFile) -> Iterator[str]:
             yield f"has no {what}; write one"
     for prompt in written.prompts:
         if prompt.until not in CHECKS:
-            yield f"has a prompt until {shown(prompt.until)}, which nothing checks; choose {', '.join(CHECKS)}"
+            yield f"has a prompt until {quoted(prompt.until)}, which nothing checks; choose {', '.join(CHECKS)}"
         if "{" in prompt.say:
             yield "has a brace in a prompt; no run fills it in, so write it without"
     prompts = (prompt.say for prompt in written.prompts)
@@ -211,7 +211,7 @@ def _problems(written: StepFile) -> Iterator[str]:
         plain = placeholders.NAMED.sub("", text)
         if (found := _NUMBER_OR_BRACE.search(plain)) is not None:
             near = plain[max(0, found.start() - 10) : found.end() + 10]
-            yield f"has a number or a brace of its own near {shown(near)}; name it in braces, as {{time}}"
+            yield f"has a number or a brace of its own near {quoted(near)}; name it in braces, as {{time}}"
 
 
 def _against(written: StepFile, file: str, before: Sequence[CourseStep]) -> int | None:
@@ -219,7 +219,7 @@ def _against(written: StepFile, file: str, before: Sequence[CourseStep]) -> int 
     if name := written.question.against:
         names = [step.name for step in before]
         if name not in names:
-            raise Refused(f"{file} compares with {shown(name)}, which is not an earlier step; choose one")
+            raise Refused(f"{file} compares with {quoted(name)}, which is not an earlier step; choose one")
         return names.index(name)
     if not before and KINDS[written.question.kind].compares:
         raise Refused(f"{file} is the first step and asks for a speed-up; there is nothing before it to compare with")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fwtui.analysis.climb import Rung, climb
 from fwtui.analysis.compare import ComparedRun
 from fwtui.common.errors import Refused, refusing
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
 from fwtui.learn.course import (
@@ -54,7 +54,7 @@ class Lessons:
     def name(self) -> str:
         """From 2.53 billion to 16.3 trillion relaxations a second: what the first step's run does, and the fastest one."""
         rates = [self.cited(step).run.rate or 0.0 for step in self.course]
-        return f"From {placeholders.counted(rates[0])} to {placeholders.counted(max(rates))} relaxations a second"
+        return f"From {placeholders.large_number(rates[0])} to {placeholders.large_number(max(rates))} relaxations a second"
 
     def cited(self, step: CourseStep) -> ComparedRun:
         recorded = step.written.recorded
@@ -169,7 +169,7 @@ def session_path(folder: Path, name: str) -> Path:
         return stems[name]
     dated = sorted(there for there in stems if there.startswith(f"{name}-") or there.endswith(f"-{name}"))
     if not dated:
-        raise Refused(f"the course cites the session {shown(name)}, which is not here; record it or install the program again")
+        raise Refused(f"the course cites the session {quoted(name)}, which is not here; record it or install the program again")
     return stems[dated[-1]]
 
 
@@ -181,7 +181,7 @@ def recorded_words(cited: ComparedRun) -> str:
     return f"{clean(cited.run.title)}, n {cited.run.n}, {where}"
 
 
-def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
+def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
     """One row for each step: number, name, title, kernel, run, question, and its answer or what is missing."""
     rows = [("step", "name", "title", "kernel", "run", "asks", "state")]
     problems = {step.number: words for step, words in all_of_it.problems()}

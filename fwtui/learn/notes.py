@@ -18,7 +18,7 @@ from fwtui.analysis.recorded_source import MOST as MOST_SOURCE
 from fwtui.analysis.recorded_source import excerpt
 from fwtui.common.errors import Refused, refusing
 from fwtui.common.small_file import beginning
-from fwtui.common.text import MAX_LENGTH, clean, shortened, shown
+from fwtui.common.text import MAX_LENGTH, clean, quoted, shortened
 from fwtui.learn.questions import KINDS, PANELS, POINT, Cue, QuestionKind, answer_of, cue_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import load_model
@@ -104,7 +104,7 @@ class _Section:
         before, _, title = heading.partition(":")
         found = place(before, unit=True, label=where)
         if found is None:
-            raise Refused(f"{where}{shown(before.strip())} is not a place in a session; write {PLACES}")
+            raise Refused(f"{where}{quoted(before.strip())} is not a place in a session; write {PLACES}")
         self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MOST_TITLE)
         self.words: list[str] = []
         self.notes: list[str] = []
@@ -120,7 +120,7 @@ class _Section:
         key, value = keyed[1].lower(), (keyed[2] or "").strip()
         if key not in KEYS:
             if similar := get_close_matches(key, KEYS, 1, 0.75):
-                raise Refused(f"{where}did you mean `{similar[0]}:`? A \\ before {shown(keyed[1])} makes the line words")
+                raise Refused(f"{where}did you mean `{similar[0]}:`? A \\ before {quoted(keyed[1])} makes the line words")
             self.words.append(line)
         elif key == "notes" and value:
             self.notes.append(value)
@@ -132,7 +132,7 @@ class _Section:
             _check_span(where, int(span[1]), int(span[2] or span[1]))
             self.keys[key] = value
         elif key == "point" and value not in PANELS:
-            raise Refused(f"{where}there is no panel {shown(value)}; point at one of {', '.join(PANELS)}")
+            raise Refused(f"{where}there is no panel {quoted(value)}; point at one of {', '.join(PANELS)}")
         else:
             self.keys[key] = _within(where, key, value, MOST_WORDS)
             self.answered = where if key == "answer" else self.answered
@@ -143,7 +143,9 @@ class _Section:
         kind = KINDS.get(answer.lower())
         if kind is None and (similar := _nearly(answer)):
             kinds = f"the run answers {', '.join(KINDS)}"
-            raise Refused(f"{self.answered}did you mean `answer: {similar}`? {kinds}; a \\ before {shown(answer)} makes it words")
+            raise Refused(
+                f"{self.answered}did you mean `answer: {similar}`? {kinds}; a \\ before {quoted(answer)} makes it words"
+            )
         if words and (question or answer):
             raise Refused(f"{self.where}this cue card has words and a question; give the question a heading of its own")
         if answer and not (question or kind):

@@ -47,7 +47,7 @@ def _dram(entrant: ComparedRun) -> float | None:
     return evidence.dram_utilisation if evidence is not None else None
 
 
-def counted(count: float) -> str:
+def large_number(count: float) -> str:
     """In words: 68.7 billion."""
     factor, word = next(((f, w) for f, w in ((1e12, "trillion"), (1e9, "billion")) if count >= f * 0.9995), (1e6, "million"))
     return f"{units.digits(count / factor)} {word}"
@@ -57,8 +57,8 @@ FILLED: Mapping[str, Filled] = {
     "n": lambda e: f"{e.run.n:,}" if e.run.n else None,
     "tile": lambda e: str(e.run.experiment.tile) if e.run.experiment.tile else None,
     "time": lambda e: units.duration(e.run.seconds) if e.run.seconds else None,
-    "rate": lambda e: counted(e.run.rate) if e.run.rate else None,  # relaxations per second
-    "relaxations": lambda e: counted(e.run.needed) if e.run.n else None,
+    "rate": lambda e: large_number(e.run.rate) if e.run.rate else None,  # relaxations per second
+    "relaxations": lambda e: large_number(e.run.needed) if e.run.n else None,
     "fewer": lambda e: units.gain(e.run.n**3 / e.run.needed) if e.run.ordered is not None and e.run.needed else None,
     "fill": lambda e: units.percent(e.run.ordered.fill) if e.run.ordered is not None and e.run.ordered.fill else None,
     "launches": lambda e: f"{e.run.steps:,}" if e.run.steps else None,
@@ -66,7 +66,7 @@ FILLED: Mapping[str, Filled] = {
     "bandwidth": lambda e: units.bandwidth(e.run.bandwidth) if e.run.bandwidth else None,
     "peak": _of(_gpu, lambda gpu: units.bandwidth(gpu.peak_bytes_per_second) if gpu.peak_bytes_per_second else None),
     "peak.share": _of(lambda e: KINDS["peak"].answer(e, None).number, units.percent),
-    "limit": _of(lambda e: limit_of(e.model, e.run), lambda limit: counted(limit.relaxations_per_second)),
+    "limit": _of(lambda e: limit_of(e.model, e.run), lambda limit: large_number(limit.relaxations_per_second)),
     "limit.share": _of(lambda e: KINDS["limit"].answer(e, None).number, units.percent),
     "dram": _of(_dram, units.percent),
     "occupancy": _of(_theory, lambda o: units.percent(o.warps / o.max_warps) if o.max_warps else units.ABSENT),

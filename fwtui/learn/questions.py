@@ -19,7 +19,7 @@ from fwtui.analysis.limits import limit_of
 from fwtui.analysis.occupancy import occupancy
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.stream.events import Marker
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -221,7 +221,7 @@ def parse_guess(kind: QuestionKind, text: str) -> float:
     """A guess as it was typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
     found = _NUMBER.fullmatch(text.strip().lower().replace("×", "x"))
     if found is None or found[2] not in (None, *_UNITS.get(kind.name, ())):
-        raise Refused(f"give {kind.hint}, not {shown(text)}")  # what is cut off is what was typed
+        raise Refused(f"give {kind.hint}, not {quoted(text)}")  # what is cut off is what was typed
     number = float(found[1]) * _FACTORS.get(found[2] or "", 1.0)
     return number / 100 if kind.say is units.percent else number
 
@@ -230,7 +230,7 @@ def pick(choices: Sequence[GuessChoice], text: str) -> str:
     """The key of the choice that a guess names by its number, from 1. Raises Refused."""
     typed = text.strip()
     if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed[:3]) <= len(choices)):
-        raise Refused(f"give {numbered(choices)}, not {shown(text)}")
+        raise Refused(f"give {numbered(choices)}, not {quoted(text)}")
     return choices[int(typed) - 1].key
 
 

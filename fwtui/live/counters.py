@@ -112,7 +112,7 @@ def tell(live: RunSession, run: int, experiment: Settled) -> str:
     return ""
 
 
-def shown(metric: Metric, values: Counters) -> str:
+def counter_text(metric: Metric, values: Counters) -> str:
     """A counter with its unit; n/a if it was not measured."""
     value = values.get(metric.key)
     return units.ABSENT if value is None else SHOWN[metric.unit](value)

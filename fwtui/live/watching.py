@@ -17,7 +17,7 @@ from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.container import Container
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.sessions.versions import Version
 from fwtui.stream.run import Run
 from fwtui.stream.trials import REST, Compiled, CompileRequest, Finding, OperationResources
@@ -104,7 +104,7 @@ def capability_of(text: str) -> tuple[int, int]:
     capability = (int(found[1]), int(found[2])) if found else (0, 0)
     if capability not in TABLE:
         names = ", ".join(map(architecture, TABLE))
-        raise Refused(f"{shown(text)} is no architecture of a GPU that is known here; choose one of {names}")
+        raise Refused(f"{quoted(text)} is no architecture of a GPU that is known here; choose one of {names}")
     return capability
 
 

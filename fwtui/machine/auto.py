@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, written
+from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, places_text
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
 from fwtui.machine.tuned import Config
@@ -24,7 +24,7 @@ def settle_here(experiment: Experiment) -> Settled:
     first rung of fwtui_kernels.auto.in_order that takes the size and number type. The field `auto` says which.
     """
     if experiment.devices == ALL:
-        experiment = changed(experiment, devices=written(all_gpus()))
+        experiment = changed(experiment, devices=places_text(all_gpus()))
     first: Refused | None = None
     for choice in _choices(experiment) if experiment.kernel == AUTO.id else (experiment,):
         try:
@@ -90,7 +90,7 @@ def check_there(devices: tuple[RankDevice, ...], count: int, reason: str) -> Non
         if not place.host and place.gpu is not None and place.gpu >= count:
             found_words = f"{count} found" if count else reason
             raise NoGpu(
-                f"there is no GPU {place.gpu} of devices {written(devices)} here ({found_words}); name others, or cpu,cpu"
+                f"there is no GPU {place.gpu} of devices {places_text(devices)} here ({found_words}); name others, or cpu,cpu"
             )
 
 

@@ -26,7 +26,7 @@ import platformdirs
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning, toml
-from fwtui.common.text import clean, instead, shown
+from fwtui.common.text import clean, instead, quoted
 from fwtui.experiment.experiment import Experiment, changed, defaults, for_kernel, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui_kernels import registry
@@ -69,7 +69,7 @@ def _one_of(name: str, words: Sequence[str], having: Sequence[Option] = ()) -> C
     def read(text: str) -> object:
         if text not in words and not any(option.read(text) in option.values for option in having):
             offered = " or ".join(words) if len(words) == 2 else ", ".join(words)
-            raise Refused(f"{name} {shown(text)} is not offered; choose {offered}")
+            raise Refused(f"{name} {quoted(text)} is not offered; choose {offered}")
         return text
 
     return read
@@ -79,7 +79,7 @@ def _seconds(text: str) -> object:
     with suppress(ValueError):
         if 1 <= float(text) <= 3600:
             return float(text)
-    raise Refused(f"rank_timeout {shown(text)} is not 1 to 3600 seconds; choose a value in between")
+    raise Refused(f"rank_timeout {quoted(text)} is not 1 to 3600 seconds; choose a value in between")
 
 
 def _of_some_kernel(one: Field) -> Callable[[str], object]:
@@ -92,7 +92,7 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
         words = dict.fromkeys(word for k in registry().values() for s in (False, True) for word in offered(k, s))
         changes = one.read(text)
         if text not in words:
-            raise Refused(f"{one.name} {shown(text)} is offered by no kernel; {instead(text, words)}")
+            raise Refused(f"{one.name} {quoted(text)} is offered by no kernel; {instead(text, words)}")
         return changes
 
     return read
@@ -210,7 +210,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     for pair in environment.get(variable, "").split():
         binding, equals, pressed = pair.partition("=")
         if not (binding and equals and pressed):
-            raise Refused(f"{variable}: {shown(pair)} is not ID=KEYS; write something like run=f5,r")
+            raise Refused(f"{variable}: {quoted(pair)} is not ID=KEYS; write something like run=f5,r")
         values[KEYMAP + clean(binding)] = Value(clean(pressed), "environment", variable)
     return Settings(path, values)
 
@@ -238,7 +238,7 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
     for key, value in tables.items():
         name = before + key
         if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):
-            raise Refused(f"{clean(path.name)}: there is no {shown(name)}; {_settings_like(name)}")
+            raise Refused(f"{clean(path.name)}: there is no {quoted(name)}; {_settings_like(name)}")
         match value:
             case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]) or before == KEYMAP:  # panel.up = "w", its name not in quotes
                 yield from _flat(value, path, f"{name}.")

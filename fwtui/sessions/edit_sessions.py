@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, refusing
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.sessions.folders import AUTOSAVED, PACKED, bare, own_folder, stem
 from fwtui.sessions.reader import open_session
 from fwtui.sessions.recorder import safe_slug
@@ -115,7 +115,7 @@ class Shelf:
 def _stem(name: str) -> str:
     stem = bare(name.strip())
     if not stem or stem.startswith(".") or "/" in stem or stem != clean(stem) or len(os.fsencode(stem)) > 200:
-        raise Refused(f"{shown(name)} is not a session name; give something like {safe_slug(name)}")
+        raise Refused(f"{quoted(name)} is not a session name; give something like {safe_slug(name)}")
     return stem
 
 

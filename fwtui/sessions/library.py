@@ -11,7 +11,7 @@ from typing import Any
 
 from fwtui.common import gc_pause, units
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, instead, shortened, shown
+from fwtui.common.text import clean, instead, quoted, shortened
 from fwtui.sessions.folders import AUTOSAVED, bare, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, LoadedSession, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
@@ -126,12 +126,12 @@ def resolve(name: str) -> Path:
     if len(matches) == 1:
         return paths_by_stem[matches[0]]
     if matches:
-        raise Refused(f"{shown(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
+        raise Refused(f"{quoted(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not paths_by_stem:
-        raise Refused(f"there is no session {shown(name)}, and none in {own_folder()}; give the path of a session file")
+        raise Refused(f"there is no session {quoted(name)}, and none in {own_folder()}; give the path of a session file")
     hint = instead(slug, paths_by_stem)
     offered = hint if hint.endswith("?") else f"give a path or choose one of {some(sorted(paths_by_stem, reverse=True))}"
-    raise Refused(f"there is no session {shown(name)}; {offered}")
+    raise Refused(f"there is no session {quoted(name)}; {offered}")
 
 
 def paths(most: int = 50) -> list[Path]:

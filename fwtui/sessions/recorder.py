@@ -15,7 +15,7 @@ from typing import Self
 from fwtui.common import units
 from fwtui.common.atomic_file import NEW, new_file, sync, sync_folder
 from fwtui.common.errors import Corrupt, Refused, refusing, why
-from fwtui.common.signals import held
+from fwtui.common.signals import hold_signals
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, make, own_folder
 from fwtui.stream.codec import Line, as_line, decode_lines, encode
@@ -108,7 +108,7 @@ class SessionWriter:
         try:
             while self._rest and self._descriptor is not None:
                 self._wait(self._descriptor)
-                with held():
+                with hold_signals():
                     # a full disk accepts a part silently and reports the error on the next write
                     written = self._put(self._descriptor, self._rest)
                     if not written:

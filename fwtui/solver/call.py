@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import instead, shown
+from fwtui.common.text import instead, quoted
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.peers.packages import NUMPY
@@ -72,7 +72,7 @@ class Call:
         kernel = NUMPY if self.kernel == NUMPY.id else registry().get(self.kernel)
         if kernel is None:
             ids = (AUTO.id, NUMPY.id, *registry())
-            raise Refused(f"there is no kernel {shown(str(self.kernel))}; {instead(str(self.kernel), ids)}")
+            raise Refused(f"there is no kernel {quoted(str(self.kernel))}; {instead(str(self.kernel), ids)}")
         return kernel
 
     @property

@@ -17,7 +17,7 @@ from fwtui.common.atomic_file import check_place
 from fwtui.common.errors import Refused
 from fwtui.common.signals import undone_by
 from fwtui.common.streams import report
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.graphs.adjacency import both_ways
 from fwtui.graphs.formats.table import rows_in
 from fwtui.graphs.graph_limits import GraphLimits
@@ -107,7 +107,7 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
             except Refused as refusal:
                 raise Refused(f"{name}, line {line}: {refusal}") from None
             if once and row in rows_seen:
-                raise Refused(f"{name}, line {line}: {shown(fields[0])} is there already; name each vertex once")
+                raise Refused(f"{name}, line {line}: {quoted(fields[0])} is there already; name each vertex once")
             rows_seen.add(row)
             found.append(row)
     if not found:

@@ -22,7 +22,7 @@ from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.signals import undone_by
 from fwtui.engine.engine import Pass
 from fwtui.engine.ranks import Build, LoadMapped, Order, RankedEngine, RankedProgram, UnloadMapped, encoded
-from fwtui.experiment.device import ALL, DeviceId, RankDevice, places, written
+from fwtui.experiment.device import ALL, DeviceId, RankDevice, places, places_text
 from fwtui.live.rank_job import RankJob, check_job
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import all_gpus, check_there
@@ -135,7 +135,7 @@ def _shared(size: int) -> Iterator[tuple[mmap.mmap, str]]:
 @contextmanager
 def job_engine(devices: str) -> Iterator[JobEngine]:
     """The engine for these devices; its job begins when it is activated, and ends with the block. Raises Refused."""
-    engine = JobEngine(written(_here(devices)))
+    engine = JobEngine(places_text(_here(devices)))
     try:
         with undone_by(engine.kill):
             yield engine
@@ -160,5 +160,5 @@ def _here(devices: str) -> tuple[RankDevice, ...]:
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(found) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
-    check_job(written(devices_here))
+    check_job(places_text(devices_here))
     return devices_here

@@ -17,7 +17,7 @@ from fwtui.common import units
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.streams import report
-from fwtui.common.text import brief, shown
+from fwtui.common.text import brief, quoted
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.cycles import weights_along
 from fwtui.graphs.edge_tables import arrow
@@ -41,11 +41,11 @@ def check_out(path: str, pairs: bool, paths: bool) -> None:
     allowed = tables if pairs else (".npy", ".npz", PARQUET, *tables)
     if suffix not in allowed:
         what = "pairs are written" if pairs else "distances are written"
-        raise Refused(f"{shown(Path(path).name)} ends in none of {', '.join(allowed)}, in which {what}; choose one of them")
+        raise Refused(f"{quoted(Path(path).name)} ends in none of {', '.join(allowed)}, in which {what}; choose one of them")
     if paths and suffix == ".npy":
-        raise Refused(f"{shown(Path(path).name)} has room for distances alone; choose .npz for paths too")
+        raise Refused(f"{quoted(Path(path).name)} has room for distances alone; choose .npz for paths too")
     if suffix == PARQUET:
-        arrow(f"{shown(Path(path).name)} is Parquet, which")
+        arrow(f"{quoted(Path(path).name)} is Parquet, which")
 
 
 def save(

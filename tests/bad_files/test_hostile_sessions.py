@@ -25,7 +25,7 @@ from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui import filmed, render
-from fwtui.tui.export import KINDS, written
+from fwtui.tui.export import KINDS, encode
 from fwtui.tui.export.film import FilmCut
 
 DATA = Path(__file__).parents[1] / "data"
@@ -205,7 +205,7 @@ def test_a_replay_of_everything_evil(tmp_path: Path) -> None:
     loaded = load(path)
     film = filmed(path, loaded, (80, 24), FilmCut(begin=loaded.duration))
     for suffix in KINDS:
-        text = written(film, suffix)[0].decode()
+        text = encode(film, suffix)[0].decode()
         assert not OBEYED.search(text)
         assert suffix == ".cast" or text.count("<script") == 2 * (suffix == ".html"), "the film, and what plays it"
 

@@ -24,7 +24,7 @@ from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Hung
 from fwtui.tui.frame.look import FORMER, Appearance
 from fwtui.tui.learn import screen as learn_screen
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput
-from fwtui.tui.learn.distance_grid import DistanceGrid, shown
+from fwtui.tui.learn.distance_grid import DistanceGrid, distance_text
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.learn.source_words import GUTTER, SourceWords, _numbered
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -297,13 +297,13 @@ async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: Fwtui
         s = screen_of(learning, LearnScreen).stepping
         assert (s.row, s.column) == (4, 6)
         text = await keyed(pilot)
-        assert " → ".join(map(str, s.path)) + f", length {shown(s.distances[4, 6])}" in text
+        assert " → ".join(map(str, s.path)) + f", length {distance_text(s.distances[4, 6])}" in text
         begin = next(m for m in range(len(s.trace.moments)) if s.trace.distances[m + 1][4, 6] < s.trace.distances[m][4, 6])
         s.go(begin + 1)
         screen_of(learning, LearnScreen).update(True)
         text = await keyed(pilot)
         k = s.trace.moments[begin].k
-        assert f"d[4,6] = min(d[4,6], d[4,{k}] + d[{k},6])" in text and f"{shown(s.distances[4, 6])}*" in text
+        assert f"d[4,6] = min(d[4,6], d[4,{k}] + d[{k},6])" in text and f"{distance_text(s.distances[4, 6])}*" in text
         s.mark(0, 0)
         screen_of(learning, LearnScreen).update(True)
         await pilot.click(DistanceGrid, offset=(4 + 5 * 2 + 1, 4))

@@ -21,11 +21,11 @@ from fwtui.learn.questions import AnswerBar, QuestionAnswer, cue
 from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui import filmed, render
-from fwtui.tui.export import KINDS, ExportKind, written
+from fwtui.tui.export import KINDS, ExportKind, encode
 from fwtui.tui.export.animation import animation, holds
 from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
-from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, drawn
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, row_svg
 from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotLine, FilmStop, FilmStretch, FilmWarps, Ink, Lines, Span
 from fwtui.tui.export.page import BEFORE, page, seen_stretch
 from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
@@ -283,7 +283,7 @@ class TestPage:
             for (recorded_at, played_at, lines), frame in zip(size["frames"], one.frames, strict=True):
                 assert (recorded_at, played_at) == (frame.recorded, frame.played)
                 assert "\n".join(size["texts"][line] for line in lines).rstrip("\n") + "\n" == one.text(frame.lines)
-                assert [size["rows"][line] for line in lines] == [drawn(one.rows[line], one) for line in frame.lines]
+                assert [size["rows"][line] for line in lines] == [row_svg(one.rows[line], one) for line in frame.lines]
 
     def test_a_follower_is_sent_what_has_been_shown_and_in_the_end_all_of_it(self, recorded: tuple[Path, Film]) -> None:
         film = recorded[1]
@@ -368,10 +368,10 @@ def test_lines_meet_those_of_the_next_cell() -> None:
 
 def test_frames_are_left_out_of_what_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     film = by_hand(frames=101)
-    whole, kept = written(film, ".cast")
+    whole, kept = encode(film, ".cast")
     assert kept is film
     monkeypatch.setitem(KINDS, ".cast", ExportKind("cast", "", 5, len(whole) // 2))
-    content, kept = written(film, ".cast")
+    content, kept = encode(film, ".cast")
     assert len(content) <= len(whole) // 2 and 2 < len(kept.frames) < 60
     assert kept.text(kept.frames[-1].lines) == film.text(film.frames[-1].lines) and kept.frames[0].key
     assert len(kept.rows) < len(film.rows) and [stop.cue for stop in kept.stops] == [stop.cue for stop in film.stops]

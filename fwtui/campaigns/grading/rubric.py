@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning, toml
-from fwtui.common.text import clean, instead, shown
+from fwtui.common.text import clean, instead, quoted
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, changed, settle
 from fwtui.experiment.generate import recipe_for
 from fwtui.stream.grades import SubmissionLimits
@@ -128,7 +128,7 @@ def read(path: Path) -> Rubric:
         return rubric(data.decode(), file)
     except OSError as error:
         example = "`fwtui grade --example-rubric > rubric.toml` writes one"
-        raise Refused(f"the rubric {shown(str(path))} cannot be read: {why(error)}; {example}") from None
+        raise Refused(f"the rubric {quoted(str(path))} cannot be read: {why(error)}; {example}") from None
     except UnicodeDecodeError:
         raise Refused(f"{file} is not UTF-8 text; save it as such") from None
 
@@ -146,7 +146,7 @@ def rubric(text: str, file: str) -> Rubric:
     if len({kind.name for kind in kinds}) < len(kinds):
         raise Refused(f"{file}: two tables [[graphs]] have the same name; give each its own")
     for number, kind in enumerate(kinds, 1):
-        _check(kind, f"{file}: graphs[{number}] ({shown(kind.name)})")
+        _check(kind, f"{file}: graphs[{number}] ({quoted(kind.name)})")
     if (count := sum(len(kind.drawn(Random(0)).graphs()) for kind in kinds)) > MOST_GRAPHS:
         raise Refused(f"{file} asks for {count} graphs; at most {MOST_GRAPHS}, so take fewer sizes or seeds")
     timing = _taken(Timing, top.time, file, "time.") if top.time is not None else None
@@ -181,7 +181,7 @@ def _taken(kind: type[T], table: dict[str, Any], file: str, where: str) -> T:
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     for key in table:
         if key not in fields:
-            raise Refused(f"{file}: there is no key {shown(where + key)}; {instead(key, fields)}")
+            raise Refused(f"{file}: there is no key {quoted(where + key)}; {instead(key, fields)}")
     for key, field in fields.items():
         allowed = _allowed(hints[field.name])
         if key not in table:
@@ -192,7 +192,7 @@ def _taken(kind: type[T], table: dict[str, Any], file: str, where: str) -> T:
             msgspec.convert(table[key], hints[field.name])
         except msgspec.ValidationError:
             text = str(table[key]).lower() if isinstance(table[key], bool) else str(table[key])
-            raise Refused(f"{file}: {where}{key} is {shown(text)}; it must be {allowed}") from None
+            raise Refused(f"{file}: {where}{key} is {quoted(text)}; it must be {allowed}") from None
     return msgspec.convert(table, kind)
 
 

@@ -135,7 +135,7 @@ class Campaign:
             self._live.tell(events.Notice(t=self._live.now, text=f"recorded {recorder.path}"))
 
 
-def held(model: Model, name: str, others: Sequence[Model] = ()) -> Results:
+def results_of(model: Model, name: str, others: Sequence[Model] = ()) -> Results:
     """A session's runs of a document: those of its last campaign, or all if there was none."""
     begun = [m for m in model.markers if m.text.startswith((BEGINS, ENDS))]
     last = next((i for i, m in reversed([*enumerate(begun)]) if m.text.removeprefix(BEGINS).split(" ")[0] == name), None)

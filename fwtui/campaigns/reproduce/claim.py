@@ -88,12 +88,12 @@ def judged(holds: bool, value: str, reason: str = "", note: str = "", cause: str
     return ClaimAnswer(value, HOLDS, note=note) if holds else ClaimAnswer(value, REFUTED, reason, note, cause)
 
 
-def said(words: str) -> Cause:
+def always(words: str) -> Cause:
     """The same cause at every size: for causes in the kernels themselves."""
     return lambda results, n: words
 
 
-UNEXPLAINED = said("")
+UNEXPLAINED = always("")
 
 
 def near(value: float, low: float, high: float | None = None) -> bool:
@@ -101,7 +101,7 @@ def near(value: float, low: float, high: float | None = None) -> bool:
     return low / TOLERANCE <= value <= (low if high is None else high) * TOLERANCE
 
 
-def compared(results: Results, slow: Experiment, fast: Experiment) -> Ratio:
+def time_ratio(results: Results, slow: Experiment, fast: Experiment) -> Ratio:
     """Time of `slow` over time of `fast`. Raises Missing, also if the passes vary too much."""
     noise = results.spread(slow) + results.spread(fast)
     about = f"{label(slow)} against {label(fast)}"
@@ -111,7 +111,7 @@ def compared(results: Results, slow: Experiment, fast: Experiment) -> Ratio:
 
 def ratios(results: Results, slow: Make, fast: Make, most: int = MOST_SIZES) -> dict[int, Ratio]:
     """`slow` compared with `fast`, by size, for the largest sizes that both ran at. Raises Missing."""
-    return {n: compared(results, slow(n), fast(n)) for n in results.sizes(slow, fast)[-most:]}
+    return {n: time_ratio(results, slow(n), fast(n)) for n in results.sizes(slow, fast)[-most:]}
 
 
 def speedup(
@@ -121,10 +121,10 @@ def speedup(
     found = ratios(results, slow, fast)
     outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
     if not outside:
-        return judged(True, listed(found))
+        return judged(True, ratio_words(found))
     n = max(outside)
     cause = (above if outside[n].value > low else below)(results, n)
-    return judged(False, listed(found), f"found {listed(outside)}", cause=cause)
+    return judged(False, ratio_words(found), f"found {ratio_words(outside)}", cause=cause)
 
 
 def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLAINED, most: int = MOST_SIZES) -> ClaimAnswer:
@@ -134,14 +134,14 @@ def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLA
     found = ratios(results, first, second, most)
     cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
     holds = all(r.slower for r in found.values())
-    return judged(holds, f"time {listed(found)}", "it is not slower at every size", cause=cause)
+    return judged(holds, f"time {ratio_words(found)}", "it is not slower at every size", cause=cause)
 
 
 def no_faster(results: Results, first: Make, second: Make, *, gains: Cause = UNEXPLAINED) -> ClaimAnswer:
     """Holds if `first` gains nothing over `second` at the largest sizes; `gains` explains a gain."""
     found = ratios(results, second, first)
     holds = not any(r.slower for r in found.values())
-    return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
+    return judged(holds, f"speed-up {ratio_words(found)}", "it does gain", cause=gains(results, max(found)))
 
 
 def alike(
@@ -151,12 +151,12 @@ def alike(
     found = ratios(results, first, second)
     outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
     if not outside:
-        return judged(True, f"time {listed(found)}")
+        return judged(True, f"time {ratio_words(found)}")
     n = outside[-1]
     cause = (longer if found[n].value > 1 else shorter)(results, n)
-    return judged(False, f"time {listed(found)}", f"they differ by more than {ALIKE - 1:.0%}", cause=cause)
+    return judged(False, f"time {ratio_words(found)}", f"they differ by more than {ALIKE - 1:.0%}", cause=cause)
 
 
-def listed(found: Mapping[int, Ratio]) -> str:
+def ratio_words(found: Mapping[int, Ratio]) -> str:
     """Ratios by size, in words."""
     return ", ".join(f"{times(r.value)} (n {n})" for n, r in found.items())

@@ -67,7 +67,7 @@ def counters(results: Results, make: Make, *keys: str, op: str = OP) -> tuple[in
     return n, [results.counter(make(n), op, key) for key in keys]
 
 
-def counted(results: Results, key: str, *makes: Make) -> tuple[int, list[float]]:
+def counter_values(results: Results, key: str, *makes: Make) -> tuple[int, list[float]]:
     """The largest size at which all of them have that counter, and its values there."""
     n = results.counted_at(OP, key, *makes)
     return n, [results.counter(make(n), OP, key) for make in makes]

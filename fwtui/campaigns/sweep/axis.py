@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, shown
+from fwtui.common.text import brief, quoted
 from fwtui.common.units import counted
 from fwtui.experiment.device import MOST_ON_HOST
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
@@ -45,7 +45,7 @@ def amounts(name: str) -> bool:
 def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
     """The axis from a user's text: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
     if name not in names():
-        raise Refused(f"{shown(name)} cannot be swept; choose among {', '.join(names())}")
+        raise Refused(f"{quoted(name)} cannot be swept; choose among {', '.join(names())}")
     words = [word.strip() for word in text.split(",") if word.strip()]
     read = _range if name == "n" else lambda word: [_value(name, word)]
     values = _all(name, kernels) if words == [ALL] else [value for word in words for value in read(word)]

@@ -53,13 +53,15 @@ class BreakEven(NamedTuple):
 
     @property
     def words(self) -> str:
-        ends = f"(between {shown(self.axis, self.low)} and {shown(self.axis, self.high)}{', copies included' * self.copies})"
+        ends = (
+            f"(between {axis_text(self.axis, self.low)} and {axis_text(self.axis, self.high)}{', copies included' * self.copies})"
+        )
         return f"{self.late} is faster than {self.early} from about {self.place} on {ends}{self.doubt}"
 
     @property
     def place(self) -> str:
         """n = 512."""
-        return f"{self.axis} = {shown(self.axis, self.at)}"
+        return f"{self.axis} = {axis_text(self.axis, self.at)}"
 
 
 class SweepSeries(NamedTuple):
@@ -159,8 +161,8 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
     if clear_high is None or clear_low is None:
         n = high if clear_high is None else low
         verdict, why, _ = verdicts[n]
-        verdict_words = f"at {axis} = {shown(axis, n)} the comparison is {verdict}: {why}"
-        between = f"between {axis} = {shown(axis, low)} and {shown(axis, high)}, but {verdict_words}"
+        verdict_words = f"at {axis} = {axis_text(axis, n)} the comparison is {verdict}: {why}"
+        between = f"between {axis} = {axis_text(axis, low)} and {axis_text(axis, high)}, but {verdict_words}"
         return f"{late.name} may overtake {early.name} {between}"
     ends = clear_low, clear_high
     (theirs, ours), (theirs_after, ours_after) = (seconds[n] for n in ends)
@@ -168,11 +170,11 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
     behind = math.log(theirs_after) - math.log(ours_after)
     share = lead / (lead + behind)
     at, height = (math.exp((1 - share) * math.log(a) + share * math.log(b)) for a, b in (ends, (ours, ours_after)))
-    doubt = next((f"; at {axis} = {shown(axis, n)} the comparison is {verdicts[n][0]}" for n in doubts if n > clear_high), "")
+    doubt = next((f"; at {axis} = {axis_text(axis, n)} the comparison is {verdicts[n][0]}" for n in doubts if n > clear_high), "")
     return BreakEven(early.name, late.name, *ends, at, height, copies, doubt, axis)
 
 
-def shown(axis: str, at: float) -> str:
+def axis_text(axis: str, at: float) -> str:
     """A value on that axis."""
     return f"{100 * at:.2g}%" if axis == "density" else f"{at:.0f}"
 

@@ -10,7 +10,7 @@ from fwtui.analysis.scaling import LEAST, MOST_RANKS, Rates, efficiency, fit, gr
 from fwtui.campaigns.sweep.axis import named, value, varied
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.experiment.experiment import HOW_MEASURED, identity
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.stream.model import Model
@@ -162,5 +162,5 @@ def read_predict(text: str) -> list[int]:
     """Numbers of devices from a user's text. Raises Refused."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words or not all(word.isascii() and word.isdecimal() and 1 <= int(word[:9]) <= MOST_RANKS for word in words):
-        raise Refused(f"predict {shown(text)}: give numbers of devices, 1 to {MOST_RANKS}, like 8,64")
+        raise Refused(f"predict {quoted(text)}: give numbers of devices, 1 to {MOST_RANKS}, like 8,64")
     return sorted({int(word) for word in words})

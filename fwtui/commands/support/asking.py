@@ -9,7 +9,7 @@ from typing import Any
 
 from fwtui.commands.support.own_kernel import add_own, admitted, admitted_folder, take_options
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
 from fwtui.experiment.fields import BY_NAME, FIELDS, Field
 from fwtui.experiment.own_kernels import known_kernels
@@ -192,6 +192,6 @@ def _experiment(
         for option in (option for option in kernel.options if option.name == name):
             value = option.read(text)
             if value is None:
-                raise Refused(f"{name} {shown(text)} is not offered by {kernel.id}; choose one of {_listed(option)}")
+                raise Refused(f"{name} {quoted(text)} is not offered by {kernel.id}; choose one of {_listed(option)}")
             options[name] = value
     return changed(base, **changes, options=options)

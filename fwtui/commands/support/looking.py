@@ -7,7 +7,7 @@ import math
 
 from fwtui.commands import TakesArguments
 from fwtui.common.errors import Refused
-from fwtui.common.text import instead, shown
+from fwtui.common.text import instead, quoted
 from fwtui.machine import settings
 from fwtui.machine.settings import Settings
 from fwtui.tui.frame.places import LEAST, place_names
@@ -31,12 +31,12 @@ def screen_of(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     width, _, height = size.partition("x")
     sides = [int(side) if side.isdecimal() and len(side) <= MOST_DIGITS else 0 for side in (width, height)]
     if not (1 <= sides[0] <= 500 and 1 <= sides[1] <= 200):
-        raise Refused(f"size {shown(size)} is not columns x rows up to 500x200; give something like 120x40")
+        raise Refused(f"size {quoted(size)} is not columns x rows up to 500x200; give something like 120x40")
     if sides[0] < LEAST[0] or sides[1] < LEAST[1]:
         raise Refused(f"size {size} has no room for a screen, which needs {LEAST[0]}x{LEAST[1]}; give that or more")
     screen = place_names()[0] if args.screen is None else args.screen
     if screen not in place_names():
-        raise Refused(f"there is no screen {shown(screen)} in a replay; {instead(screen, place_names())}")
+        raise Refused(f"there is no screen {quoted(screen)} in a replay; {instead(screen, place_names())}")
     return screen, (sides[0], sides[1])
 
 

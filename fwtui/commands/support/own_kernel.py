@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.common.units import counted
 from fwtui.experiment.own_kernels import admit, is_path, known_kernels, located, name_for
 from fwtui.machine import trust
@@ -82,7 +82,7 @@ def take_options(args: argparse.Namespace, offered: Collection[str]) -> None:
         name, equals, value = pair.partition("=")
         if not equals or name not in offered:
             names = ", ".join(offered)
-            raise Refused(f"--option {shown(pair)} is not NAME=VALUE of an option that a kernel has; there are {names}")
+            raise Refused(f"--option {quoted(pair)} is not NAME=VALUE of an option that a kernel has; there are {names}")
         setattr(args, f"option_{name}", value)
 
 

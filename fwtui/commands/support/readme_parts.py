@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import EXIT_CODES
 from fwtui.common.text import clean
 from fwtui.learn.kernel_source import source
-from fwtui.learn.lessons import lessons, listed
+from fwtui.learn.lessons import lessons, step_rows
 from fwtui.sessions.folders import files_in, shipped_folder, stem
 from fwtui.sessions.library import load_model
 from fwtui.sessions.reader import open_session
@@ -103,7 +103,7 @@ def kernel_list() -> list[str]:
 def course_list() -> list[str]:
     """Every step of the course, with the recorded run it is about."""
     course = lessons()
-    head, *rows = listed(course)
+    head, *rows = step_rows(course)
     return [f"**{course.name}**", "", *markdown(head[:-1], [row[:-1] for row in rows])]  # without whether it can be answered here
 
 

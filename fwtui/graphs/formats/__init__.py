@@ -22,7 +22,7 @@ from typing import Any
 
 from fwtui.common.errors import Refused
 from fwtui.common.module_header import Outline, outlines
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 
 PACKED = (".gz", ".bz2", ".xz")
 
@@ -77,7 +77,7 @@ def suffix_of(path: str) -> str:
     whole = Path(path)
     suffix = (Path(whole.stem) if whole.suffix.lower() in PACKED else whole).suffix.lower()
     if suffix not in read_suffixes():
-        name, suffixes = shown(whole.name or path), ", ".join(read_suffixes())
+        name, suffixes = quoted(whole.name or path), ", ".join(read_suffixes())
         raise Refused(f"{name} ends in none of {suffixes} (or those with {', '.join(PACKED)}); rename or convert it")
     return suffix
 

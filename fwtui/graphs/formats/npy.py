@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.graphs.adjacency import Adjacency, GivenGraph, of_matrix
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import named
@@ -77,15 +77,15 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
     if dtype.kind not in "fiubUS" or not dtype.itemsize:
         raise Refused(f"{name} holds {clean(str(dtype))[:40]} and not numbers; save float64 or int64")
     if any(type(side) is not int or not 0 <= side <= _LONGEST_SIDE for side in shape) or len(shape) > _AXES:
-        raise Refused(f"{name} declares shape {shown(str(shape))}, which no array can have; save it again")
+        raise Refused(f"{name} declares shape {quoted(str(shape))}, which no array can have; save it again")
     count = math.prod(shape)
     if count * dtype.itemsize > size:
-        raise Refused(f"{name} declares shape {shown(str(shape))}, more than its {size:,} bytes hold; save it again")
+        raise Refused(f"{name} declares shape {quoted(str(shape))}, more than its {size:,} bytes hold; save it again")
     if len(shape) == 2 and shape[0] == shape[1]:
         check(shape[0])
     data = file.read(count * dtype.itemsize)
     if file.read(1):  # at the end of an archive's member its checksum is compared
-        raise Refused(f"{name} goes on after its array of shape {shown(str(shape))}; save it again")
+        raise Refused(f"{name} goes on after its array of shape {quoted(str(shape))}; save it again")
     if len(data) != count * dtype.itemsize:
         raise Refused(f"{name} ends after {len(data):,} bytes of an array of {count * dtype.itemsize:,}; fetch it again")
     array = np.frombuffer(data, dtype=dtype, count=count) if data else np.empty(0, dtype=dtype)

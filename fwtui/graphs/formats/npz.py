@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, quoted
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency, Arcs, CsrRows, GivenGraph, LazyGraph, count_finite, is_plain, of_dense, of_rows
 from fwtui.graphs.formats.npy import array_in, weights_in
@@ -91,7 +91,7 @@ def _sparse(array: Any, name: str) -> GivenGraph:
     if form.startswith("b'"):
         form = form[2:-1]
     if form not in _SPARSE:
-        raise Refused(f"{name} is a sparse matrix of form {shown(form)}; save csr, csc or coo (scipy.sparse.save_npz)")
+        raise Refused(f"{name} is a sparse matrix of form {quoted(form)}; save csr, csc or coo (scipy.sparse.save_npz)")
     first, second, weights, shape = (array(key) for key in _SPARSE[form])
     if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in (first, second, shape)) or len(shape) != 2:
         raise Refused(f"{name} has indices that are not whole numbers in a row; save it again with scipy.sparse.save_npz")

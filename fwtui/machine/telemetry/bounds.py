@@ -16,7 +16,7 @@ def share(percent: float | None) -> float | None:
     return None if value is None else value / 100
 
 
-def scaled(value: float | None, factor: float) -> float | None:
+def in_unit(value: float | None, factor: float) -> float | None:
     """An amount in another unit; None for the driver's "unknown" (all bits set) and negative values."""
     value = within(value, 0, LARGEST)
     return None if value is None or value in (2**32 - 1, 2**64 - 1) else value * factor

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from fwtui.machine.telemetry.bounds import count, scaled, share, within
+from fwtui.machine.telemetry.bounds import count, in_unit, share, within
 from fwtui.stream.events import Device
 
 _SM, _MEMORY = 1, 2  # nvml.h, nvmlClockType_t
@@ -154,7 +154,7 @@ class Gpu:
         ask, handle = self.ask, self.handle
         memory = ask("memory size", "nvmlDeviceGetMemoryInfo", handle)
         width = count(ask("memory bus width", "nvmlDeviceGetMemoryBusWidth", handle))
-        memory_clock = scaled(ask("memory clock limit", "nvmlDeviceGetMaxClockInfo", handle, _MEMORY), 1.0)
+        memory_clock = in_unit(ask("memory clock limit", "nvmlDeviceGetMaxClockInfo", handle, _MEMORY), 1.0)
         cuda = ask("CUDA version", "nvmlSystemGetCudaDriverVersion")
         capability = ask("compute capability", "nvmlDeviceGetCudaComputeCapability", handle)
         attributes = ask("", "nvmlDeviceGetAttributes", handle)  # only a MIG slice reports it
@@ -168,8 +168,8 @@ class Gpu:
             multiprocessors=count(attributes.multiprocessorCount) if attributes is not None else None,
             memory_bytes=count(memory.total) if memory is not None else None,
             peak_bytes_per_second=2 * memory_clock * 1e6 * width / 8 if memory_clock and width else None,
-            max_clock_mhz=scaled(ask("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
-            power_limit_watts=scaled(ask("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
+            max_clock_mhz=in_unit(ask("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
+            power_limit_watts=in_unit(ask("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
             nvlink_peak_bytes_per_second=self.nvlink.peak,
             pcie_peak_bytes_per_second=self._pcie_peak(),
             note="; ".join(f"no {what}: {why}" for what, why in self.reasons.items()),
@@ -201,11 +201,11 @@ class Gpu:
         memory = ask("memory in use", "nvmlDeviceGetMemoryInfo", handle)
         return {
             **counters,
-            "gpu_power_watts": scaled(ask("power", "nvmlDeviceGetPowerUsage", handle), 1e-3),
+            "gpu_power_watts": in_unit(ask("power", "nvmlDeviceGetPowerUsage", handle), 1e-3),
             "gpu_utilisation": share(utilisation.gpu) if utilisation is not None else None,
             "memory_utilisation": share(utilisation.memory) if utilisation is not None else None,
-            "gpu_clock_mhz": scaled(ask("clock", "nvmlDeviceGetClockInfo", handle, _SM), 1.0),
-            "memory_clock_mhz": scaled(ask("memory clock", "nvmlDeviceGetClockInfo", handle, _MEMORY), 1.0),
+            "gpu_clock_mhz": in_unit(ask("clock", "nvmlDeviceGetClockInfo", handle, _SM), 1.0),
+            "memory_clock_mhz": in_unit(ask("memory clock", "nvmlDeviceGetClockInfo", handle, _MEMORY), 1.0),
             "gpu_temperature": within(ask("temperature", "nvmlDeviceGetTemperature", handle, 0), -273, 1000),
             "gpu_memory_bytes": count(memory.used) if memory is not None else None,
             "throttle": count(self._throttle()),
@@ -223,7 +223,7 @@ class Gpu:
         if self._energy_at is not None and now - self._energy_at < SLOW_EVERY:
             return None
         self._energy_at = now
-        joules = scaled(self.ask("energy", "nvmlDeviceGetTotalEnergyConsumption", self.handle), 1e-3)
+        joules = in_unit(self.ask("energy", "nvmlDeviceGetTotalEnergyConsumption", self.handle), 1e-3)
         if joules is None:
             return None
         self._energy_first = joules if self._energy_first is None else self._energy_first
@@ -283,7 +283,7 @@ def _of_gpm(values: Sequence[float | None]) -> float | None:
     readable = [value for value in values if value is not None]
     if len(readable) < len(values):
         return None
-    return share(readable[0]) if len(readable) == 1 else scaled(sum(readable), 2**20)
+    return share(readable[0]) if len(readable) == 1 else in_unit(sum(readable), 2**20)
 
 
 class NvLink:
@@ -296,7 +296,7 @@ class NvLink:
         self._gpu = gpu
         links = gpu.fields((_LINKS, 0))[0]
         speeds = gpu.fields(*((_LINK_SPEED, link) for link in range(min(links, _MOST_LINKS)))) if links else []
-        self.peak = scaled(2 * sum(speed or 0 for speed in speeds), 1e6) or None
+        self.peak = in_unit(2 * sum(speed or 0 for speed in speeds), 1e6) or None
         self.there = links is None or (bool(links) and (self.peak is not None or None in speeds))
         self._taken: float | None = None
         self._carried = 0
@@ -311,7 +311,7 @@ class NvLink:
             self.there = False
             return None
         carried = 1024 * (out + received)
-        self._rate = scaled((carried - self._carried) / (now - self._taken), 1.0) if self._taken is not None else None
+        self._rate = in_unit((carried - self._carried) / (now - self._taken), 1.0) if self._taken is not None else None
         self._carried, self._taken = carried, now
         return self._rate
 

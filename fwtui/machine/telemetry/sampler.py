@@ -22,7 +22,7 @@ import psutil
 
 from fwtui.common.cores import usable_cores
 from fwtui.common.serve import Parent, write_all
-from fwtui.machine.telemetry.bounds import count, scaled, share, significant, within
+from fwtui.machine.telemetry.bounds import count, in_unit, share, significant, within
 from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, cuda_missing, open_gpus
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
@@ -130,7 +130,7 @@ class Host:
             frequency = self._system.cpu_freq()
         except (OSError, NotImplementedError, RuntimeError, AttributeError):  # psutil has no one way to say "unknown"
             return None
-        return scaled(frequency.current, 1.0) or None if frequency is not None else None
+        return in_unit(frequency.current, 1.0) or None if frequency is not None else None
 
 
 class Sampler:

@@ -10,7 +10,7 @@ from textual.app import App
 from textual.content import Content
 
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
-from fwtui.campaigns.reproduce.campaign import Campaign, held
+from fwtui.campaigns.reproduce.campaign import Campaign, results_of
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, RULE
 from fwtui.campaigns.reproduce.preset import BEGINS, DocumentFigure, Row, RunScale
 from fwtui.common.errors import Refused
@@ -59,7 +59,7 @@ def answers(name: str, model: Model) -> Answered:
     """The answers that a session gives to one document; takes seconds where a claim is about compiled code."""
     preset = presets()[name]
     # of this moment: the caller may be a thread beside the one that fills the model
-    results = held(model.frozen(), name)
+    results = results_of(model.frozen(), name)
     title = f"{preset.title} · here: {model.gpu.name if model.gpu is not None else 'no GPU'}"
     return Answered(title, preset.answered(results), tuple(preset.figures(results)), results.left_out)
 

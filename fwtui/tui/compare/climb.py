@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from fwtui.analysis.climb import Rung
 from fwtui.common import units
 from fwtui.experiment.experiment import GENERATED, Experiment
-from fwtui.learn.placeholders import counted
+from fwtui.learn.placeholders import large_number
 from fwtui.tui.actions import look
 from fwtui.tui.frame.climbs import own_climb
 from fwtui.tui.frame.dialogs import Dialog, Hung
@@ -124,7 +124,7 @@ class ClimbScreen(Dialog):
 
     def show(self) -> None:
         run, kernel = self.rung.run, registry().get(self.rung.run.experiment.kernel)
-        done = f"{units.duration(run.seconds)}, {counted(run.rate or 0.0)} relaxations a second"
+        done = f"{units.duration(run.seconds)}, {large_number(run.rate or 0.0)} relaxations a second"
         first = f", {units.gain(self.rung.times)} as fast as the first step" if self.marked else ""
         height, words = self.app.size.height, self.query_one(Hung)
         rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]

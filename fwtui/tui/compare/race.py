@@ -50,7 +50,7 @@ def ending(baseline: ComparedRun, entrant: ComparedRun, found: Comparison) -> En
         return Ending(f"A draw: {found.why}.")
     first = times.index(min(times))
     gain = found.speedup or times[0] / times[1]
-    ratio, name = units.gain(max(gain, 1 / gain)), called(runners[first])
+    ratio, name = units.gain(max(gain, 1 / gain)), entrant_name(runners[first])
     if isinstance(found.ratio, AtLeast):
         ratio = f"at least {found.ratio.least:.0f}x"
     words = f"{units.duration(min(times))} against {units.duration(max(times))}, {ratio} as fast."
@@ -60,7 +60,7 @@ def ending(baseline: ComparedRun, entrant: ComparedRun, found: Comparison) -> En
     return Ending(f"{name} is first: {words} That is unclear: {found.why}.", first, ratio)
 
 
-def called(entrant: ComparedRun) -> str:
+def entrant_name(entrant: ComparedRun) -> str:
     return f"{entrant.run.title or entrant.run.experiment.kernel} ({entrant.label})"
 
 
@@ -104,7 +104,7 @@ class RaceRunner(Vertical):
         self._entrant = entrant
 
     def compose(self) -> ComposeResult:
-        yield Static(Content(called(self._entrant)).stylize(STRONG), markup=False)
+        yield Static(Content(entrant_name(self._entrant)).stylize(STRONG), markup=False)
         with Horizontal(classes="figures"):
             yield Large(classes="time")
             yield Large(classes="share")
@@ -220,7 +220,7 @@ class RaceScreen(Dialog):
             runner.show(lane, self.seconds)
         self.query_one("#how", Static).update(Content(self._how()))
         # the runs that were not timed round by round
-        even = [called(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
+        even = [entrant_name(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
         were = f"{' and '.join(even)} {'was' if len(even) == 1 else 'were'}"
         note = line((f"{were} not timed round by round: drawn at an even pace." if even else "", MUTED))
         self.query_one("#said", Static).update(line((self.ending.words, STRONG)) if self.watched >= 1 else note)

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import DataTable
 
-from fwtui.analysis.columns import COMPARED_HEAD, compared
+from fwtui.analysis.columns import COMPARED_HEAD, comparison_cells
 from fwtui.analysis.compare import ComparedRun, compare
 from fwtui.analysis.race import can_race
 from fwtui.analysis.verdict import verdict
@@ -138,7 +138,9 @@ class CompareScreen(Frame):
     def table(self) -> Table:
         """The verdicts with their reasons."""
         entrants = self.entrants
-        return [COMPARED_HEAD, *(compared(line.entrant, line.found) for line in self._lines(entrants))] if entrants else ()
+        return (
+            [COMPARED_HEAD, *(comparison_cells(line.entrant, line.found) for line in self._lines(entrants))] if entrants else ()
+        )
 
     @property
     def entrants(self) -> list[ComparedRun]:

@@ -14,7 +14,7 @@ from fwtui.analysis.ledger import LedgerLine, Roofs, formula
 from fwtui.analysis.ranks import of_ranks
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.live.counters import METRICS, PROFILED, shown
+from fwtui.live.counters import METRICS, PROFILED, counter_text
 from fwtui.stream.events import CpuLoop, LevelLimit
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import run_text, wording
@@ -185,7 +185,7 @@ class CountersTable(Drawn["Run | None"]):
     def draw(self, subject: Run, width: int) -> Sequence[Content]:
         counters_by_op = subject.counters
         metrics = [metric for metric in METRICS if any(metric.key in counters for counters in counters_by_op.values())]
-        texts = {op: [shown(metric, counters) for metric in metrics] for op, counters in counters_by_op.items()}
+        texts = {op: [counter_text(metric, counters) for metric in metrics] for op, counters in counters_by_op.items()}
         cells = 2 + max((len(text) for column in texts.values() for text in column), default=0)
         name = min(1 + max((len(metric.title) for metric in metrics), default=0), max(LEAST_NAME, width - cells))
         each = max(1, (width - name) // cells)

@@ -26,7 +26,7 @@ KINDS = {
 }
 
 
-def written(film: Film, suffix: str) -> tuple[bytes, Film]:
+def encode(film: Film, suffix: str) -> tuple[bytes, Film]:
     """The file's content and the film that is in it: frames are left out until it is small enough, or nothing more can be."""
     kind = KINDS[suffix]
     writer = getattr(import_module(f"{__name__}.{kind.module}"), kind.module)

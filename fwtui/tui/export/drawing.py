@@ -59,7 +59,7 @@ def _letters(ink: Ink) -> str:
     return "".join(f";{rule}" for rule, holds in rules.items() if holds)
 
 
-def drawn(row: Row, film: Film) -> str:
+def row_svg(row: Row, film: Film) -> str:
     return "".join(parts(row, film))
 
 

@@ -16,7 +16,7 @@ from fwtui.analysis.columns import NONE
 from fwtui.common import units
 from fwtui.learn.questions import PANELS, POINT, QuestionAnswer
 from fwtui.sessions.player import SPEEDS
-from fwtui.tui.export.drawing import HEIGHT, WIDTH, drawn, escaped, parts, style_sheet
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, escaped, parts, row_svg, style_sheet
 from fwtui.tui.export.film import Film, FilmFrame, FilmStop, Lines, row_text
 
 HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ def page(film: Film, drives: bool | None = None) -> str:
     if withheld := drives is False:
         film = film.until(BEFORE)
     last = film.frames[-1]
-    screen = (drawn(film.rows[line], film) for line in last.lines)
+    screen = (row_svg(film.rows[line], film) for line in last.lines)
     title, cards = "Lecture" if film.directed else "Markers", "".join(_cards(film, withheld))
     return Template(_part("page.html")).substitute(
         policy=_policy(script, beside) + _OWN_SERVER * (drives is not None),

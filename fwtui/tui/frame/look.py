@@ -12,7 +12,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 from textual.theme import BUILTIN_THEMES, Theme
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, instead, shown
+from fwtui.common.text import clean, instead, quoted
 from fwtui.machine.settings import KEYMAP, Settings
 from fwtui.tui.actions import Action, key_name, rebound, table
 
@@ -110,7 +110,7 @@ def check(settings: Settings) -> None:
     """Raises Refused with the file, the variable or the option that said what cannot be."""
     theme = settings.text("theme")
     if theme not in THEMES:
-        raise Refused(f"{_origin(settings, 'theme')}: there is no theme {shown(theme)}; {instead(theme, THEMES)}")
+        raise Refused(f"{_origin(settings, 'theme')}: there is no theme {quoted(theme)}; {instead(theme, THEMES)}")
     groups = screens() if settings.keymap else {}
     by_id = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
@@ -118,10 +118,10 @@ def check(settings: Settings) -> None:
         if name in CLOSED_BY_OPENER:
             continue
         if name not in by_id:
-            raise Refused(f"{where}: there is no binding {shown(name)}; {instead(name, sorted(by_id))}")
+            raise Refused(f"{where}: there is no binding {quoted(name)}; {instead(name, sorted(by_id))}")
         for key in keys.split(","):
             if not normal(key):
-                raise Refused(f"{where}: {shown(key)} is not a key; write one like x, f5, ctrl+r or question_mark")
+                raise Refused(f"{where}: {quoted(key)} is not a key; write one like x, f5, ctrl+r or question_mark")
     for screen, bindings in groups.items():
         _check_clashes(screen, bindings, settings)
 
@@ -162,7 +162,7 @@ def _check_clashes(screen: str, bindings: list[Action], settings: Settings) -> N
             if other.id != binding.id and (binding.id in keymap or other.id in keymap):
                 mine, theirs = (binding, other) if binding.id in keymap else (other, binding)
                 where = _origin(settings, f"{KEYMAP}{mine.id}")
-                raise Refused(f"{where}: {shown(key)} is {theirs.id} on {screen} already; choose another key, or give that one")
+                raise Refused(f"{where}: {quoted(key)} is {theirs.id} on {screen} already; choose another key, or give that one")
 
 
 def _origin(settings: Settings, name: str) -> str:

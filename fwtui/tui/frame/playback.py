@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.stream.codec import Unknown
 from fwtui.stream.events import Event, Marker, Round, RunStarted
 from fwtui.stream.model import Model
@@ -160,7 +160,7 @@ class Playback:
             if not self.player.seek_run(int(run[1])):
                 raise Refused(f"there is no run {run[1]} in this session; ] and [ go through its runs")
         elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
-            raise Refused(f"{shown(words)} is not a place in this session; give {WHERE}")
+            raise Refused(f"{quoted(words)} is not a place in this session; give {WHERE}")
         return self._go_to(lambda: None)
 
     def present(self, on: bool) -> None:

@@ -43,7 +43,7 @@ class Legend(Drawn[None]):
     )
 
 
-def shown(distance: float) -> str:
+def distance_text(distance: float) -> str:
     """A distance in at most NUMBER cells; ∞ is no path."""
     if distance == float("inf"):
         return "∞"
@@ -134,7 +134,7 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
                 style = styles[part]
                 if (i, j) == (s.row, s.column):
                     style = style + styles["marked"]
-                line.append(Segment(shown(s.distances[i, j]).rjust(NUMBER), style))
+                line.append(Segment(distance_text(s.distances[i, j]).rjust(NUMBER), style))
                 line.append(Segment(SIGNS[part], styles[part]))
             strips.append(Strip(line))
         return strips
@@ -155,7 +155,7 @@ class StepWords(Drawn[StepPosition]):
     def draw(self, subject: StepPosition, width: int) -> Sequence[Content]:
         s = subject.stepping
         unknown = f"none known from {s.row} to {s.column} yet" if s.moment is not None else "no edge"
-        way = f"{' → '.join(map(str, s.path))}, length {shown(s.distances[s.row, s.column])}"
+        way = f"{' → '.join(map(str, s.path))}, length {distance_text(s.distances[s.row, s.column])}"
         facts = [*_cell(s), ("path", way, "") if s.path else ("path", unknown, MUTED)]
         if s.negative_cycle:
             facts.append(("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error"))
@@ -185,14 +185,15 @@ def _where(s: Stepping) -> list[Content]:
 
 def _cell(s: Stepping) -> list[tuple[str, str, str]]:
     i, j, moment = s.row, s.column, s.moment
-    here = shown(s.distances[i, j])
+    here = distance_text(s.distances[i, j])
     if moment is None:
         return [("cell", f"d[{i},{j}] = {here}", "")]
     k, cell = moment.k, s.cell
     if cell is None:
         return [("cell", f"d[{i},{j}] = {here}, not written by this step", "")]
     formula = f"d[{i},{j}] = min(d[{i},{j}], d[{i},{k}] + d[{k},{j}])"
-    numbers = f"{'':{len(f'd[{i},{j}]')}} = min({shown(cell.old)}, {shown(cell.to_k)} + {shown(cell.from_k)}) = {shown(cell.new)}"
+    old, to_k, from_k, new = map(distance_text, (cell.old, cell.to_k, cell.from_k, cell.new))
+    numbers = f"{'':{len(f'd[{i},{j}]')}} = min({old}, {to_k} + {from_k}) = {new}"
     return [("cell", formula, ""), ("", numbers, "$text-primary" if cell.new < cell.old else "")]
 
 

@@ -24,7 +24,7 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson
-from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, LessonWords, StepPosition, StepWords, shown
+from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, LessonWords, StepPosition, StepWords, distance_text
 from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
 from fwtui.tui.watch.opening import pick_watched, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -211,7 +211,7 @@ class LearnScreen(Frame):
     def action_weight(self) -> None:
         s = self.stepping
         edge = f"Weight of the edge from {s.row} to {s.column}"
-        before = "-" if s.weights[s.row, s.column] == float("inf") else shown(s.weights[s.row, s.column])
+        before = "-" if s.weights[s.row, s.column] == float("inf") else distance_text(s.weights[s.row, s.column])
         self._ask(edge, before, "a whole number; - is no edge", lambda text: s.set_weight(parse_weight(text)))
 
     def action_size(self) -> None:

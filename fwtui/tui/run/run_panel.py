@@ -15,7 +15,7 @@ from fwtui.analysis.compare import SLOWER, ComparedRun
 from fwtui.analysis.estimate import foreseen, progress_now
 from fwtui.analysis.ledger import ledger
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.ranks import counted, gain, how_to_compare
+from fwtui.analysis.ranks import gain, how_to_compare, number_word
 from fwtui.analysis.verdict import Assessment, verdict
 from fwtui.analysis.warps import main_samples
 from fwtui.common import units
@@ -73,7 +73,9 @@ def figure(s: RunSubject | None) -> LargeNumber:
         words = wording.simulated(run) if run.simulated else "no time yet" if run.state == "running" else "no time"
         return LargeNumber("", words)
     if s.gained is not None:
-        share = f", {100 * s.gained.efficiency:.0f} % of {counted(s.gained.devices)}" if s.gained.efficiency is not None else ""
+        share = (
+            f", {100 * s.gained.efficiency:.0f} % of {number_word(s.gained.devices)}" if s.gained.efficiency is not None else ""
+        )
         return LargeNumber(units.gain(s.gained.times), f"as fast as one {s.gained.one}{share}", doubtful)
     if s.verdict is not None and s.verdict.times and s.verdict.found is not None and s.verdict.found.verdict != SLOWER:
         return LargeNumber(s.verdict.times.lstrip("<>~"), "", doubtful)  # the verdict beside it says at least, or about

@@ -16,7 +16,7 @@ from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS, Sweep
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import quoted
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, defaults, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
@@ -194,7 +194,7 @@ class SweepDraft(Draft):
         try:
             seconds = float(text)
         except ValueError:
-            raise Refused(f"time {shown(text)} is not a number of seconds; give {LEAST_WITHIN} to {MOST_WITHIN}") from None
+            raise Refused(f"time {quoted(text)} is not a number of seconds; give {LEAST_WITHIN} to {MOST_WITHIN}") from None
         if not LEAST_WITHIN <= seconds <= MOST_WITHIN:
             raise Refused(f"{seconds:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
         return seconds

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.climb import Rung, climb, fitted
+from fwtui.analysis.climb import Rung, climb, some_rungs
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.learn.placeholders import counted
+from fwtui.learn.placeholders import large_number
 from fwtui.stream.run import Run
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import Scale, ticks
@@ -72,7 +72,7 @@ def climb_on(rungs: tuple[Rung, ...], where: str) -> Climb | None:
     """The same of its steps."""
     if len(rungs) < 2:
         return None
-    rates = [counted(rung.run.rate or 0.0) for rung in rungs]
+    rates = [large_number(rung.run.rate or 0.0) for rung in rungs]
     return Climb(rungs, f"From {rates[0]} to {rates[-1]} relaxations a second", where)
 
 
@@ -89,7 +89,7 @@ class Stairs(Drawn["StairsSubject | None"]):
         climb, rows, marked = subject
         lines = [*Content(climb.words).stylize(STRONG).wrap(width), longest((line((head, MUTED)) for head in climb.heads), width)]
         room = max(2, rows - len(lines) - 1)
-        rungs = fitted(climb.rungs, room, marked or 0)
+        rungs = some_rungs(climb.rungs, room, marked or 0)
         name = min(MOST_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
         numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
         beside = RATE if climb.here and width >= WITH_HERE else 0

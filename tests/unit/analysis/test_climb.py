@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from fwtui.analysis.climb import Rung, climb, fitted
+from fwtui.analysis.climb import Rung, climb, some_rungs
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.run import Run, started
@@ -52,10 +52,10 @@ def test_it_is_of_the_graph_with_the_most_steps_and_where_there_is_little_room_t
     assert climb([]) == ()
     names = ("serial", "tiled-cpu", "naive", "katz-kider", "look-ahead")
     found = climb([ran(kernel, seconds) for kernel, seconds in zip(names, (100.0, 10.0, 9.0, 1.5, 1.4), strict=True)])
-    assert fitted(found, 5) == found
-    assert kernels(fitted(found, 4)) == ["serial", "tiled-cpu", "katz-kider", "look-ahead"]
-    assert kernels(fitted(found, 3)) == ["serial", "tiled-cpu", "look-ahead"]
-    assert kernels(fitted(found, 0)) == ["serial", "look-ahead"], "the ends always stay"
-    assert kernels(fitted(found, 3, marked=2)) == ["serial", "naive", "look-ahead"]
-    assert fitted(found, 3)[2].gain == pytest.approx(10.0 / 1.4), "against the step that is shown before"
-    assert fitted((), 3) == ()
+    assert some_rungs(found, 5) == found
+    assert kernels(some_rungs(found, 4)) == ["serial", "tiled-cpu", "katz-kider", "look-ahead"]
+    assert kernels(some_rungs(found, 3)) == ["serial", "tiled-cpu", "look-ahead"]
+    assert kernels(some_rungs(found, 0)) == ["serial", "look-ahead"], "the ends always stay"
+    assert kernels(some_rungs(found, 3, marked=2)) == ["serial", "naive", "look-ahead"]
+    assert some_rungs(found, 3)[2].gain == pytest.approx(10.0 / 1.4), "against the step that is shown before"
+    assert some_rungs((), 3) == ()

@@ -8,7 +8,7 @@ from claim_sessions import HOLDING_AND_REFUTING, blocks, conflicts_counted, even
 from made_sessions import CLAIMS, Made, int16, int32
 
 from fwtui.campaigns.reproduce import evidence, presets
-from fwtui.campaigns.reproduce.campaign import held
+from fwtui.campaigns.reproduce.campaign import results_of
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE, ClaimAnswer
 from fwtui.campaigns.reproduce.documents import catinello
 from fwtui.campaigns.reproduce.results import Missing, ask
@@ -285,7 +285,7 @@ UNANSWERED = {"SF11"}  # it takes a second GPU
 def answers(name: str) -> dict[str, ClaimAnswer]:
     model, complete = load_model(SESSIONS / f"h200-reproduce-{name}.fwt.jsonl.gz")
     assert complete
-    return {claim.id: claim.answer(held(model, name)) for claim in presets()[name].claims}
+    return {claim.id: claim.answer(results_of(model, name)) for claim in presets()[name].claims}
 
 
 @pytest.mark.parametrize("name", presets())

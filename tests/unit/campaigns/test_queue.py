@@ -11,7 +11,7 @@ from made_sessions import CLAIMS, Made, MadeLive, int32
 from fwtui.analysis.estimate import FIRST_COMPILE, expect, ran_before
 from fwtui.campaigns.queue import MOST_SECONDS, Queue
 from fwtui.campaigns.reproduce import presets
-from fwtui.campaigns.reproduce.campaign import PASSES, Performer, held
+from fwtui.campaigns.reproduce.campaign import PASSES, Performer, results_of
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
 from fwtui.campaigns.reproduce.preset import Preset, RunScale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask
@@ -150,13 +150,13 @@ def test_nothing_is_run_twice_but_what_was_run_before() -> None:
     live.start(ask("naive", 1024))
     live.model.markers[0] = msgspec.structs.replace(live.model.markers[0], t=2.0, text="reproduce test --quick")
     for name, sizes in (("test", [512]), ("other", [1024]), ("never", [512, 512, 1024])):
-        assert [run.n for run in held(live.model, name).runs] == sizes
+        assert [run.n for run in results_of(live.model, name).runs] == sizes
 
 
 @pytest.mark.parametrize("name", presets())
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.campaigns.reproduce.documents.cs542200.written", lambda graph, path: iter([None, ""]))
+    monkeypatch.setattr("fwtui.campaigns.reproduce.documents.cs542200.write_graph", lambda graph, path: iter([None, ""]))
     live: Any = MadeLive(Made())
     preset = presets()[name]
     results = Performer(live, preset, RunScale(gpu=True, quick=quick), 1e9, lambda text: None).perform()

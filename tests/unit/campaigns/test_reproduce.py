@@ -20,7 +20,7 @@ from fwtui.campaigns.reproduce import break_even, presets, results
 from fwtui.campaigns.reproduce.campaign import Performer
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
 from fwtui.campaigns.reproduce.documents import henriod, lund_smith
-from fwtui.campaigns.reproduce.documents.cs542200 import written
+from fwtui.campaigns.reproduce.documents.cs542200 import write_graph
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Missing, Results, Time, ask
 from fwtui.common.child_process import ChildProcess
@@ -225,18 +225,18 @@ def child(program: str) -> ChildProcess:
 
 def test_the_file_is_there_when_it_says_so(tmp_path: Path) -> None:
     path = tmp_path / "g.gr"
-    told = drained(written(int32("serial", 9), path))
+    told = drained(write_graph(int32("serial", 9), path))
     assert told[0] is None and set(told[:-1]) == {None} and told[-1] == ""
     assert read(str(path), "int32").n == 9
 
 
 def test_a_failure_says_why_and_a_child_that_hangs_is_ended(tmp_path: Path) -> None:
-    told = drained(written(int32("serial", 9), tmp_path / "no such folder" / "g.gr"))
+    told = drained(write_graph(int32("serial", 9), tmp_path / "no such folder" / "g.gr"))
     assert told[-1] is not None and told[-1].startswith("its graph was not written: g.gr cannot be written")
-    ending = written(int32("serial", 9), tmp_path / "g.gr", partial(child, "import sys; sys.exit(3)"))
+    ending = write_graph(int32("serial", 9), tmp_path / "g.gr", partial(child, "import sys; sys.exit(3)"))
     assert drained(ending)[-1] == "its graph was not written: exit code 3"
     begin = time.monotonic()
-    told = drained(written(int32("serial", 9), tmp_path / "g.gr", partial(child, "import time; time.sleep(60)"), most=0.05))
+    told = drained(write_graph(int32("serial", 9), tmp_path / "g.gr", partial(child, "import time; time.sleep(60)"), most=0.05))
     assert told[-1] == "its graph was not written within 0 s" and time.monotonic() - begin < 30
 
 

@@ -13,7 +13,7 @@ from own_files import TELLS, written
 from fwtui.__main__ import main
 from fwtui.commands.new import python
 from fwtui.commands.support.asking import add_fields, of_every_kernel
-from fwtui.commands.watch import ending, listed
+from fwtui.commands.watch import ending, version_table
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import settle
 from fwtui.machine import trust
@@ -213,7 +213,16 @@ def test_a_curve_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -
     assert ending(known[-1], known) == ["version 4"]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert ending(known[-1], known) == ["version 4; times of versions 1 to 4: █▄▂ 250 ms"]
-    assert [line.split() for line in listed(known)][1] == ["1", "2026-11-22", "13:00:00", "yes", "1.00", "s", "512", "[31mright"]
+    assert [line.split() for line in version_table(known)][1] == [
+        "1",
+        "2026-11-22",
+        "13:00:00",
+        "yes",
+        "1.00",
+        "s",
+        "512",
+        "[31mright",
+    ]
 
 
 def copied(folder: Path, *words: str) -> Kernel:

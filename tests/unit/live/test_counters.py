@@ -22,7 +22,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, as_it_ran, settle
 from fwtui.live import counters, ncu
-from fwtui.live.counters import METRICS, measure, read, shown
+from fwtui.live.counters import METRICS, counter_text, measure, read
 from fwtui.live.session import Live, Profile
 from fwtui.measure.passes import representatives
 from fwtui.stream import events
@@ -119,8 +119,8 @@ class TestMeaning:
         assert len({m.key for m in METRICS}) == len(METRICS) and len(set(names)) == len(names)
         by_key = {m.key: m for m in METRICS}
         values = {"occupancy": 0.25, "seconds": 1e-3, "dram_read_bytes": 2048.0, "gops": 1234.0, "shared_load_conflicts": 0.0}
-        assert [shown(by_key[k], values) for k in values] == ["25.0 %", "1.00 ms", "2.00 KiB", "1234 GOPS", "0"]
-        assert shown(by_key["l1_hit_rate"], values) == "n/a"
+        assert [counter_text(by_key[k], values) for k in values] == ["25.0 %", "1.00 ms", "2.00 KiB", "1234 GOPS", "0"]
+        assert counter_text(by_key["l1_hit_rate"], values) == "n/a"
 
 
 class TestRepresentatives:

@@ -37,9 +37,9 @@ def test_throttle_reasons_in_words(mask: int | None, words: tuple[str, ...]) -> 
 def test_numbers_are_believable_or_none_and_rounding_keeps_four_digits() -> None:
     percent = (42, 0, 110, 151, -1, None, math.nan)
     assert [bounds.share(one) for one in percent] == [0.42, 0.0, 1.1, None, None, None, None]
-    assert bounds.scaled(2**32 - 1, 1e-3) is None
-    assert bounds.scaled(math.inf, 1.0) is None
-    assert bounds.scaled(0, 1.0) == 0
+    assert bounds.in_unit(2**32 - 1, 1e-3) is None
+    assert bounds.in_unit(math.inf, 1.0) is None
+    assert bounds.in_unit(0, 1.0) == 0
     assert bounds.count(2**64 - 1) is None
     assert [bounds.significant(x) for x in (0.00012344, 123456.0, 0.0, 1979.6)] == [0.0001234, 123500.0, 0.0, 1980.0]
 

@@ -11,7 +11,7 @@ import pytest
 from session_lines import GOLDEN, HEADER, notice
 
 from fwtui.common.errors import Refused
-from fwtui.common.signals import Stopped, handlers_kept, held, on_signals, stop
+from fwtui.common.signals import Stopped, handlers_kept, hold_signals, on_signals, stop
 from fwtui.sessions.pipes import Inlet, Listener, Outlet, piped
 from fwtui.sessions.reader import TooNew, load
 from fwtui.stream import codec, events
@@ -128,13 +128,13 @@ def test_signals_are_held_back_until_the_outermost_end() -> None:
     done = []
     with handlers_kept():
         on_signals(stop)
-        with pytest.raises(Stopped) as stopped, held():
-            with held():
+        with pytest.raises(Stopped) as stopped, hold_signals():
+            with hold_signals():
                 signal.raise_signal(signal.SIGTERM)
                 signal.raise_signal(signal.SIGINT)
                 done.append("inner")
             done.append("outer")
-        with held():
+        with hold_signals():
             done.append("again")
     assert stopped.value.signum == signal.SIGTERM and done == ["inner", "outer", "again"]
 

@@ -7,7 +7,18 @@ from contextlib import suppress
 from itertools import product
 
 from fwtui.campaigns.reproduce import break_even, evidence
-from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, TOLERANCE, ClaimAnswer, claim, compared, judged, near, no_faster, slower
+from fwtui.campaigns.reproduce.claim import (
+    ALIKE,
+    NOISE,
+    TOLERANCE,
+    ClaimAnswer,
+    claim,
+    judged,
+    near,
+    no_faster,
+    slower,
+    time_ratio,
+)
 from fwtui.campaigns.reproduce.preset import CountedKernel, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, needed, unusable
 from fwtui.common import units
@@ -112,7 +123,7 @@ def champion(results: Results) -> ClaimAnswer:
     """his five at n = 16384; CPU extrapolated by n^3"""
     n = results.sizes(*FIVE.values())[-1]
     vector = FIVE[BLOCKED_VECTOR](n)
-    others = {name: compared(results, make(n), vector) for name, make in FIVE.items() if name != BLOCKED_VECTOR}
+    others = {name: time_ratio(results, make(n), vector) for name, make in FIVE.items() if name != BLOCKED_VECTOR}
     nearest = min(others, key=lambda name: others[name])
     cpu = results.time(at(CPU), n)
     ratio = cpu.seconds / results.seconds(vector)
@@ -146,10 +157,10 @@ def heights(results: Results) -> ClaimAnswer:
     n = results.sizes(*makes.values(), at(SIMPLE))[-1]
     seconds = {h: results.seconds(make(n)) for h, make in makes.items()}
     best = min(seconds, key=lambda h: seconds[h])
-    one = compared(results, makes[1](n), at(SIMPLE)(n)).value
+    one = time_ratio(results, makes[1](n), at(SIMPLE)(n)).value
     value = f"best at {best}; 1 takes {times(one)} simple's time, 32 takes {units.duration(seconds[32])} (n {n})"
     # a height within noise of the best is as good
-    as_good = not compared(results, makes[BEST_HEIGHT](n), makes[best](n)).slower
+    as_good = not time_ratio(results, makes[BEST_HEIGHT](n), makes[best](n)).slower
     if not 1 / ALIKE <= one <= ALIKE:
         return judged(False, value, "1 is not like simple")
     cause = smaller_squares(results, n, best) if best < BEST_HEIGHT else ""
@@ -167,7 +178,7 @@ def threads(results: Results) -> ClaimAnswer:
     words, otherwise = [], []
     for kernel in kernels:
         for n in sizes:
-            small, many = (compared(results, by_threads(kernel, c)(n), by_threads(kernel, 256)(n)) for c in (64, 1024))
+            small, many = (time_ratio(results, by_threads(kernel, c)(n), by_threads(kernel, 256)(n)) for c in (64, 1024))
             if not many.slower:
                 otherwise.append(f"1024 costs {kernel} nothing (n {n})")
             if small.faster:
@@ -207,7 +218,7 @@ def pitched(results: Results) -> ClaimAnswer:
     """pitched and plain at n = 4099; transactions from counters"""
     plain, padded = at(SIMPLE, pitch=0), at(SIMPLE, pitch=1)
     n = needed([n for n in results.sizes(plain, padded) if n % 32], "both were run only at multiples of 32")[-1]
-    ratio = compared(results, plain(n), padded(n))
+    ratio = time_ratio(results, plain(n), padded(n))
     value = f"plain rows take {times(ratio.value)} the time (n {n})"
     try:
         sectors = [results.counter(make(n), "relax", "global_load_sectors") for make in (plain, padded)]

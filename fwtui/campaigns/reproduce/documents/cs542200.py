@@ -17,14 +17,14 @@ from fwtui.campaigns.reproduce.claim import (
     NOISE,
     TOLERANCE,
     ClaimAnswer,
+    always,
     claim,
-    compared,
     judged,
-    listed,
     near,
+    ratio_words,
     ratios,
-    said,
     slower,
+    time_ratio,
 )
 from fwtui.campaigns.reproduce.preset import CountedKernel, DocumentFigure, LeftOut, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, first_of, label, needed
@@ -82,14 +82,14 @@ def _from_files(kernel: str, *sizes: int) -> Iterator[Experiment | LeftOut | Non
         for n in sizes:
             path = Path(folder) / f"graph-{n}.gr"
             experiment = changed(at(kernel)(n), file=str(path))
-            for why in written(at("serial")(n), path):
+            for why in write_graph(at("serial")(n), path):
                 if why is None:
                     yield None
                 else:
                     yield LeftOut(label(experiment), why) if why else experiment
 
 
-def written(
+def write_graph(
     graph: Experiment, path: Path, start: Callable[[], ChildProcess] = SAVING, most: float = MOST_WRITING_SECONDS
 ) -> Iterator[str | None]:
     """None while a child process writes the graph file, then why it failed; empty if it succeeded. `most`: seconds."""
@@ -127,15 +127,15 @@ def tiles(results: Results) -> ClaimAnswer:
     """time by tile, and integer instructions from counters over time; the printed units are not plausible"""
     makes = {tile: at(KATZ, tile=tile) for tile in TABLE}
     n = results.sizes(*makes.values())[-1]
-    no_faster = [(a, b) for a, b in pairwise(TABLE) if not compared(results, makes[a](n), makes[b](n)).slower]
-    ratio, there = compared(results, makes[8](n), makes[32](n)).value, TABLE[8][1] / TABLE[32][1]
+    no_faster = [(a, b) for a, b in pairwise(TABLE) if not time_ratio(results, makes[a](n), makes[b](n)).slower]
+    ratio, there = time_ratio(results, makes[8](n), makes[32](n)).value, TABLE[8][1] / TABLE[32][1]
     value = ", ".join(f"{tile}: {units.duration(results.seconds(make(n)))}" for tile, make in makes.items()) + f" (n {n})"
     holds = not no_faster and near(ratio, there)
     reason = f"tile 32 is {times(ratio)} as fast as tile 8"
     reason += "".join(f", {b} is no faster than {a}" for a, b in no_faster)
     cause = _results_a_thread(results, makes) if ratio > there * TOLERANCE else ""
     try:
-        gops = dict(zip(makes, evidence.counted(results, "gops", *makes.values())[1], strict=True))
+        gops = dict(zip(makes, evidence.counter_values(results, "gops", *makes.values())[1], strict=True))
     except Missing:
         return judged(holds, value, reason, "the GOPS need counters", cause)
     value += "; " + ", ".join(f"{tile}: {units.digits(g)} GOPS" for tile, g in gops.items())
@@ -149,7 +149,7 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
     each = ", ".join(f"{max(1, tile * tile // threads)} at {tile}" for tile in TABLE)
     words = f"A tile uses each loaded number once per row; several results per thread ({each}) share indices"
     with suppress(Missing):
-        _, counts = evidence.counted(results, INTEGERS, *makes.values())
+        _, counts = evidence.counter_values(results, INTEGERS, *makes.values())
         listed = ", ".join(f"{count:.3g} at {tile}" for tile, count in zip(makes, counts, strict=True))
         return f"{words}: {listed} integer instructions a relaxation"
     return f"{words}; counters are needed to separate these gains"
@@ -158,9 +158,9 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
 @claim("CS5", "replacing if by min is a further gain", "faster")
 def branches(results: Results) -> ClaimAnswer:
     """that one change, with instruction counts if there are counters"""
-    answer = slower(results, at(BRANCH), at(KATZ), same=said(NO_BRANCH))
+    answer = slower(results, at(BRANCH), at(KATZ), same=always(NO_BRANCH))
     try:
-        n, (with_if, with_min) = evidence.counted(results, INTEGERS, at(BRANCH), at(KATZ))
+        n, (with_if, with_min) = evidence.counter_values(results, INTEGERS, at(BRANCH), at(KATZ))
     except Missing:
         return replace(answer, note="the instruction counts need counters")
     words = f"{with_if:.3g} integer instructions a relaxation, {with_min:.3g} with min (n {n})"
@@ -199,7 +199,7 @@ def big_win(results: Results) -> ClaimAnswer:
     """that one change, at least the usual factor"""
     found = ratios(results, at(GLOBAL), at(KATZ))
     cause = "On current GPUs a cell that only one thread uses can stay in the L1 cache; only counters can show whether it does"
-    return judged(min(r.value for r in found.values()) >= TOLERANCE, listed(found), cause=cause)
+    return judged(min(r.value for r in found.values()) >= TOLERANCE, ratio_words(found), cause=cause)
 
 
 @claim("CS6", "copies and I/O besides computing: computing's share grows", "shares")
@@ -252,7 +252,7 @@ def table(results: Results) -> Iterator[DocumentFigure]:
         with suppress(Missing):
             n = results.sizes(make)[-1]
             here = f"{units.duration(results.seconds(make(n)))} (n {n})"
-            rate = units.digits(evidence.counted(results, "gops", make)[1][0])
+            rate = units.digits(evidence.counter_values(results, "gops", make)[1][0])
         rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", rate))
     yield DocumentFigure("Blocking factor", rows)
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import product
 
-from fwtui.campaigns.reproduce.claim import ClaimAnswer, Ratio, claim, compared, judged, listed, near
+from fwtui.campaigns.reproduce.claim import ClaimAnswer, Ratio, claim, judged, near, ratio_words, time_ratio
 from fwtui.campaigns.reproduce.preset import Preset, RunScale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask, kernel_here, needed
 from fwtui.common import units
@@ -65,7 +65,7 @@ def more_threads(results: Results) -> ClaimAnswer:
     wider = needed([tile for tile in kernel_here(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
     sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
     places = product(wider, dict.fromkeys((sizes[0], sizes[-1])))
-    found = {(tile, n): compared(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
+    found = {(tile, n): time_ratio(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
     value = ", ".join(f"width {tile} {times(ratio.value)} (n {n})" for (tile, n), ratio in found.items())
     holds = not any(ratio.slower for ratio in found.values())
     cause = "Current multiprocessors run more threads at once, and a wider base case saves launches"
@@ -78,8 +78,8 @@ def fewer_threads(results: Results) -> ClaimAnswer:
     makes = [base(count, 0) for count in RESULTS if count > 1]
     sizes = results.sizes(plain(TILE), *makes)
     needed(sizes[1:], "a small and a large graph are needed")
-    gains = {n: max(compared(results, plain(TILE)(n), make(n)) for make in makes) for n in (sizes[0], sizes[-1])}
-    value = f"best speed-up {listed(gains)}"
+    gains = {n: max(time_ratio(results, plain(TILE)(n), make(n)) for make in makes) for n in (sizes[0], sizes[-1])}
+    value = f"best speed-up {ratio_words(gains)}"
     if not gains[sizes[0]].slower:
         return judged(False, value, "no gain on the small graph", cause=_busy_threads(results, sizes[0]))
     return judged(not gains[sizes[-1]].slower, value, "a gain on the large graph too")

@@ -9,7 +9,7 @@ from itertools import product
 
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.campaigns.reproduce import evidence
-from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, ClaimAnswer, alike, claim, compared, judged, near, said, speedup
+from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, ClaimAnswer, alike, always, claim, judged, near, speedup, time_ratio
 from fwtui.campaigns.reproduce.preset import CountedKernel, DocumentFigure, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Missing, Results, ask, asking, later, needed
 from fwtui.common import units
@@ -141,7 +141,7 @@ def conflicts(results: Results) -> ClaimAnswer:
         return judged(there == (4, 1), f"{pattern} (index pattern)")
     here = conflict(False, 32, True), conflict(True, 32, True)
     n = results.sizes(at(STAGED), at(NATURAL), at(ROW_MAJOR))[-1]
-    ratio = [compared(results, ask(name, n), ask(STAGED, n)).value for name in (NATURAL, ROW_MAJOR)]
+    ratio = [time_ratio(results, ask(name, n), ask(STAGED, n)).value for name in (NATURAL, ROW_MAJOR)]
     value = f"{pattern}; here {here[0]}- and {here[1]}-way; natural {times(ratio[0])}, row-major {times(ratio[1])} the time"
     with suppress(Missing):
         natural, cyclic = (evidence.ways(results, at(name)) for name in (NATURAL, STAGED))
@@ -173,7 +173,7 @@ def headroom(results: Results) -> ClaimAnswer:
     """every float32 rung of the ladder against staged load, at the largest size that both ran at"""
     results.sizes(at(STAGED))  # raises Missing with the reason
     rung, n = needed(fastest(results), f"no other rung was run at a size of {STAGED}")
-    found = compared(results, ask(STAGED, n), ask(rung, n))
+    found = time_ratio(results, ask(STAGED, n), ask(rung, n))
     if not found.slower:
         return judged(True, f"no rung here is faster; the nearest is {rung} with {times(found.value)} (n {n})")
     cause = FORMS if any(option.name == "form" for option in registry()[rung].options) else ""
@@ -342,7 +342,7 @@ def katz_over_naive(results: Results) -> ClaimAnswer:
 @claim("LS9", "the register tile alone does not affect performance", "1.0x")
 def register_tile(results: Results) -> ClaimAnswer:
     """register tile against optimized, largest sizes"""
-    saves = said("Its own results stay in registers, which saves reads and writes of shared memory")
+    saves = always("Its own results stay in registers, which saves reads and writes of shared memory")
     return alike(results, at(OPTIMIZED), at(REGISTER), longer=saves)
 
 
