@@ -197,8 +197,7 @@ async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: 
         assert len(names(app)) == 4
         await mark(pilot, "20250102-cpu")
         await settle(pilot, "N")
-        app.screen.query_one(Input).value = "20250103-cut"
-        assert "20250103-cut exists already and is not overwritten" in await settled(pilot, "enter")
+        assert "20250103-cut exists already and is not overwritten" in await settled(pilot, *"20250103-cut", "enter")
         assert "'20250103-cut/' is not a session name" in await settled(pilot, "slash", "enter"), "what was typed can be mended"
         await settle(pilot, "escape")
         os.unlink(own / f"20250102-cpu{SUFFIX}")

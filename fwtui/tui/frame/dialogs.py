@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from fwtui.common.errors import Refused
 from fwtui.stream.events import Source
 from fwtui.tui.actions import Action, bound, hidden_look, look, move
 from fwtui.tui.frame.base_screens import Over
@@ -38,13 +39,12 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog > #box { border: round $border; padding: 0 1; background: $surface; }
     Dialog #title { text-style: bold; color: $text-primary; }
     Dialog #hint { color: $text-muted; }
-    Dialog #wrong { color: $text-error; }
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     Dialog Toast { display: none; }
     """
     BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close")]
     closed_by: Collection[str] = ()  # the keys that opened it close it, too
-    wrong = ""  # why the answer before was refused
+    accept: Callable[[str], object] | None = None  # what is done with an answer before it closes
 
     def __init__(self, heading: str, *body: Widget, hint: str = "Esc closes this"):
         """With these widgets between heading and hint, unless a subclass has a body() of its own."""
@@ -57,16 +57,24 @@ class Dialog(Over, ModalScreen[str | None]):
         with Vertical(id="box"):
             yield Static(Content(self.heading), id="title", markup=False)
             yield from self.body()
-            if self.wrong:
-                yield Static(Content(self.wrong), id="wrong", markup=False)
             yield Static(Content(self.hint), id="hint", markup=False)
 
     def body(self) -> ComposeResult:
         yield from self._body
 
-    def again(self, answer: str) -> Dialog | None:
-        """The same dialog with what was typed, where that can be mended."""
-        return None
+    def say(self, words: str) -> None:
+        """A sentence before the hint."""
+        self.query_one("#hint", Static).update(line((words, "$text-primary"), f" · {self.hint}"))
+
+    def answer(self, answer: str) -> None:
+        """Close with this answer, unless it is refused, which is said."""
+        try:
+            if self.accept is not None:
+                self.accept(answer)
+        except Refused as refusal:
+            self.say(str(refusal))
+        else:
+            self.dismiss(answer)
 
     def on_mount(self) -> None:
         # room for title and hint, however long the text is
@@ -173,7 +181,7 @@ class ChoiceScreen(Dialog):
         super().__init__(heading, *[options] * bool(self._choices), hint=hint)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._choices[event.option_index][0])
+        self.answer(self._choices[event.option_index][0])
 
 
 class PickFile(ChoiceScreen):
@@ -181,42 +189,28 @@ class PickFile(ChoiceScreen):
 
     DEFAULT_CSS = "PickFile OptionList { max-height: 12; }"
 
-    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str, path: str = ""):
+    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str):
         super().__init__(heading, choices, "Enter takes it, Esc closes this")
         self._another = another if self._choices else another.removeprefix("or ")
-        self._path = path
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        yield Input(self._path, placeholder=self._another, max_length=1000, select_on_focus=False, compact=True, id="path")
-
-    def on_mount(self) -> None:
-        if self._path:
-            self.query_one(Input).focus()
-
-    def again(self, answer: str) -> PickFile:
-        return PickFile(self.heading, self._choices, self._another, answer)
+        yield Input(placeholder=self._another, max_length=1000, compact=True, id="path")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.value.strip():
-            self.dismiss(event.value.strip())
+            self.answer(event.value.strip())
 
 
 class AskScreen(Dialog):
     """Asks for one line of text; None if it was closed."""
 
     def __init__(self, heading: str, value: str = "", placeholder: str = "", hint: str = TAKES, max_length: int = 200):
-        self._how = (placeholder, hint, max_length)
-        self._field = Input(value, placeholder=placeholder, max_length=max_length, compact=True, id="answer")
-        super().__init__(heading, self._field, hint=hint)
-
-    def again(self, answer: str) -> AskScreen:
-        asked = AskScreen(self.heading, answer, *self._how)
-        asked._field.select_on_focus = False  # or the next key would replace what was typed
-        return asked
+        field = Input(value, placeholder=placeholder, max_length=max_length, compact=True, id="answer")
+        super().__init__(heading, field, hint=hint)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value)
+        self.answer(event.value)
 
 
 class EndScreen(Dialog):

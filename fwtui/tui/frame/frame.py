@@ -20,7 +20,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, Arrowed
 from fwtui.tui.frame import bindings, notices
 from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
-from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Command, Dialog, HelpScreen, Scrolled, log_rows
+from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Command, Dialog, HelpScreen, PickFile, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import USUAL, Appearance, classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
@@ -255,25 +255,21 @@ class Frame(PlaceScreen):
         self.ask(dialog, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)))
 
     def ask(self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, opener: str = "") -> None:
-        """Open the dialog, which the key of the row `opener` closes again, and take its answer. If that is refused, what was
-        typed can be mended in the dialog, which says why; a choice is answered on the log line.
+        """Open the dialog, which the key of the row `opener` closes again, and take its answer; say why if that is refused,
+        in the dialog where it is text, which can be mended there.
         """
         dialog.closed_by = self.rows.keys(opener)
 
         def answered(answer: str | None) -> None:
-            if answer is None:
-                return
-            try:
-                take(answer)
-            except Refused as refusal:
-                again = dialog.again(answer)
-                if again is None:
-                    self.say(str(refusal), "warning")
-                    return
-                again.wrong = str(refusal)
-                self.ask(again, take, opener)
+            if answer is not None:
+                with self.saying():
+                    take(answer)
 
-        self.app.push_screen(dialog, answered)
+        if isinstance(dialog, AskScreen | PickFile):
+            dialog.accept = take
+            self.app.push_screen(dialog)
+        else:
+            self.app.push_screen(dialog, answered)
 
     def action_mark(self) -> None:
         source, hint = self.view.source, "Enter leaves it in the recording, Esc does not"

@@ -25,7 +25,8 @@ def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
     with frame.saying():
         files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
         choices = [(file, short_path(file)) for file in files]
-        frame.ask(PickFile(heading, choices, OWN_HINT), lambda text: allowed(frame, located(text), take))
+        # once the dialog has closed, as it may open another one
+        frame.ask(PickFile(heading, choices, OWN_HINT), lambda text: frame.call_later(allowed, frame, located(text), take))
 
 
 def pick_watched(frame: Frame, take: Callable[[Path], None]) -> None:

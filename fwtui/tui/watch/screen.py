@@ -339,14 +339,14 @@ class WatchScreen(Dialog):
             with self.app.suspend():
                 subprocess.run(words, check=False)
         except SuspendNotSupported:
-            self._say("this terminal cannot be given to an editor; edit the file in another one")
+            self.say("this terminal cannot be given to an editor; edit the file in another one")
         except (OSError, ValueError) as error:
-            self._say(f"{clean(command)} did not start: {why(error)}; set EDITOR")
+            self.say(f"{clean(command)} did not start: {why(error)}; set EDITOR")
 
     def action_version(self) -> None:
         versions = self.sitting.versions.all()
         if not versions:
-            self._say("no version is kept yet; each save that is judged is one")
+            self.say("no version is kept yet; each save that is judged is one")
             return
         room = min(100, self.app.size.width * 9 // 10) - CHOICE
         choices = [(str(one.number), shortened(_choice(one), room)) for one in reversed(versions)]
@@ -355,15 +355,12 @@ class WatchScreen(Dialog):
             try:
                 if number is not None:
                     self.sitting.versions.back(int(number))
-                    self._say(f"version {number} is in the file again")
+                    self.say(f"version {number} is in the file again")
             except Refused as refusal:
-                self._say(str(refusal))
+                self.say(str(refusal))
 
         screen = ChoiceScreen("Back to which version?", choices, "Enter writes it to the file, Esc does not")
         self.app.push_screen(screen, back)
-
-    def _say(self, words: str) -> None:
-        self.query_one("#hint", Static).update(Content(f"{words} · {KEYS}"))
 
 
 def _title(path: Path, save: int) -> str:
