@@ -153,7 +153,7 @@ def _replay(args: argparse.Namespace) -> int:
         say(f"{Path(out).name} is {kind.title}: {result}")
         if len(export.frames) < len(whole.frames):
             less = len(whole.frames) - len(export.frames)
-            say(f"{less:,} pictures are left out, or it would be larger than {kind.most / 1e6:g} MB")
+            say(f"{units.counted(less, 'picture')} left out, or it would be larger than {kind.most / 1e6:g} MB")
     for words in whole.left_out:
         say(f"it shows only {words}")
     return code_of_session(path, loaded.complete)

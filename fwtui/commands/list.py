@@ -8,6 +8,7 @@ from fwtui.commands.support.printing import add_forms, table
 from fwtui.common.as_json import as_json
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
+from fwtui.common.units import counted
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import ENTRY_COLUMNS, ORDERS, LibraryEntry, entry_cells, find, matching, ordered
 
@@ -30,7 +31,7 @@ def execute(args: argparse.Namespace) -> int:
         rows = [[cells[name] for name in ENTRY_COLUMNS] for cells in map(entry_cells, found)]
         print("\n".join(table([ENTRY_COLUMNS, *rows], LEAST)))
     elif entries:
-        print(f"None of {len(entries)} sessions matches {clean(words)!r}.")
+        print(f"None of {counted(len(entries), 'session')} matches {clean(words)!r}.")
     else:
         print(f"There are no sessions yet; recordings go to {clean(str(own_folder()))}.")
     return OK

@@ -269,7 +269,8 @@ class SessionsScreen(Frame):
         if self._entries is None:
             return "looking for sessions …"
         if self._entries:
-            return f"None of {len(self._entries)} sessions has all of {clean(self._words)!r}.\nEsc shows all of them."
+            sessions = units.counted(len(self._entries), "session")
+            return f"None of {sessions} has all of {clean(self._words)!r}.\nEsc shows all of them."
         return "There are no sessions yet.\n1 goes to Run: what is run there is kept automatically and listed here."
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
