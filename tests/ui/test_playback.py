@@ -38,12 +38,6 @@ def folded(played: Playback) -> Model:
     return model_of(line.event for line in played.player.lines[: played.player.index])
 
 
-def with_rounds() -> list[events.Event]:
-    told = scenes.gpu_session()
-    rounds = [events.Round(t=2.0 + i / 10, run=1, index=i, first=i * 1000, seconds=(0.1, 0.2, 0.3)) for i in range(4)]
-    return [*told[:2], *scenes.merged(told[2:], rounds)]  # type: ignore[list-item]
-
-
 async def go(pilot: Pilot[None], words: str) -> str:
     await press(pilot, "G")
     pilot.app.screen.query_one(Input).value = words
@@ -52,7 +46,9 @@ async def go(pilot: Pilot[None], words: str) -> str:
 
 class TestKeys:
     async def test_rounds_markers_times_and_names_are_gone_to(self, replay_of: Replay) -> None:
-        app = replay_of(with_rounds(), start=0.0)
+        told = scenes.gpu_session()
+        rounds = [events.Round(t=2.0 + i / 10, run=1, index=i, first=i * 1000, seconds=(0.1, 0.2, 0.3)) for i in range(4)]
+        app = replay_of([*told[:2], *scenes.merged(told[2:], rounds)], start=0.0)
         async with opened(app) as pilot:
             played = playback_of(app)
             await press(pilot, "home")

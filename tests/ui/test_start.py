@@ -84,15 +84,10 @@ def begun(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
     return dashboard_of(live, usual, last_visit=last_visit.load())
 
 
-def kept_session() -> Path:
-    told = scenes.cpu_session()
-    keeper = autosave.keep(scenes.header(), map(as_line, told[1:]))
-    keeper.close()
-    return keeper.path
-
-
 async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> None:
-    path = kept_session()
+    keeper = autosave.keep(scenes.header(), map(as_line, scenes.cpu_session()[1:]))
+    keeper.close()
+    path = keeper.path
     last_visit.save(LastVisit(session=str(path), baseline=1))
     app = begun(live)
     async with opened(app) as pilot:

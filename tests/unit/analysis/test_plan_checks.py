@@ -43,10 +43,6 @@ def swapped(one: int, other: int) -> Change:
     return change
 
 
-def on_two_lanes(plan: list[Step]) -> list[Step]:
-    return [replace(step, lane=1) if step.phase == "rest" else step for step in plan]
-
-
 WRONG: dict[str, tuple[Change, str]] = {
     "no steps": (lambda plan: [], "the plan has no step"),
     "an unknown phase": (at(1, phase="panel"), "step 1 is of the phase 'panel', which the kernel does not name"),
@@ -54,7 +50,10 @@ WRONG: dict[str, tuple[Change, str]] = {
     "beyond the matrix": (at(1, reads=(Rect(0, 0, 4, 16),)), "panels of round 1 names rows 0-3, columns 0-15, which is no"),
     "written twice": (at(1, writes=(Rect(0, 4, 4, 12), Rect(0, 8, 4, 12))), "panels of round 1 writes rows 0-3, columns"),
     "waits for itself": (at(2, after=(2,)), "rest of round 1 (step 2) waits for step 2, which is not before it"),
-    "a race": (on_two_lanes, "panels of round 1 writes rows 0-3, columns 4-11, which rest of round 1 reads at the same"),
+    "a race": (  # on two lanes
+        lambda plan: [replace(step, lane=1) if step.phase == "rest" else step for step in plan],
+        "panels of round 1 writes rows 0-3, columns 4-11, which rest of round 1 reads at the same",
+    ),
     "a step too few": (without(2), "256 of 1,728 relaxations are never done, the first of them row 4, column 4 over k ="),
     "a panel twice": (lambda plan: [*plan, plan[1]], "rows 0-3, columns 4-11 are relaxed over k = 0 twice, by panels of"),
     "no k to be known": (at(2, cost=Cost(100, 0)), "rest of round 1 claims 100 relaxations of 64 cells, and what it reads"),

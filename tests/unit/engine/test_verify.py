@@ -71,10 +71,6 @@ def test_auto_is_full_up_to_the_limit(n: int) -> None:
         assert word in Verifier().check(graph, 0, solved(graph), "auto", limit, "naive").how
 
 
-def no_path(distances: np.ndarray) -> float:
-    return NO_PATH if distances.dtype.kind == "i" else np.inf
-
-
 def sampled_cell(graph: GraphInput, distances: np.ndarray) -> tuple[int, int]:
     """A cell with a path in a row that a sampled check looks at: found by asking which row it blames."""
     spoilt = distances.copy()
@@ -94,7 +90,8 @@ def test_one_wrong_cell_is_caught_and_named(mutant: str, how: str, kind: dict[st
     right = solved(graph)
     at = sampled_cell(graph, right)
     wrong = right.copy()
-    wrong[at] = wrong[at] + 1 if mutant == "off by one" else no_path(wrong)
+    no_path = NO_PATH if wrong.dtype.kind == "i" else np.inf
+    wrong[at] = wrong[at] + 1 if mutant == "off by one" else no_path
     finding = check(graph, wrong, how)
     got = "no path" if mutant == "unreachable" else f"{wrong[at].item():.9g}"
     assert finding.verdict == "wrong"

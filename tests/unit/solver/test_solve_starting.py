@@ -1,6 +1,5 @@
 """A GPU that is made ready while a file is read, and how the time of a command is told."""
 
-import argparse
 import ctypes
 import subprocess
 import sys
@@ -32,17 +31,6 @@ def engines(pretend: Pretend) -> list[int]:
     return started
 
 
-def file_of(folder: Path, name: str, size: int) -> str:
-    path = folder / name
-    with open(path, "wb") as file:
-        file.truncate(size)
-    return str(path)
-
-
-def asked_of(file: str, *words: str) -> argparse.Namespace:
-    return parser("solve").parse_args(["solve", file, *words])
-
-
 @pytest.mark.parametrize(
     ("name", "size", "words", "expected"),
     [
@@ -58,7 +46,9 @@ def asked_of(file: str, *words: str) -> argparse.Namespace:
     ],
 )
 def test_when_it_pays(tmp_path: Path, engines: list[int], name: str, size: int, words: list[str], expected: list[int]) -> None:
-    start = starting.start_gpu(asked_of(file_of(tmp_path, name, size), *words))
+    with open(tmp_path / name, "wb") as file:
+        file.truncate(size)
+    start = starting.start_gpu(parser("solve").parse_args(["solve", file.name, *words]))
     start.wait(choose.WORTH)
     assert engines == expected
 
