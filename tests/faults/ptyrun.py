@@ -57,7 +57,7 @@ class PtyRun:
         self.process.wait()
         self.vanish()
 
-    def read_until(self, wanted: bytes, seconds: float = 30.0) -> None:
+    def read_until(self, wanted: bytes, seconds: float = 120.0) -> None:
         """Read what it writes until this is among it."""
         deadline = time.monotonic() + seconds
         while wanted not in self.output:
@@ -68,7 +68,7 @@ class PtyRun:
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
-    def wait_for_child(self, name: str, seconds: float = 30.0) -> None:
+    def wait_for_child(self, name: str, seconds: float = 120.0) -> None:
         """Until it has a child whose command line names this module."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -87,7 +87,7 @@ class PtyRun:
         os.kill(self.process.pid, number)
         self.wait()
 
-    def wait(self, seconds: float = 30.0) -> None:
+    def wait(self, seconds: float = 120.0) -> None:
         """Until it is gone; the limit is for what hangs."""
         begun = time.monotonic()
         while self.process.poll() is None and time.monotonic() < begun + seconds:
@@ -113,7 +113,7 @@ class PtyRun:
     @property
     def orphans(self) -> list[psutil.Process]:
         """Children that outlive it by seconds: on a busy machine they take some to notice."""
-        _, alive = psutil.wait_procs(self.children, timeout=5.0)
+        _, alive = psutil.wait_procs(self.children, timeout=60.0)
         return [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
 
     def read(self, seconds: float) -> bool:

@@ -212,7 +212,7 @@ def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str,
 
 def test_a_screen_needs_a_terminal_to_read_and_to_draw(environment: dict[str, str]) -> None:
     command = [sys.executable, "-P", "-m", "fwtui", "dashboard"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, **environment}, timeout=20)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, **environment}, timeout=120)
     assert done.returncode == 2 and done.stderr.count(b"\n") == 1
     assert b"needs a terminal on standard input and standard error" in done.stderr
 

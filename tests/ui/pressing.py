@@ -67,7 +67,7 @@ async def go(pilot: Pilot[None], *keys: str) -> str:
 
 async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
     """Wait for what another thread does; the test's own time limit ends what never happens."""
-    for _ in range(1000):
+    for _ in range(6000):
         if true():
             return
         await pilot.pause(0.01)

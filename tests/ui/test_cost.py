@@ -204,7 +204,7 @@ def read_terminal(driver: TerminalDriver) -> Iterator[int]:
     reader.start()
     yield master
     driver.exit_event.set()
-    reader.join(10.0)
+    reader.join(60.0)
     os.close(master)
     os.close(driver.fileno)
     assert not reader.is_alive()

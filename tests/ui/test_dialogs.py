@@ -163,12 +163,12 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         assert hits[0].words == "Go to Telemetry", "not what telemetry costs"
         assert not any(w.startswith("Cancel: ") for w in words)
         await proceed(pilot, "ctrl+p")
-        assert isinstance(dashboard.screen, Palette)
+        palette = dashboard.screen
+        assert isinstance(palette, Palette)
         await pilot.press(*"kernel: serial")
-        await pilot.pause(0.2)
+        await until(pilot, lambda: palette.shown and palette.shown[0].words == "Kernel: serial")
         await pilot.press("enter")
-        await pilot.pause(0.2)
-        assert screen.draft.kernel.id == "serial"
+        await until(pilot, lambda: screen.draft.kernel.id == "serial")
         next(command for command in dashboard.commands() if command.words == "Replay: one-two").run()
         await until(pilot, lambda: isinstance(dashboard.screen, ReplayScreen))
         assert isinstance(dashboard.screen, ReplayScreen)
@@ -289,8 +289,7 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Replay) -> None:
         (path,) = (saving.folder()).iterdir()
         assert "Saved" in rows and str(path) in "".join(rows)
         await pilot.press("question_mark")
-        await pilot.pause(0.1)
-        assert "Saved" not in screen_text(app) and "▏" not in screen_text(app), "it covers no dialog"
+        await until(pilot, lambda: "Saved" not in screen_text(app) and "▏" not in screen_text(app))  # it covers no dialog
 
 
 async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:

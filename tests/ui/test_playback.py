@@ -47,7 +47,9 @@ async def go(pilot: Pilot[None], words: str) -> str:
 class TestKeys:
     async def test_rounds_markers_times_and_names_are_gone_to(self, replay_of: Replay) -> None:
         told = scenes.gpu_session()
-        rounds = [events.Round(t=2.0 + i / 10, run=1, index=i, first=i * 1000, seconds=(0.1, 0.2, 0.3)) for i in range(4)]
+        rounds: list[events.Event] = [
+            events.Round(t=2.0 + i / 10, run=1, index=i, first=i * 1000, seconds=(0.1, 0.2, 0.3)) for i in range(4)
+        ]
         app = replay_of([*told[:2], *scenes.merged(told[2:], rounds)], start=0.0)
         async with opened(app) as pilot:
             played = playback_of(app)
@@ -249,7 +251,7 @@ class Slow:
 
         def load(path: Path, watch: Callable[[float], None], for_screen: bool) -> reader.LoadedSession:
             watch(0.5)
-            assert self.gone_on.wait(20)
+            assert self.gone_on.wait(120)
             watch(0.9)
             return real(path, watch, for_screen)
 
@@ -316,7 +318,7 @@ class TestOpening:
         app = FwtuiApp(replay=path, still=True)
         app.call_later = lambda then: then()  # type: ignore[method-assign, assignment]
         given = Given(app, path, lambda reading: done.set())
-        assert done.wait(20) and isinstance(given.outcome, session_opener.GivenUp)
+        assert done.wait(120) and isinstance(given.outcome, session_opener.GivenUp)
 
 
 async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_of: Replay) -> None:

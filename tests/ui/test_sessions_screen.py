@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import scenes
 from apps import Compare, Replay, playback_of, screen_of
-from pressing import SIZES, keyed, opened, until
+from pressing import SIZES, keyed, opened, press, until
 from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -47,9 +47,9 @@ def _made(day: str, title: str) -> events.Header:
 
 async def settle(pilot: Pilot[None], *keys: str) -> None:
     """Press these keys, and wait until the library has been read again."""
-    await pilot.press(*keys)
-    for _ in range(3):
-        await pilot.pause(0.05)
+    await press(pilot, *keys)
+    await until(pilot, lambda: all(thread.name != "library" for thread in threading.enumerate()))
+    await pilot.pause()
 
 
 async def settled(pilot: Pilot[None], *keys: str) -> str:
@@ -137,7 +137,7 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
     monkeypatch.setattr(screen, "find", late)
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
-        assert "looking for sessions" in await settled(pilot, "7")
+        assert "looking for sessions" in await keyed(pilot, "7")
         found.set()
         await settle(pilot, "down")
         shown = await settled(pilot, "down")

@@ -165,7 +165,7 @@ def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
         if "1 of 2" in line:
             break
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=30)
+    out, _ = child.communicate(timeout=120)
     assert child.returncode == 130
     first = out.splitlines()[1]
     assert first.split()[0] == "8" and "verified" in first

@@ -22,7 +22,7 @@ def completed(line: str, folder: Path) -> set[str]:
         ["sh", "-c", ASK, sys.executable],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=120,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder), **asked},
     )

@@ -340,5 +340,5 @@ def test_without_an_editor_the_text_is_watched(tmp_path: Path) -> None:
             (tmp_path / "talk.md").write_text(text)
             assert said in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 128 + signal.SIGINT and not process.stderr.read()
+        assert process.wait(120) == 128 + signal.SIGINT and not process.stderr.read()
     assert [marker.text for marker in load_model(tmp_path / "talk.fwt.jsonl")[0].markers] == ["x"]

@@ -31,7 +31,7 @@ if not os.fork():
 
 
 def waited(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 50
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
     return condition()

@@ -121,7 +121,7 @@ def test_a_pipe_is_read_no_further_than_a_file(tmp_path: Path) -> None:
     writer.start()
     with pytest.raises(Refused, match="bytes, too many for settings"):
         settings.load({"FWTUI_CONFIG": str(pipe)})
-    writer.join(5)
+    writer.join(60)
     assert not writer.is_alive()
 
 

@@ -232,5 +232,5 @@ def test_lines_come_before_the_pipe_ends(pipe: tuple[int, int]) -> None:
     got: list[Line] = []
     reader = threading.Thread(target=lambda: got.extend((next(lines), next(lines))), daemon=True)
     reader.start()
-    reader.join(10)
+    reader.join(60)
     assert [type(line.event) for line in got] == [events.Header, events.Notice]

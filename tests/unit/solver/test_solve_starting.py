@@ -57,9 +57,9 @@ def test_the_context_comes_first_and_numba_after_the_imports(engines: list[int],
     opened = Event()
     monkeypatch.setattr(starting, "_open_context", lambda gpu: opened.set())
     start = starting.GpuStart(FIRST_GPU)
-    assert opened.wait(20) and engines == [] and start._thread.is_alive(), "it waits for the imports of this thread"
+    assert opened.wait(120) and engines == [] and start._thread.is_alive(), "it waits for the imports of this thread"
     start.go_on()
-    start._thread.join(20)
+    start._thread.join(120)
     assert engines == [0]
 
 
