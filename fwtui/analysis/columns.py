@@ -33,7 +33,7 @@ class TableRow(NamedTuple):
     model: Model
     run: Run
     baseline: Run | None = None
-    found: Comparison | None = None  # with the baseline
+    comparison: Comparison | None = None  # with the baseline
     label: str = ""  # instead of the run's number
     ended: str = ""  # instead of how it ended
     best: float | None = None  # the best rate that it is compared with
@@ -109,16 +109,16 @@ def _peak(row: TableRow) -> float | None:
 
 
 def _against(row: TableRow) -> str | None:
-    if row.found is None:
+    if row.comparison is None:
         return "baseline" if row.baseline is not None and row.baseline.id == row.run.id else ""
-    return row.found.gained or None
+    return row.comparison.gained or None
 
 
 def _gained(row: TableRow) -> str | None:
     """The speed-up with the verdict's sign; from the totals if there are too few passes."""
-    if row.found is None:
+    if row.comparison is None:
         return _against(row)
-    return f"{row.found.gained or COLUMNS['vs'].text(row)} {SIGNS[row.found.verdict]}"
+    return f"{row.comparison.gained or COLUMNS['vs'].text(row)} {SIGNS[row.comparison.verdict]}"
 
 
 def _of_best(row: TableRow) -> float | None:
@@ -150,16 +150,16 @@ def _sent(row: TableRow) -> float | None:
 
 def _end(row: TableRow, low: bool) -> str:
     """One end of the speed-up's 95 % interval."""
-    ends = row.found.interval if row.found is not None else None
+    ends = row.comparison.interval if row.comparison is not None else None
     return units.gain(ends[0 if low else 1]) if ends is not None else ""
 
 
 def _verdict(row: TableRow) -> str:
-    return row.found.verdict if row.found is not None else ""
+    return row.comparison.verdict if row.comparison is not None else ""
 
 
 def _because(row: TableRow) -> str:
-    return "; ".join(changes(row.found)) or row.found.why if row.found is not None else ""
+    return "; ".join(changes(row.comparison)) or row.comparison.why if row.comparison is not None else ""
 
 
 def _phases(row: TableRow) -> str | None:

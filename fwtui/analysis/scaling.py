@@ -50,7 +50,9 @@ class Rates(NamedTuple):
     lanes: bool = False  # the next panel is made beside the rest (GPU), not before it (CPU)
     turn: float = 0.0  # seconds until a multiprocessor is empty, which the pivot and a broadcast wait for while the rest runs
     round: float = 0.0  # seconds of a round on one device besides its launches
-    held: float = 0.0  # share of a device that a broadcast occupies, from when the rank could receive it until it is there
+    broadcast_share: float = (
+        0.0  # share of a device that a broadcast occupies, from when the rank could receive it until it is there
+    )
 
 
 class Measured(NamedTuple):
@@ -96,7 +98,7 @@ def predict(rates: Rates, shape: Shape, two_dimensional: bool = False) -> Predic
     path = begun
     if shape.ranks > 1:
         path += min(rates.turn, max(0.0, work_seconds - begun)) + transfer
-        work_seconds += rates.held * (path - (path - transfer) / shape.ranks)
+        work_seconds += rates.broadcast_share * (path - (path - transfer) / shape.ranks)
     opening = pivot + panels + transfer
     return Predicted(opening + (tiles - 1) * max(path, work_seconds) + work_seconds, path, transfer, work_seconds)
 
@@ -144,14 +146,14 @@ def fit(runs: Iterable[Measured]) -> Rates | None:
     if alone:
         more = median((run.seconds - predict(rates, run.shape).seconds) / _rounds(run.shape) for run in alone)
         rates = rates._replace(round=max(0.0, more))
-    hidden = [_held(rates, run) for run in several] if link is not None else []
+    hidden = [_broadcast_share(rates, run) for run in several] if link is not None else []
     shares = [share for share in hidden if share is not None]
-    return rates._replace(held=min(1.0, max(0.0, median(shares)))) if shares else rates
+    return rates._replace(broadcast_share=min(1.0, max(0.0, median(shares)))) if shares else rates
 
 
-def _held(rates: Rates, run: Measured) -> float | None:
+def _broadcast_share(rates: Rates, run: Measured) -> float | None:
     """The share of a device that explains the run's time; None if a round is as long as its path."""
-    none, whole = (predict(rates._replace(held=share), run.shape) for share in (0.0, 1.0))
+    none, whole = (predict(rates._replace(broadcast_share=share), run.shape) for share in (0.0, 1.0))
     rest = whole.rest - none.rest
     return (run.seconds - none.seconds) / _rounds(run.shape) / rest if none.rest > none.path and rest > 0 else None
 

@@ -43,7 +43,7 @@ class Assessment(NamedTuple):
 
     run: Run
     baseline: Run | None
-    found: Comparison | None  # None without a baseline to compare it with
+    comparison: Comparison | None  # None without a baseline to compare it with
     reason: Reason
     next: NextRung | None
     share: float | None  # of the measured limit
@@ -51,14 +51,14 @@ class Assessment(NamedTuple):
     @property
     def times(self) -> str:
         """How many times as fast it is; empty if that is not known for sure."""
-        sure = self.found is not None and self.found.verdict in (FASTER, SLOWER, SAME)
-        return self.found.gained if sure and self.found is not None else ""
+        sure = self.comparison is not None and self.comparison.verdict in (FASTER, SLOWER, SAME)
+        return self.comparison.gained if sure and self.comparison is not None else ""
 
     @property
     def headline(self) -> str:
         """Who is how many times as fast as whom; without another run how long it takes."""
-        if self.found is not None:
-            return self.found.headline
+        if self.comparison is not None:
+            return self.comparison.headline
         return f"{run_name(self.run)} takes {units.duration(self.run.seconds)}" if self.run.seconds else ""
 
     @property
@@ -75,9 +75,9 @@ class Assessment(NamedTuple):
     @property
     def why(self) -> tuple[str, ...]:
         """What changed in favour of the faster one, the greatest first, or why it is unclear."""
-        if self.found is None:
+        if self.comparison is None:
             return ()
-        return changes(self.found) or ((self.found.why,) if self.found.verdict == UNCLEAR else ())
+        return changes(self.comparison) or ((self.comparison.why,) if self.comparison.verdict == UNCLEAR else ())
 
     def now(self, ask: str = "", sourced: bool = False) -> str:
         """What limits it, as a sentence without its stop; `ask` and `sourced` as in the sentence of a reason."""

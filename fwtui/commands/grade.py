@@ -82,7 +82,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.draw is not None and args.draw < 0:
         raise Refused(f"--draw {args.draw} is less than 0; give the number that an earlier grading told")
     written = read(Path(args.against))
-    rubric = written.drawn(args.draw if args.draw is not None else secrets.randbelow(2**31))
+    rubric = written.draw(args.draw if args.draw is not None else secrets.randbelow(2**31))
     device_text = str(DeviceId.parse(args.device))
     device = settle_here(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=device_text)).runs_on
     submissions = _submissions(args.files, args.container is not None)
@@ -140,7 +140,7 @@ def _submissions(files: list[str], contained: bool) -> list[Submission]:
             if not path.exists():
                 raise
         if path in found:
-            say(f"{clean(file)} is {found[path].shown}, and graded once")
+            say(f"{clean(file)} is {found[path].name}, and graded once")
         found.setdefault(path, Submission(clean(file), path, unfit))
     return list(found.values())
 
@@ -200,11 +200,11 @@ def _write_pages(folder: Path, rubric: Rubric, graded: Sequence[tuple[Submission
 
 def _page_name(submission: Submission) -> str:
     """The submission's path as it was given, or the end of a long one, as one name without suffix: hw-ada."""
-    return re.sub(r"[^\w.-]+", "-", clean(submission.shown).removesuffix(".py"))[-LONGEST_PAGE_NAME:].strip("-.")
+    return re.sub(r"[^\w.-]+", "-", clean(submission.name).removesuffix(".py"))[-LONGEST_PAGE_NAME:].strip("-.")
 
 
 def _page(rubric: Rubric, submission: Submission, grade: Grade) -> Iterator[str]:
-    yield from (f"# {submission.shown}", "", f"{grade.points:g} of {grade.of:g} points: {grade.verdict}.")
+    yield from (f"# {submission.name}", "", f"{grade.points:g} of {grade.of:g} points: {grade.verdict}.")
     judgement = submission.judgement
     for kind, found in zip(grade.kinds, judgement.kinds if judgement is not None else (), strict=False):
         yield from ("", f"## {kind.name}: {kind.points:g} of {kind.of:g}", "")

@@ -32,20 +32,20 @@ class ArcCollector:
 
     def __init__(self, most: int, check: Callable[[Arcs], None] = lambda arcs: None):
         self._parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
-        self._held = 0
+        self._count = 0
         self._most = self._room = most
         self._check = check
         self.merged = 0  # arcs between different vertices that are no longer there
 
     def add(self, arcs: Arcs) -> None:
         self._parts.append(arcs)
-        self._held += len(arcs.weights)
-        if self._held > self._room:
+        self._count += len(arcs.weights)
+        if self._count > self._room:
             collected = self.all()
             least = least_of_parallel(collected)
             self.merged += _apart(collected) - _apart(least)
-            self._parts, self._held = [least], len(least.weights)
-            self._room = max(self._most, 2 * self._held)
+            self._parts, self._count = [least], len(least.weights)
+            self._room = max(self._most, 2 * self._count)
             self._check(least)
 
     def all(self) -> Arcs:

@@ -89,7 +89,7 @@ class _Bounded(io.RawIOBase):
 
     def __init__(self, stream: IO[bytes], most: int, name: str):
         self._stream = stream
-        self._left = self._most = most
+        self._remaining = self._most = most
         self._name = name
 
     def readable(self) -> bool:
@@ -97,8 +97,8 @@ class _Bounded(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read(len(buffer))
-        self._left -= len(data)
-        if self._left < 0:
+        self._remaining -= len(data)
+        if self._remaining < 0:
             raise Refused(f"{self._name} unpacks to more than {self._most:,} bytes; unpack it first, or choose a smaller graph")
         buffer[: len(data)] = data
         return len(data)

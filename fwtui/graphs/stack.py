@@ -17,7 +17,7 @@ from fwtui.graphs.adjacency import Adjacency
 class Stack:
     """Graphs whose matrices lie one after the other, in one array of weights."""
 
-    given: np.ndarray  # of one dimension; a value that is not finite means no edge
+    weights: np.ndarray  # of one dimension; a value that is not finite means no edge
     sizes: np.ndarray  # vertices of each graph
     numbers: np.ndarray  # what the graphs are called
     clear: np.ndarray  # for each graph whether a zero is known to be an edge of weight 0
@@ -51,17 +51,17 @@ class Stack:
 
     def graph(self, number: int) -> Adjacency:
         n = int(self.sizes[number])
-        return Adjacency(n, dense=self.of(self.given, number))
+        return Adjacency(n, dense=self.of(self.weights, number))
 
     def part(self, mask: np.ndarray) -> Stack:
         """Some of its graphs, as a list."""
         numbers = np.flatnonzero(mask)
-        cells = [self.of(self.given, number).reshape(-1) for number in numbers.tolist()]
+        cells = [self.of(self.weights, number).reshape(-1) for number in numbers.tolist()]
         return Stack(np.concatenate(cells), self.sizes[numbers], self.numbers[numbers], self.clear[numbers], False)
 
     def check(self) -> None:
         """Raises Refused if one is not a graph. By NumPy, where there is no compiled code, or it has a doubt."""
-        matrices = [self.of(self.given, number) for number in range(len(self))]
+        matrices = [self.of(self.weights, number) for number in range(len(self))]
         for number, matrix in zip(self.numbers, matrices, strict=True):
             if (matrix == -np.inf).any():
                 raise Refused(f"-inf is not a weight, and graph {number} has it; give finite numbers, and +inf for no edge")

@@ -66,11 +66,11 @@ class _Limited:
 
     def __init__(self, file: IO[bytes], name: str, most: int) -> None:
         self._file, self._name = file, name
-        self._most = self._left = most
+        self._most = self._remaining = most
 
     def write(self, data: bytes) -> None:
-        self._left -= len(data)
-        if self._left < 0:
+        self._remaining -= len(data)
+        if self._remaining < 0:
             size = f"more than {self._most:,} bytes of text"
             raise Refused(f"{self._name} would have {size}; choose .npz, or a smaller or sparser graph")
         self._file.write(data)

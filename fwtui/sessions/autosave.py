@@ -95,7 +95,7 @@ def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None
     """
     tidy()
     there = [*files_in(kept_folder()), *([also] if also is not None else [])]
-    return next((found for path in sorted(there, key=_changed, reverse=True) if (found := _seen(path, machine))), None)
+    return next((found for path in sorted(there, key=_changed, reverse=True) if (found := _earlier_session(path, machine))), None)
 
 
 def tidy(most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
@@ -152,7 +152,7 @@ def _worth(path: Path) -> bool:
     return True
 
 
-def _seen(path: Path, machine: events.Machine) -> Earlier | None:
+def _earlier_session(path: Path, machine: events.Machine) -> Earlier | None:
     """The session, if it can be continued here."""
     from fwtui.sessions.reader import open_session
 

@@ -106,16 +106,16 @@ def trim(source: str | os.PathLike[str], cut: SessionCut, out: str | os.PathLike
         lines = session.lines()
         header = next(lines)
 
-        def wanted() -> Iterator[Copied]:
+        def selected_lines() -> Iterator[Copied]:
             left = False
-            for line in _wanted(lines, cut, windows, codes):
+            for line in _selection(lines, cut, windows, codes):
                 left = left or line.kind is not events.Device
                 yield line.raw, line.t
             if not left:
                 stop = f"{cut.stop:g} s" if math.isfinite(cut.stop) else "the end"
                 raise Refused(f"nothing is left between {cut.start:g} s and {stop} of {duration:g} s; choose more")
 
-        return _write([session], header.raw, wanted(), out)
+        return _write([session], header.raw, selected_lines(), out)
 
 
 def mark(
@@ -255,7 +255,7 @@ def _write(
     return RewriteCounts(count + ended, sum(one.whole for one in conditions), all(one.complete for one in conditions))
 
 
-def _wanted(
+def _selection(
     lines: Iterable[Line], cut: SessionCut, windows: Mapping[int, tuple[float, float]], codes: Mapping[int, set[str]]
 ) -> Iterator[Line]:
     runs = {run for run, (begin, end) in windows.items() if begin <= cut.stop and end >= cut.start}

@@ -109,7 +109,7 @@ class _Unproved(Exception):
 
 
 class StackGraph(SolverGraph[Solved]):
-    """A stack whose graphs are each closed by one core. Its `distances` are an array like `stack.given`."""
+    """A stack whose graphs are each closed by one core. Its `distances` are an array like `stack.weights`."""
 
     _kernel: Kernel = HOST
 
@@ -121,7 +121,7 @@ class StackGraph(SolverGraph[Solved]):
         self.engine = engine
         self._stack = stack
         surveys = np.zeros((len(stack), EDGES + 1))
-        self._each(survey, stack.given, surveys)
+        self._each(survey, stack.weights, surveys)
         if (surveys[:, LOW] == -np.inf).any() or stack.unclear_zeros(surveys[:, MISSING] > 0, surveys[:, ZEROS] > 0).any():
             stack.check()
         low, high = surveys[:, LOW].min(initial=np.inf), surveys[:, HIGH].max(initial=-np.inf)
@@ -148,7 +148,7 @@ class StackGraph(SolverGraph[Solved]):
 
     def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         stack, free = self._stack, psutil.virtual_memory().available
-        needed = stack.given.size * bytes_a_cell(dtype, call.predecessors)
+        needed = stack.weights.size * bytes_a_cell(dtype, call.predecessors)
         if needed > max(0, free - KEPT_FREE):
             raise Refused(
                 f"distances{' and predecessors' if call.predecessors else ''} of {len(stack):,} graphs in {dtype} need "
@@ -160,10 +160,10 @@ class StackGraph(SolverGraph[Solved]):
         from fwtui_kernels.compiled.cpu_stacks import enter, first_arcs
 
         stack, no_edge = self._stack, np.dtype(shape.dtype).type(NO_EDGE[shape.dtype])
-        cells = np.empty(stack.given.shape, shape.dtype)
-        before = np.empty(stack.given.shape, np.int32) if call.predecessors else None
+        cells = np.empty(stack.weights.shape, shape.dtype)
+        before = np.empty(stack.weights.shape, np.int32) if call.predecessors else None
         clock = call.clock
-        self._each(enter, stack.given, no_edge, cells)
+        self._each(enter, stack.weights, no_edge, cells)
         if before is not None:
             self._each(first_arcs, cells, no_edge, before)
         clock.lap("prepare")
@@ -197,7 +197,7 @@ class StackGraph(SolverGraph[Solved]):
         return False  # only types that are proved to suffice are tried
 
     def cells_here(self, shape: Shape) -> int:
-        return self._stack.given.size
+        return self._stack.weights.size
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
         from fwtui_kernels.compiled.cpu_stacks import leave
@@ -230,7 +230,7 @@ class DeviceStackGraph(StackGraph):
 
     def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         kernel, shape = super().suited(call, dtype)
-        needed, free = self._stack.given.size * (shape.itemsize + 4 * call.predecessors), self.engine.free_bytes()
+        needed, free = self._stack.weights.size * (shape.itemsize + 4 * call.predecessors), self.engine.free_bytes()
         if free is not None and needed > free - KEPT_FREE:
             raise Refused(
                 f"the stack needs {memory(needed)} and {memory(free)} of device memory are free; "

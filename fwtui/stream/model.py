@@ -91,7 +91,7 @@ class Model:
         self._every = limits.checkpoint_every
         self._versions = 0  # of runs that the checkpoints hold
         self._longest: dict[str | DeviceId, list[Any]] = {}  # each list as long as it ever was, for checkpoints ahead
-        self._found: dict[tuple[object, ...], Any] = {}  # what once() returned in this state
+        self._memo: dict[tuple[object, ...], Any] = {}  # what once() returned in this state
         self._earlier_firsts: Mapping[tuple[object, ...], Run] | None = None
 
     @property
@@ -168,8 +168,8 @@ class Model:
         for event in news:
             if self._seeking and self.index % self._every == 0:
                 self._save()
-            if self._found:
-                self._found = {}
+            if self._memo:
+                self._memo = {}
             self.index += 1
             self.t = max(self.t, event.t)
             kind = type(event)
@@ -283,7 +283,7 @@ class Model:
         for name, value in {**replaced, **{name: lists.pop(name) for name in _GROWING}}.items():
             setattr(self, name, value)
         self.runs, self.readings = runs, lists
-        self._found, self._earlier_firsts = {}, None
+        self._memo, self._earlier_firsts = {}, None
 
     def take_over(self, other: Model) -> None:
         """Be in the state of another model, which does not change when this one goes on."""
@@ -305,9 +305,9 @@ class Model:
     def once(self, find: Callable[..., T], *runs: Run) -> T:
         """The result of find(self, *runs), remembered while the state is the same."""
         key = (find, *map(id, runs))
-        if key not in self._found:
-            self._found[key] = find(self, *runs), runs  # which stay, so that no other run gets their ids
-        return self._found[key][0]
+        if key not in self._memo:
+            self._memo[key] = find(self, *runs), runs  # which stay, so that no other run gets their ids
+        return self._memo[key][0]
 
     def _read(self, run: Run) -> Evidence:
         """The evidence of a run whose clean passes have begun."""

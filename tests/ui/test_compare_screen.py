@@ -206,7 +206,7 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     model = model_of(told)
     for entrant, baseline in product((ComparedRun(model, run, "s" * 60) for run in model.runs.values()), repeat=2):
         pair = paired(entrant, baseline)
-        assert all(text.plain is not None for text in row_cells(CompareRow(entrant, pair.found), 9).values())
+        assert all(text.plain is not None for text in row_cells(CompareRow(entrant, pair.comparison), 9).values())
         assert passes(pair).empty
         for width in (1, 3, 20, 79, 300):
             CompareVerdict(pair).draw(pair, width)
@@ -230,7 +230,7 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
     shown = "\n".join(row.plain for row in CompareVerdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
     assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")
-    assert row_cells(CompareRow(pair.entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
+    assert row_cells(CompareRow(pair.entrant, pair.comparison), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:
@@ -356,6 +356,6 @@ def test_noise_is_told_whole_below_the_reasons() -> None:
     )
     why = "run 2 was noisy (other work used 69 % of the CPU) and run 1 was noisy (other work used 71 % of the CPU)"
     noisy = AtLeast(0.13, 0.1, 0.15, 5.0, "noisy")
-    pair = pair._replace(found=pair.found._replace(ratio=noisy, why=f"{noisy.words}: {why}"))
+    pair = pair._replace(comparison=pair.comparison._replace(ratio=noisy, why=f"{noisy.words}: {why}"))
     shown = [" ".join(row.plain.split()) for row in CompareVerdict(pair).draw(pair, 78)]
     assert "run 2 against run 1 FASTER" in shown and " ".join(shown).endswith(f"noise {why}")

@@ -60,7 +60,7 @@ class GraphKind(Struct, frozen=True, kw_only=True):
     unreachable: YES_NO = False
     dtype: DTYPE = "float32"
 
-    def drawn(self, random: Random) -> GraphKind:
+    def draw(self, random: Random) -> GraphKind:
         """With a size from each range and seeds from that number of them."""
         sizes = tuple(random.randint(*map(int, n.split(".."))) if isinstance(n, str) else n for n in self.n)
         seeds = tuple(random.randrange(MAX_SEED) for _ in range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
@@ -102,10 +102,10 @@ class Rubric(Struct, frozen=True, kw_only=True):
     require: str = ""  # the backend that a submission must have
     seed: int = 0  # of what was drawn
 
-    def drawn(self, seed: int) -> Rubric:
+    def draw(self, seed: int) -> Rubric:
         """With the sizes and seeds that are left open drawn, the same ones for the same seed."""
         random = Random(seed)
-        return msgspec.structs.replace(self, kinds=tuple(kind.drawn(random) for kind in self.kinds), seed=seed)
+        return msgspec.structs.replace(self, kinds=tuple(kind.draw(random) for kind in self.kinds), seed=seed)
 
 
 class _Top(Struct, frozen=True):
@@ -147,7 +147,7 @@ def rubric(text: str, file: str) -> Rubric:
         raise Refused(f"{file}: two tables [[graphs]] have the same name; give each its own")
     for number, kind in enumerate(kinds, 1):
         _check(kind, f"{file}: graphs[{number}] ({quoted(kind.name)})")
-    if (count := sum(len(kind.drawn(Random(0)).graphs()) for kind in kinds)) > MOST_GRAPHS:
+    if (count := sum(len(kind.draw(Random(0)).graphs()) for kind in kinds)) > MOST_GRAPHS:
         raise Refused(f"{file} asks for {count} graphs; at most {MOST_GRAPHS}, so take fewer sizes or seeds")
     timing = _taken(Timing, top.time, file, "time.") if top.time is not None else None
     if timing is not None and not timing.full < timing.zero:
@@ -168,7 +168,7 @@ def _check(kind: GraphKind, where: str) -> None:
     for low, high in (map(int, n.split("..")) for n in kind.n if isinstance(n, str)):
         if not 1 <= low <= high <= LARGEST:
             raise Refused(f"{where}: n has {low}..{high}; write a range from a smaller to a larger number, within 1..{LARGEST}")
-    for graph in kind.drawn(Random(0)).graphs():
+    for graph in kind.draw(Random(0)).graphs():
         try:
             recipe_for(settle(graph))
         except Refused as refusal:

@@ -49,7 +49,7 @@ class Submission:
     """A file, and what is known of it so far."""
 
     def __init__(self, name: str, path: Path, unfit: str = ""):
-        self.shown, self.path = name, path
+        self.name, self.path = name, path
         self.judgement = Judgement(foul=unfit) if unfit else None
         self.timed: Judgement | None = None
 
@@ -94,7 +94,7 @@ class Grading:
                 self._at_work.remove(submission)
                 if not self.stop.is_set():
                     submission.judgement = judgement
-                    self._say(f"{submission.shown}: {self.grade(submission).verdict}")
+                    self._say(f"{submission.name}: {self.grade(submission).verdict}")
 
         with ThreadPoolExecutor(jobs) as pool:
             try:
@@ -110,7 +110,7 @@ class Grading:
             return
         for submission in submissions:
             if submission.judgement is not None and timeable(submission.judgement):
-                self._say(f"{submission.shown}: timing it against {timing.against}")
+                self._say(f"{submission.name}: timing it against {timing.against}")
                 seed = Random(self._rubric.seed).randrange(MAX_SEED)
                 timed = self._judgement(submission, timed=timing.graph(seed))
                 timed = floored(timed, timing, limits.load(CPU if timed.backend == "cpu" else self._device))
@@ -119,7 +119,7 @@ class Grading:
     def grade(self, submission: Submission) -> Grade:
         """Its points as far as they are known."""
         judgement = submission.judgement or Judgement(foul="not tried")
-        return grade(self._rubric, submission.shown, judgement, submission.timed, self._clock)
+        return grade(self._rubric, submission.name, judgement, submission.timed, self._clock)
 
     def _put_back(self, submission: Submission, judgement: Judgement, jobs: int) -> Judgement:
         """With what it did to its own files, to the judge's and to others', all of which are put back."""
@@ -140,7 +140,7 @@ class Grading:
         what = " and ".join(clean(path.name) for path in changed)
         if jobs == 1 or all(path.with_suffix("") == submission.path.with_suffix("") for path in changed):
             return msgspec.structs.replace(judgement, foul=f"it deletes or changes {what}, which is put back")
-        self._say(f"{what} was changed while {submission.shown} and others ran, and is put back; grade again with --jobs 1")
+        self._say(f"{what} was changed while {submission.name} and others ran, and is put back; grade again with --jobs 1")
         return judgement
 
     def _compiled(self, submission: Submission, judgement: Judgement) -> Judgement:

@@ -35,7 +35,7 @@ class Performer:
         self.results = Results(live.model, since=live.now)
         self._left_out: set[str] = set()
         self._waits = False  # to wait for an experiment that is not ready yet
-        self._wanted: Iterator[Experiment | LeftOut | None] | None = None
+        self._experiments: Iterator[Experiment | LeftOut | None] | None = None
 
     def perform(self) -> Results:
         """Run everything, one run after the other; a marker records what could not run."""
@@ -47,10 +47,10 @@ class Performer:
 
     def advance(self) -> bool:
         """Start the next possible experiment, if one is ready; False when none is left. Call it only between runs."""
-        if self._wanted is None:
+        if self._experiments is None:
             self._live.mark(self._preset.heading(self._scale))
-            self._wanted = self._preset.runs(self.results, self._scale)
-        for experiment in self._wanted:
+            self._experiments = self._preset.runs(self.results, self._scale)
+        for experiment in self._experiments:
             self._waits = experiment is None
             if experiment is None:
                 return True
@@ -79,7 +79,7 @@ class Performer:
             return self._leave_out(experiment.kernel, "kernel missing")
         if kernel.backend == "cuda" and not self._scale.gpu and experiment.device != "simulator":
             return self._leave_out(experiment.kernel, "needs a GPU")
-        if not experiment.file and self.results.found(experiment) is not None:
+        if not experiment.file and self.results.find_or_none(experiment) is not None:
             return False  # claims share runs
         full = experiment.n <= FULL_CHECK[kernel.backend]
         try:

@@ -26,7 +26,7 @@ COUNTED = frozenset(metric.key for metric in METRICS)
 NEEDS_COUNTERS = "needs counters (fwtui reproduce --counters)"
 Make = Callable[[int], Experiment]  # size -> the experiment at that size
 Choice = TypeVar("Choice")
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 class Missing(Exception):
@@ -58,7 +58,7 @@ def asking(dtype: str) -> Callable[..., Make]:
     return partial(partial, ask, dtype=dtype)
 
 
-def needed(value: Found | None, why: str) -> Found:
+def needed(value: Value | None, why: str) -> Value:
     """The value. Raises Missing with that reason if there is none."""
     if not value:
         raise Missing(why)
@@ -89,7 +89,7 @@ def label(experiment: Experiment) -> str:
     return " ".join([*words, *(f"{name} {value}" for name, value in sorted(experiment.options.items()))])
 
 
-def first_of(choices: Iterable[Choice], measure: Callable[[Choice], Found]) -> tuple[Choice, Found]:
+def first_of(choices: Iterable[Choice], measure: Callable[[Choice], Value]) -> tuple[Choice, Value]:
     """The first choice without missing data, and its measurement. If there is none, raises the first one's reason."""
     reasons: list[Missing] = []
     for choice in choices:
@@ -167,7 +167,7 @@ class Results:
             raise Missing(self._why_not(experiment, repeats))
         return good[-1]
 
-    def found(self, experiment: Experiment) -> Run | None:
+    def find_or_none(self, experiment: Experiment) -> Run | None:
         """The same, or None."""
         with suppress(Missing):
             return self.find(experiment)
@@ -187,7 +187,7 @@ class Results:
     def sizes(self, *makes: Make) -> tuple[int, ...]:
         """Sizes, ascending, at which all of them were run and timed. Raises Missing if there is none."""
         ran = sorted({run.n for run in self.runs})
-        each = [[n for n in ran if (run := self.found(make(n))) is not None and run.seconds] for make in makes]
+        each = [[n for n in ran if (run := self.find_or_none(make(n))) is not None and run.seconds] for make in makes]
         for make, sizes in zip(makes, each, strict=True):
             if not sizes:
                 raise Missing(self._why_not(make(0), []))

@@ -76,19 +76,19 @@ class KnownRuns:
 
     def __init__(self, model: Model, earlier: Sequence[Model] = ()):
         self._model = model
-        self._seen = 0  # number of the model's runs in _numbers
+        self._indexed = 0  # number of the model's runs in _numbers
         self._numbers: dict[tuple[object, ...], list[int]] = {}
         ran = (run for before in earlier for run in before.runs.values() if run.state == "done" and run.seconds)
         self._earlier = {identity(run.experiment): run for run in ran}
 
     def run(self, key: tuple[object, ...]) -> Run | None:
         """The latest finished run of the experiment with that identity, else the latest run."""
-        if len(self._model.runs) < self._seen:  # a session only grows, unless it is rewound
-            self._seen, self._numbers = 0, {}
-        for run in islice(self._model.runs.values(), self._seen, None):
+        if len(self._model.runs) < self._indexed:  # a session only grows, unless it is rewound
+            self._indexed, self._numbers = 0, {}
+        for run in islice(self._model.runs.values(), self._indexed, None):
             if not run.simulated:
                 self._numbers.setdefault(identity(run.experiment), []).append(run.id)
-        self._seen = len(self._model.runs)
+        self._indexed = len(self._model.runs)
         runs = [self._model.runs[number] for number in self._numbers.get(key, ())]
         done = next((r for r in reversed(runs) if r.state == "done"), None)
         return done or self._earlier.get(key) or (runs[-1] if runs else None)

@@ -243,12 +243,12 @@ class Gpm:
         if answer is not None and not self.supported:
             gpu.reasons["GPM"] = "needs Hopper or later"
         self._samples: list[Any] = []  # older, newer
-        self._taken: float | None = None
+        self._read_at: float | None = None
         self._values: dict[str, Any] = {}
 
     def read(self, now: float) -> dict[str, Any]:
         """Fields of events.Telemetry; `now` in monotonic seconds. Called too early, it returns the last window again."""
-        if not self.supported or (self._taken is not None and now - self._taken < GPM_WINDOW):
+        if not self.supported or (self._read_at is not None and now - self._read_at < GPM_WINDOW):
             return self._values
         if not self._samples:
             self._samples = [self._gpu.ask("GPM", "nvmlGpmSampleAlloc") for _ in range(2)]
@@ -257,8 +257,8 @@ class Gpm:
                 return {}
         self._samples.reverse()
         sample = self._gpu.ask("GPM", "nvmlGpmSampleGet", self._gpu.handle, self._samples[1])
-        self._values = self._between() if sample is not None and self._taken is not None else {}
-        self._taken = now if sample is not None else None
+        self._values = self._between() if sample is not None and self._read_at is not None else {}
+        self._read_at = now if sample is not None else None
         return self._values
 
     def _between(self) -> dict[str, Any]:
@@ -298,21 +298,21 @@ class NvLink:
         speeds = gpu.fields(*((_LINK_SPEED, link) for link in range(min(links, _MOST_LINKS)))) if links else []
         self.peak = in_unit(2 * sum(speed or 0 for speed in speeds), 1e6) or None
         self.there = links is None or (bool(links) and (self.peak is not None or None in speeds))
-        self._taken: float | None = None
+        self._read_at: float | None = None
         self._carried = 0
         self._rate: float | None = None
 
     def read(self, now: float, slow: bool) -> float | None:
         """Bytes per second in both directions together, from counters read once a second; `now` in monotonic seconds."""
-        if not slow or not self.there or (self._taken is not None and now - self._taken < SLOW_EVERY):
+        if not slow or not self.there or (self._read_at is not None and now - self._read_at < SLOW_EVERY):
             return self._rate
         out, received = self._gpu.fields((_LINKS_SENT, _ALL_LINKS), (_LINKS_RECEIVED, _ALL_LINKS))
         if out is None or received is None:
             self.there = False
             return None
         carried = 1024 * (out + received)
-        self._rate = in_unit((carried - self._carried) / (now - self._taken), 1.0) if self._taken is not None else None
-        self._carried, self._taken = carried, now
+        self._rate = in_unit((carried - self._carried) / (now - self._read_at), 1.0) if self._read_at is not None else None
+        self._carried, self._read_at = carried, now
         return self._rate
 
 

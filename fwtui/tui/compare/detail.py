@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 
     entrant: ComparedRun
     baseline: ComparedRun
-    found: Comparison
+    comparison: Comparison
     assessment: Assessment
     details: bool = False  # whether it is said where the numbers come from
 
@@ -51,7 +51,7 @@ class CompareVerdict(Drawn[Pair | str]):
     def draw(self, subject: Pair | str, width: int) -> Sequence[Content]:
         if isinstance(subject, str):
             return line((subject, MUTED)).wrap(width)
-        found, assessment, compared = subject.found, subject.assessment, subject.assessment.found is not None
+        found, assessment, compared = subject.comparison, subject.assessment, subject.assessment.comparison is not None
         sure = found.verdict in (FASTER, SLOWER)
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
@@ -75,7 +75,7 @@ class Deltas(Drawn[Pair | None]):
     """Total, phases and what is outside the clock: two bars on one scale, the times, and the change; then the run's ranks."""
 
     def draw(self, subject: Pair, width: int) -> Sequence[Content]:
-        found = subject.found
+        found = subject.comparison
         lines = [line((f"{'':<{LABEL}}{'':<{_room(width)}}{'baseline':>{NUMBER}}{'run':>{NUMBER}}{'change':>{NUMBER}}", MUTED))]
         lines += _bars((found.total, *found.phases), width)
         if found.stages:
@@ -137,7 +137,7 @@ class CompareRow(NamedTuple):
     """A run and its comparison; the baseline's own line has none."""
 
     entrant: ComparedRun
-    found: Comparison | None
+    comparison: Comparison | None
     pinned: bool = False
 
 
@@ -156,14 +156,14 @@ def row_cells(line: CompareRow, label_width: int) -> dict[str, Text]:
 
     One that cannot be compared is grey; why not is said below the table, once it is marked.
     """
-    (model, run, _), found = line.entrant, line.found
+    (model, run, _), found = line.entrant, line.comparison
     row = TableRow(model, run, run if line.pinned else None, found, short_label(line.entrant.label, label_width))
     decided = found is not None and found.verdict in (FASTER, SLOWER)
     styles = {"run": "bold" if found is None else "", "vs base": "" if decided or found is None else "dim"}
     styles |= {"verdict": "bold" if decided else "", "because": "dim"}
     usual = ""
     if found is not None and found.verdict == NOT_COMPARED:
-        row, styles, usual = row._replace(found=found._replace(why="")), {}, "dim"
+        row, styles, usual = row._replace(comparison=found._replace(why="")), {}, "dim"
     return {column.key: cell(column, row, styles.get(column.key, usual)) for column in columns_of(COMPARISON, WIDEST)}
 
 

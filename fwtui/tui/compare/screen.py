@@ -139,7 +139,9 @@ class CompareScreen(Frame):
         """The verdicts with their reasons."""
         entrants = self.entrants
         return (
-            [COMPARED_HEAD, *(comparison_cells(line.entrant, line.found) for line in self._lines(entrants))] if entrants else ()
+            [COMPARED_HEAD, *(comparison_cells(line.entrant, line.comparison) for line in self._lines(entrants))]
+            if entrants
+            else ()
         )
 
     @property
@@ -176,7 +178,7 @@ class CompareScreen(Frame):
         self._open_on_other(lines)
         self._marked = table.key or ""
         marked = next((line for line in lines if line.entrant.label == self._marked), None)
-        found, pair = marked.found if marked is not None else None, None
+        found, pair = marked.comparison if marked is not None else None, None
         if found is not None:
             assessment = verdict(found.entrant, found.baseline, ladder_for(self), found)
             pair = Pair(found.entrant, found.baseline, found, assessment, self.look.details)
@@ -192,7 +194,7 @@ class CompareScreen(Frame):
     def _open_on_other(self, lines: Sequence[CompareRow]) -> None:
         """Mark the run that other places show, else the first one that is compared, where a baseline is marked."""
         table, run = self.query_one(CompareTable), self.view.run
-        others = {line.entrant.label: row for row, line in enumerate(lines) if line.found is not None}
+        others = {line.entrant.label: row for row, line in enumerate(lines) if line.comparison is not None}
         if self._visit != self.view.visits and others and table.key not in others:
             row = others.get(f"run {run.id}" if run is not None else "", min(others.values()))
             table.move_cursor(row=row)

@@ -77,7 +77,7 @@ def figure(s: RunSubject | None) -> LargeNumber:
             f", {100 * s.gained.efficiency:.0f} % of {number_word(s.gained.devices)}" if s.gained.efficiency is not None else ""
         )
         return LargeNumber(units.gain(s.gained.times), f"as fast as one {s.gained.one}{share}", doubtful)
-    if s.verdict is not None and s.verdict.times and s.verdict.found is not None and s.verdict.found.verdict != SLOWER:
+    if s.verdict is not None and s.verdict.times and s.verdict.comparison is not None and s.verdict.comparison.verdict != SLOWER:
         return LargeNumber(s.verdict.times.lstrip("<>~"), "", doubtful)  # the verdict beside it says at least, or about
     return LargeNumber(units.duration(run.seconds), "", doubtful)
 
@@ -92,7 +92,7 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
         return (line((figure_here.words, MUTED)), line(""), line(""))
     run = s.run
     doubtful = wording.doubtful(run)
-    alone = s.gained is None and (s.verdict is None or s.verdict.found is None)
+    alone = s.gained is None and (s.verdict is None or s.verdict.comparison is None)
     first = line((figure_here.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
     count = run.done.count if run.done is not None else len(run.samples)
     around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []

@@ -46,7 +46,7 @@ def test_gpus_are_predicted_from_fewer_and_the_link_and_two_add_the_share_that_a
     # it does not know yet what a broadcast that waits takes away from the rest
     assert off == pytest.approx({4096: 0.025, 8192: -0.059, 16384: -0.014, 32768: -0.002}, abs=0.005)
     rates = h200(two=True)
-    assert rates.held * 132 == pytest.approx(16, abs=1)  # multiprocessors; a channel of NCCL takes one
+    assert rates.broadcast_share * 132 == pytest.approx(16, abs=1)  # multiprocessors; a channel of NCCL takes one
     assert all(predict(rates, shape(n, 2)).seconds == pytest.approx(seconds, rel=0.03) for n, seconds in ON_TWO.items())
     assert all(predict(rates, shape(n)).seconds == pytest.approx(seconds, rel=0.03) for n, seconds in ALONE.items())
     model, _ = load_model(resolve("h200-four-gpus"))
@@ -59,11 +59,11 @@ def test_gpus_are_predicted_from_fewer_and_the_link_and_two_add_the_share_that_a
     assert off == pytest.approx({4096: 0.12, 8192: -0.04, 16384: -0.019, 32768: -0.006, 65536: -0.002}, abs=0.01)
 
 
-@pytest.mark.parametrize("rates", [CPU, CPU._replace(lanes=True, turn=1e-4, held=0.1)])
+@pytest.mark.parametrize("rates", [CPU, CPU._replace(lanes=True, turn=1e-4, broadcast_share=0.1)])
 @pytest.mark.parametrize("n", [128, 1000, 4096])
 def test_more_ranks_never_do_less_work_and_one_rank_only_computes(rates: Rates, n: int) -> None:
     alone = predict(rates, shape(n))
-    assert alone == predict(rates._replace(link=None, held=0.9), shape(n)) and alone.broadcast == 0.0
+    assert alone == predict(rates._replace(link=None, broadcast_share=0.9), shape(n)) and alone.broadcast == 0.0
     work = [ranks * predict(rates, shape(n, ranks)).seconds for ranks in range(1, 33)]
     assert all(total >= work[0] * (1 - 1e-12) for total in work)
     assert all(efficiency(rates, shape(n), ranks) <= 1 + 1e-12 for ranks in (2, 8, 32))
@@ -93,12 +93,12 @@ def test_the_rates_of_made_up_runs_are_found_again() -> None:
             seconds = sum(map(line.at, amounts)) / (1 if several else ranks)
             cost = {"relaxations": sum(s.cost.relaxations for s in own), "link_bytes": sum(s.cost.link_bytes for s in own)}
             parts.append(Part(phase=phase, seconds=seconds, launches=len(own), device_bytes=0, **cost))
-        runs.append(Measured(of, predict(CPU._replace(held=0.2), of).seconds, tuple(parts)))
+        runs.append(Measured(of, predict(CPU._replace(broadcast_share=0.2), of).seconds, tuple(parts)))
     found = fit(runs)
     assert found is not None and found.link is not None
     for line, expected in ((found.panels, CPU.panels), (found.rest, CPU.rest), (found.link, CPU.link)):
         assert expected is not None and tuple(line) == pytest.approx(tuple(expected), rel=1e-6)
-    assert found.round == pytest.approx(CPU.round) and found.held == pytest.approx(0.2)
+    assert found.round == pytest.approx(CPU.round) and found.broadcast_share == pytest.approx(0.2)
     assert fit([run._replace(parts=()) for run in runs]) is None
     alone = fit([run for run in runs if run.shape.ranks == 1])
     assert alone is not None and alone.link is None and limits(alone, shape(512)) == []

@@ -81,7 +81,7 @@ def test_the_rung_that_has_not_run_gains_what_the_recorded_ladder_does_with_the_
     assert verdict_of(model(NAIVE, KATZ)).then.startswith("Optimized & blocked: 4.50 integer instructions"), "made up is none"
     recorded = model(ran(1, "serial", 1.6, 12_000, backend="cpu"), ran(2, "tiled-cpu", 0.01, 500, backend="cpu"), cores=16)
     alone = verdict_of(model(ran(1, "serial", 1.0, 12_000, backend="cpu"), cores=2), recorded)
-    assert alone.headline == "Serial takes 1.00 s" and alone.found is None and alone.why == ()
+    assert alone.headline == "Serial takes 1.00 s" and alone.comparison is None and alone.why == ()
     assert alone.next is not None and alone.next.kernel == "tiled-cpu" and alone.next.seconds == pytest.approx(0.05)
 
 
@@ -96,7 +96,7 @@ def test_the_fastest_run_of_the_session_comes_after_the_hints_and_one_of_another
 @pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"verdict": "unverified"}])
 def test_what_is_not_right_is_neither_compared_nor_recommended(change: dict[str, Any]) -> None:
     found = verdict_of(model(NAIVE, ran(2, "katz-kider", 0.01, 500, **change)))
-    assert found.found is None and found.times == "" and "Naive" not in found.headline
+    assert found.comparison is None and found.times == "" and "Naive" not in found.headline
     assert "run 3" not in verdict_of(model(NAIVE, KATZ, ran(3, "optimized", 0.004, 500, **change))).then
 
 

@@ -22,9 +22,9 @@ def test_the_example_is_a_rubric_and_is_printed_as_it_is(tmp_path: Path, capsys:
     assert path.read_text() == EXAMPLE.read_text()
     found = read(path)
     assert sum(kind.points for kind in found.kinds) + (found.timing.points if found.timing else 0) == 100
-    graphs, again, others = ([graph for kind in found.drawn(seed).kinds for graph in kind.graphs()] for seed in (1, 1, 2))
+    graphs, again, others = ([graph for kind in found.draw(seed).kinds for graph in kind.graphs()] for seed in (1, 1, 2))
     assert {graph.dtype for graph in graphs} == {"float32", "int32"} and any(graph.low < 0 for graph in graphs)
-    assert {graph.connected for graph in found.drawn(1).kinds[0].graphs()} == {True}
+    assert {graph.connected for graph in found.draw(1).kinds[0].graphs()} == {True}
     assert graphs == again and not {graph.seed for graph in graphs} & {graph.seed for graph in others}
     assert all(200 <= graph.n <= 400 for graph in graphs[10:12]) and len(graphs) == len(others)
 
