@@ -27,17 +27,17 @@ def climb(runs: Iterable[Run]) -> tuple[Rung, ...]:
             kernel = run.experiment.kernel
             if kernel not in best or run.seconds < (best[kernel].seconds or 0.0):
                 best[kernel] = run
-    found = [_rising([best[kernel] for kernel in registry() if kernel in best]) for best in answers.values()]
-    return max(found, key=lambda rungs: (len(rungs), rungs[0].run.n if rungs else 0), default=())
+    climbs = [_rising([best[kernel] for kernel in registry() if kernel in best]) for best in answers.values()]
+    return max(climbs, key=lambda rungs: (len(rungs), rungs[0].run.n if rungs else 0), default=())
 
 
 def best_rates(runs: Iterable[Run], rungs: Sequence[Rung]) -> dict[str, float]:
     """By kernel the best rate of a verified run, of any graph, with the number type of these steps."""
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     for run in runs:
         if run.counts and rungs and run.experiment.dtype == rungs[0].run.experiment.dtype:
-            found[run.experiment.kernel] = max(run.rate or 0.0, found.get(run.experiment.kernel, 0.0))
-    return found
+            rates[run.experiment.kernel] = max(run.rate or 0.0, rates.get(run.experiment.kernel, 0.0))
+    return rates
 
 
 def some_rungs(rungs: Sequence[Rung], most: int, marked: int = 0) -> tuple[Rung, ...]:

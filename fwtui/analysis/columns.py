@@ -195,11 +195,11 @@ def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | N
 
 def _latest(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
     """The finished run with the highest number, by kernel and size, and by number type."""
-    found: dict[tuple[object, ...], dict[str, Run]] = {}
+    latest: dict[tuple[object, ...], dict[str, Run]] = {}
     for run in sorted(model.runs.values(), key=lambda run: run.id):
         if run.state == "done" and run.seconds and not run.wrong:
-            found.setdefault((run.experiment.kernel, run.size), {})[run.experiment.dtype] = run
-    return found
+            latest.setdefault((run.experiment.kernel, run.size), {})[run.experiment.dtype] = run
+    return latest
 
 
 def outcome(model: Model, run: Run) -> str:
@@ -326,6 +326,8 @@ def printed(model: Model, run: Run, baseline: str | None = None) -> tuple[str, .
     return line(PRINTED, TableRow(model, run, baseline_run(model, run, baseline)))
 
 
-def comparison_cells(entrant: ComparedRun, found: Comparison | None) -> tuple[str, ...]:
+def comparison_cells(entrant: ComparedRun, comparison: Comparison | None) -> tuple[str, ...]:
     """A run's comparison with the baseline under COMPARED_HEAD; the baseline's row has none."""
-    return line(COMPARED, TableRow(entrant.model, entrant.run, entrant.run if found is None else None, found, entrant.label))
+    return line(
+        COMPARED, TableRow(entrant.model, entrant.run, entrant.run if comparison is None else None, comparison, entrant.label)
+    )

@@ -156,10 +156,10 @@ def other_name(run: Run, baseline: Run) -> str:
 def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
     """The run against the baseline."""
     run, base = entrant.run, baseline.run
-    verdict, why, found = judge(entrant, baseline)
+    verdict, why, speed = judge(entrant, baseline)
 
     def part(key: str, title: str, before: float | None, now: float | None) -> Delta:
-        return Delta(key, title, before, now, now / before - 1 if found is not None and before and now is not None else None)
+        return Delta(key, title, before, now, now / before - 1 if speed is not None and before and now is not None else None)
 
     titles = {p.key: p.title for r in (base, run) for p in r.phases}
     ours, theirs = ({p.key: p.seconds for p in r.phases} for r in (run, base))
@@ -169,8 +169,8 @@ def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
         baseline,
         verdict,
         why,
-        found,
-        Delta("total", "total", base.seconds, run.seconds, found.estimate - 1 if found is not None else None),
+        speed,
+        Delta("total", "total", base.seconds, run.seconds, speed.estimate - 1 if speed is not None else None),
         tuple(part(key, title, theirs.get(key), ours.get(key)) for key, title in titles.items()),
         tuple(d for d in stages if d.baseline is not None or d.seconds is not None),
         differences(entrant, baseline),
@@ -198,35 +198,35 @@ def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio 
     if why:
         return NOT_COMPARED, why, None
     run, base = entrant.run, baseline.run
-    found = ratio(run.passes, base.passes) or _rough(run, base)
-    if found is None:
+    speed = ratio(run.passes, base.passes) or _rough(run, base)
+    if speed is None:
         return UNCLEAR, _too_few(run, base), None
-    low, high = found.low, found.high
-    span = found.words if isinstance(found, Rough) else " to ".join(dict.fromkeys((_change(low), _change(high))))
+    low, high = speed.low, speed.high
+    span = speed.words if isinstance(speed, Rough) else " to ".join(dict.fromkeys((_change(low), _change(high))))
     words, better = f"time {span}", ""
-    if isinstance(found, Rough):
-        few = found.passes < ENOUGH
+    if isinstance(speed, Rough):
+        few = speed.passes < ENOUGH
         words, better = span, f"; for a better estimate {f'repeat it at least {ENOUGH} times' if few else 'run it again'}"
     if low >= 1 / (1 + MATTERS) and high <= 1 + MATTERS:
-        return SAME, f"{words}, within {units.percent(MATTERS)}", found
+        return SAME, f"{words}, within {units.percent(MATTERS)}", speed
     ours, theirs = disturbed = _disturbances(entrant), _disturbances(baseline)
     both = [(e.label, one) for e, ones in zip((entrant, baseline), disturbed, strict=True) for one in ones]
     if both:
         whys = " and ".join(f"{label} was {one.word} ({one.why})" for label, one in both)
         least = 1 / high / most_gained(base, run, theirs, ours) if high < 1 else low / most_gained(run, base, ours, theirs)
         if least < LEAST:
-            return UNCLEAR, f"{words}, but {whys}", found
+            return UNCLEAR, f"{words}, but {whys}", speed
         word = ", ".join(dict.fromkeys(one.word for _, one in both))
-        found = AtLeast(found.estimate, low, high, _rounded_down(least), word)
-        words, better = f"{found.words}: {whys}", ""
+        speed = AtLeast(speed.estimate, low, high, _rounded_down(least), word)
+        words, better = f"{speed.words}: {whys}", ""
     if _device(entrant) == _device(baseline) and identity(run.experiment) == identity(base.experiment):
-        return UNCLEAR, f"the same experiment again {_again(found)}: the machine's doing; run it on a quiet machine", found
+        return UNCLEAR, f"the same experiment again {_again(speed)}: the machine's doing; run it on a quiet machine", speed
     if not (high < 1 / (1 + MATTERS) or low > 1 + MATTERS):
-        return UNCLEAR, f"{words}; more passes would show whether it exceeds {units.percent(MATTERS)}", found
+        return UNCLEAR, f"{words}; more passes would show whether it exceeds {units.percent(MATTERS)}", speed
     noise = max(repeated(e.model, e.run) for e in (entrant, baseline))
     if not (high < 1 / (1 + noise) or low > 1 + noise):
-        return UNCLEAR, f"{words}, but repetitions of the same experiment differ by {units.percent(noise)}", found
-    return (FASTER if high < 1 else SLOWER), words + better, found
+        return UNCLEAR, f"{words}, but repetitions of the same experiment differ by {units.percent(noise)}", speed
+    return (FASTER if high < 1 else SLOWER), words + better, speed
 
 
 def speedup(run: Run, against: Run | None) -> float | None:
@@ -237,8 +237,8 @@ def speedup(run: Run, against: Run | None) -> float | None:
     if against is None or run.size != against.size or not (run.counts and against.counts):
         return None
     assert run.seconds and against.seconds
-    found = ratio(run.passes, against.passes)
-    return against.seconds / run.seconds if found is None else 1 / found.estimate
+    times = ratio(run.passes, against.passes)
+    return against.seconds / run.seconds if times is None else 1 / times.estimate
 
 
 def repeated(model: Model, run: Run) -> float:
@@ -251,11 +251,11 @@ def repeated(model: Model, run: Run) -> float:
 
 def _by_experiment(model: Model) -> dict[tuple[object, ...], list[Run]]:
     """The runs of each experiment on each device, as far as they count."""
-    found: dict[tuple[object, ...], list[Run]] = {}
+    by_experiment: dict[tuple[object, ...], list[Run]] = {}
     for run in model.runs.values():
         if run.counts:
-            found.setdefault((run.device, *identity(run.experiment)), []).append(run)
-    return found
+            by_experiment.setdefault((run.device, *identity(run.experiment)), []).append(run)
+    return by_experiment
 
 
 def _noise(model: Model, *runs: Run) -> float:
@@ -293,8 +293,8 @@ def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:
         if e.run.simulated:
             return f"{e.label} was simulated, and nothing simulated is timed"
         if e.run.verified is not True:
-            found = e.run.verdict.verdict if e.run.verdict is not None else "unverified"
-            return f"{e.label} is {found}, so its time does not count"
+            state = e.run.verdict.verdict if e.run.verdict is not None else "unverified"
+            return f"{e.label} is {state}, so its time does not count"
     if run.experiment.graphs != base.experiment.graphs:
         ours, theirs = (units.counted(one.experiment.graphs, "graph") for one in (run, base))
         return f"{ours} of n = {run.n}, not {theirs} of n = {base.n}, are other work; rates can be compared, times cannot"
@@ -354,11 +354,11 @@ def _rounded_down(times: float) -> float:
     return floor(times / unit) * unit
 
 
-def _again(found: Ratio) -> str:
+def _again(speed: Ratio) -> str:
     """How much longer or shorter the same took."""
-    low, high = sorted((found.low, found.high))
-    if not isinstance(found, Interval):
-        return f"took {'less' if high < 1 else 'more'} time, {found.words}"
+    low, high = sorted((speed.low, speed.high))
+    if not isinstance(speed, Interval):
+        return f"took {'less' if high < 1 else 'more'} time, {speed.words}"
     if not (high < 1 or low > 1):
         return f"took between {units.percent(1 - low)} less and {units.percent(high - 1)} more time"
     if low >= 2:

@@ -30,7 +30,7 @@ class Disturbance(NamedTuple):
 
 def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]:
     """What disturbed the run's clean passes, each word once, from telemetry and the passes with a clock at each phase."""
-    found, noisy = list[Disturbance](), list[Disturbance]()
+    causes, noisy = list[Disturbance](), list[Disturbance]()
     done = run.done
     if run.backend == "cpu" and done is not None and done.instrumentation is not None and run.seconds:
         less = -done.instrumentation / run.seconds
@@ -40,7 +40,7 @@ def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]
     if evidence is None:
         return tuple(noisy)
     if run.backend == "cuda" and (reasons := throttled(evidence.throttle)):
-        found.append(Disturbance("throttled", ", ".join(reasons)))
+        causes.append(Disturbance("throttled", ", ".join(reasons)))
     others, cores = evidence.other_cpu, evidence.cores
     if others is not None and cores:
         # a kernel on all cores loses to any other work; any other kernel needs one free core, also to launch on a GPU
@@ -49,8 +49,8 @@ def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]
         if needed - left > TAKEN * needed:
             cost = max([needed / left if left > 0 else inf, *(one.cost for one in noisy)])
             why = "; ".join((*(one.why for one in noisy), f"other work used {100 * others:.0f} % of the CPU"))
-            return *found, Disturbance("noisy", why, cost)
-    return *found, *noisy
+            return *causes, Disturbance("noisy", why, cost)
+    return *causes, *noisy
 
 
 def most_gained(slower: Run, faster: Run, of_slower: Sequence[Disturbance], of_faster: Sequence[Disturbance]) -> float:

@@ -99,12 +99,12 @@ def hints(model: Model, run: Run) -> tuple[Hint, ...]:
         return ()
     facts = RunFacts(model, run)
     rules = (*(RANKED if run.ranks else ()), *(CUDA if run.backend == "cuda" else CPU))
-    found = (
+    applicable = (
         Hint(key, sentence, see, _source(key, facts))
         for key, see, rule in rules
         if (not see or _ahead(see, run)) and (sentence := rule(facts))
     )
-    return tuple(found)
+    return tuple(applicable)
 
 
 def _source(key: str, facts: RunFacts) -> str:

@@ -75,7 +75,7 @@ def conflicts(plan: Sequence[Step]) -> Iterator[Conflict]:
 
 def races(plan: Sequence[Step]) -> list[tuple[int, int]]:
     """The pairs of steps that race."""
-    return [(found.first, found.second) for found in conflicts(plan)]
+    return [(race.first, race.second) for race in conflicts(plan)]
 
 
 def legal_order(plan: Sequence[Step], random: Random) -> Iterator[int]:
@@ -123,10 +123,10 @@ def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = Non
             if kernel.refuses(shape):
                 continue
             for stepwise in (False, True):
-                found = troubles(kernel, shape, stepwise)
-                if found:
+                complaints = troubles(kernel, shape, stepwise)
+                if complaints:
                     at = f"n = {n}, tile {tile}" if kernel.tiles else f"n = {n}"
-                    return [f"{sentence} ({at})" for sentence in found]
+                    return [f"{sentence} ({at})" for sentence in complaints]
     return []
 
 
@@ -138,12 +138,12 @@ def troubles(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
     if not plan:
         return ["the plan has no step, so nothing is ever computed"]
     names = step_names(kernel, plan)
-    found = _one_by_one(kernel, plan, names, shape.padded)
-    if not found:
-        found = _races(plan, names)
-    if not found:
-        found = _relaxed(kernel, plan, names, shape.padded)
-    return [clean(sentence) for sentence in found]
+    complaints = _one_by_one(kernel, plan, names, shape.padded)
+    if not complaints:
+        complaints = _races(plan, names)
+    if not complaints:
+        complaints = _relaxed(kernel, plan, names, shape.padded)
+    return [clean(sentence) for sentence in complaints]
 
 
 def step_names(kernel: Kernel, plan: Sequence[Step]) -> list[str]:

@@ -87,33 +87,39 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     return Reason(against, limiter, phase, missing, beside, waits(model, run), cpu_words)
 
 
-def changes(found: Comparison) -> tuple[str, ...]:
+def changes(comparison: Comparison) -> tuple[str, ...]:
     """The quantities that changed in favour of the faster run, greatest first; empty if neither is known to be faster."""
-    if found.verdict not in (FASTER, SLOWER):
+    if comparison.verdict not in (FASTER, SLOWER):
         return ()
-    entrant, baseline, faster = found.entrant, found.baseline, found.verdict == FASTER
+    entrant, baseline, faster = comparison.entrant, comparison.baseline, comparison.verdict == FASTER
     finite = [(gain, words) for gain, words in _quantities(entrant, baseline) if isfinite(gain) and gain > 0]
     quantities = [(gain if faster else 1 / gain, words) for gain, words in finite]
     largest = [words for gain, words in sorted(quantities, reverse=True) if gain >= CHANGED][:MOST_CHANGES]
     if entrant.run.backend != baseline.run.backend:
         largest.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
     elif entrant.run.experiment.kernel == baseline.run.experiment.kernel:
-        differences = [one for one in found.differs if not one.startswith(("dtype ", "devices "))]  # quantities say those better
+        differences = [
+            one for one in comparison.differs if not one.startswith(("dtype ", "devices "))
+        ]  # quantities say those better
         largest = [*differences[:1], *largest]
     return tuple(largest)
 
 
-def _against(found: Comparison) -> str:
+def _against(comparison: Comparison) -> str:
     """The comparison in words."""
-    if found.verdict == NOT_COMPARED:
+    if comparison.verdict == NOT_COMPARED:
         return ""
-    name = other_name(found.entrant.run, found.baseline.run)
-    if found.verdict == SAME:
+    name = other_name(comparison.entrant.run, comparison.baseline.run)
+    if comparison.verdict == SAME:
         return f"as fast as {name}"
-    if found.verdict == UNCLEAR:
-        return f"{found.multiple} {name}, but that is unclear: {found.why}" if found.multiple else f"unclear: {found.why}"
-    why = "; ".join(changes(found))
-    return f"{found.multiple} {name}{f': {why}' if why else '; the measurements do not show why'}"
+    if comparison.verdict == UNCLEAR:
+        return (
+            f"{comparison.multiple} {name}, but that is unclear: {comparison.why}"
+            if comparison.multiple
+            else f"unclear: {comparison.why}"
+        )
+    why = "; ".join(changes(comparison))
+    return f"{comparison.multiple} {name}{f': {why}' if why else '; the measurements do not show why'}"
 
 
 def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[float, str]]:

@@ -164,15 +164,15 @@ def _rounds(shape: Shape) -> int:
 
 def _launches(runs: Iterable[Measured], phase: str) -> list[tuple[float, float]]:
     """The mean amount and seconds of a launch of that phase in each run: relaxations, or the bytes that a rank receives."""
-    found: list[tuple[float, float]] = []
+    points: list[tuple[float, float]] = []
     for run in runs:
         part = next((part for part in run.parts if part.phase == phase and part.launches), None)
         if part is not None and phase == BROADCAST:
-            found.append((part.link_bytes / part.launches / max(1, run.shape.ranks - 1), part.seconds / part.launches))
+            points.append((part.link_bytes / part.launches / max(1, run.shape.ranks - 1), part.seconds / part.launches))
         elif part is not None:
             # the ranks' mean seconds, and the sum of their launches
-            found.append((part.relaxations / part.launches, part.seconds * run.shape.ranks / part.launches))
-    return found
+            points.append((part.relaxations / part.launches, part.seconds * run.shape.ranks / part.launches))
+    return points
 
 
 def _line(points: Sequence[tuple[float, float]]) -> LinearCost | None:
@@ -219,8 +219,8 @@ def shape_on(shape: Shape, ranks: int, weak: bool) -> Shape:
 def efficiency(rates: Rates, shape: Shape, ranks: int, weak: bool = False, two_dimensional: bool = False) -> float:
     """The predicted relaxations/s of each of several devices as a share of those of one; `shape` is the graph on one."""
     alone, there = predict(rates, replace(shape, ranks=1)), shape_on(shape, ranks, weak)
-    found = predict(rates, there, two_dimensional)
-    return (there.n / shape.n) ** 3 / ranks * alone.seconds / found.seconds
+    prediction = predict(rates, there, two_dimensional)
+    return (there.n / shape.n) ** 3 / ranks * alone.seconds / prediction.seconds
 
 
 def doublings(most: int) -> Iterator[int]:
@@ -239,10 +239,11 @@ def limits(rates: Rates, shape: Shape, weak: bool = False) -> list[str]:
     if poor is None:
         sentences = [f"{what}: efficiency stays above {_percent(POOR)} up to {MOST_RANKS} devices."]
     else:
-        found = predict(rates, shape_on(shape, poor, weak))
-        takes = f"a round's next panel takes {units.duration(found.path)}, {units.duration(found.broadcast)} of it to be sent"
+        prediction = predict(rates, shape_on(shape, poor, weak))
+        path, broadcast = units.duration(prediction.path), units.duration(prediction.broadcast)
+        takes = f"a round's next panel takes {path}, {broadcast} of it to be sent"
         falls = f"efficiency falls below {_percent(POOR)} at {poor} devices ({_percent(rows[poor])})"
-        sentences = [f"{what}: {falls}: {takes}; the rest of the round takes {units.duration(found.rest)}."]
+        sentences = [f"{what}: {falls}: {takes}; the rest of the round takes {units.duration(prediction.rest)}."]
     better = next((p for p in several if all(squares[q] > CLEAR * rows[q] for q in several if q >= p)), None)
     if better is None:
         sentences.append(f"Tiles dealt out in two dimensions ({SOURCE}) would be nowhere more than 5 % faster.")

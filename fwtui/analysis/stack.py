@@ -33,17 +33,17 @@ def place(run: Run) -> str:
     size = units.memory(run.n**2 * ITEMSIZE.get(run.experiment.dtype, 4))
     if run.backend == "cpu":
         return f"one core for each graph: its {size} stay in that core's cache, and no core waits for another one"
-    found = run.main_occupancy
-    if found is None:
+    occupancy = run.main_occupancy
+    if occupancy is None:
         return f"one block for each graph: its {size} stay in registers, and no block waits for another one"
-    warps = units.counted(-(-found.threads // WARP), "warp")
+    warps = units.counted(-(-occupancy.threads // WARP), "warp")
     words = f"one block of {warps} for each graph: its {size} stay in registers, {CELLS} cells a thread"
-    used = run.n**2 / (CELLS * found.threads)
+    used = run.n**2 / (CELLS * occupancy.threads)
     if used < FULL:
         words += f" ({units.percent(used)} of them used, as blocks have three sizes)"
-    if found.blocks < 2:
+    if occupancy.blocks < 2:
         return f"{words}; a multiprocessor has one at once"
-    return f"{words}; a multiprocessor has {found.blocks} at once, and while one waits at its barrier the others work"
+    return f"{words}; a multiprocessor has {occupancy.blocks} at once, and while one waits at its barrier the others work"
 
 
 def in_words(run: Run) -> list[str]:

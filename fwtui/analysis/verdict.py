@@ -115,20 +115,26 @@ class Assessment(NamedTuple):
 
 
 def verdict(
-    entrant: ComparedRun, baseline: ComparedRun | None, recorded: Model | None = None, found: Comparison | None = None
+    entrant: ComparedRun, baseline: ComparedRun | None, recorded: Model | None = None, comparison: Comparison | None = None
 ) -> Assessment:
     """The verdict on a run.
 
     `recorded` is a session of the whole ladder, from which gains are predicted; `found` is the comparison, if it is known.
     """
     model, run, _ = entrant
-    if found is None and baseline is not None and baseline.run.id != run.id and run.seconds is not None and run.state == "done":
-        found = compare(entrant, baseline)
-    if found is not None and found.verdict == NOT_COMPARED:
-        found = None
+    if (
+        comparison is None
+        and baseline is not None
+        and baseline.run.id != run.id
+        and run.seconds is not None
+        and run.state == "done"
+    ):
+        comparison = compare(entrant, baseline)
+    if comparison is not None and comparison.verdict == NOT_COMPARED:
+        comparison = None
     limit = limit_of(model, run)
-    share, other = limit.share if limit is not None else None, found.baseline.run if found is not None else None
-    return Assessment(run, other, found, reason(entrant, None), next_rung(model, run, recorded), share)
+    share, other = limit.share if limit is not None else None, comparison.baseline.run if comparison is not None else None
+    return Assessment(run, other, comparison, reason(entrant, None), next_rung(model, run, recorded), share)
 
 
 def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung | None:

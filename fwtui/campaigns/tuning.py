@@ -41,7 +41,7 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
     on the measurements, so an interrupted search continues.
     """
     variants = {k.id: changed(experiment, kernel=k.id, code="", tile=0, options={}, launch="") for k in kernels}
-    usual = {name: config_of(found) for name, experiment in variants.items() if (found := _settled(experiment)) is not None}
+    usual = {name: config_of(settled) for name, experiment in variants.items() if (settled := _settled(experiment)) is not None}
     for config in usual.values():
         if config not in times:
             return config

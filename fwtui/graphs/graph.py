@@ -103,7 +103,7 @@ def each_block(matrix: np.ndarray, work: Callable[[slice], T], cells: int | None
     size = -(-len(parts) // (8 * threads))
     shares = [parts[first : first + size] for first in range(0, len(parts), size)]
     with ThreadPoolExecutor(threads) as pool:
-        return [found for share in pool.map(lambda share: [work(rows) for rows in share], shares) for found in share]
+        return [result for share in pool.map(lambda share: [work(rows) for rows in share], shares) for result in share]
 
 
 def diagonals(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -126,10 +126,10 @@ def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
         highest = np.where(present, block, matrix.dtype.type(lowest)).max()
         return int(np.count_nonzero(present)), int(np.count_nonzero(block < 0)), float(block.min()), float(highest)
 
-    found = [one for one in each_block(matrix, scan) if one[0]]
+    counts = [one for one in each_block(matrix, scan) if one[0]]
     matrix[on_diagonal] = diagonal
-    edges, negative = sum(one[0] for one in found), sum(one[1] for one in found)
-    low = min([*(float(x) for x in diagonal if x < 0), *(one[2] for one in found)], default=None)
-    high, share = max((one[3] for one in found), default=None), negative / edges if edges else None
+    edges, negative = sum(one[0] for one in counts), sum(one[1] for one in counts)
+    low = min([*(float(x) for x in diagonal if x < 0), *(one[2] for one in counts)], default=None)
+    high, share = max((one[3] for one in counts), default=None), negative / edges if edges else None
     n = matrix.shape[1]
     return GraphInput(n, edges, low, high, integer, True, matrix, share, name=name, graphs=len(matrix) // max(1, n))

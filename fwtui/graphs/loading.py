@@ -78,13 +78,13 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
     if matrix.dtype.kind == "f":
         for rows in blocks(matrix):
             matrix[rows] += 0  # -0 becomes 0
-    found = graph_of(matrix, graph.facts.integer, graph.name)
-    widest = max(abs(found.low or 0), abs(found.high or 0)) * (graph.n - 1)
-    arcs = found.edges if graph.arcs is None else _counted(graph.arcs) + graph.merged
-    ignored = arcs - found.edges
+    facts = graph_of(matrix, graph.facts.integer, graph.name)
+    widest = max(abs(facts.low or 0), abs(facts.high or 0)) * (graph.n - 1)
+    arcs = facts.edges if graph.arcs is None else _counted(graph.arcs) + graph.merged
+    ignored = arcs - facts.edges
     return replace(
-        found,
-        exact_sums=found.integer or (graph.facts.exact_sums and 3 * widest < EXACT_REAL),
+        facts,
+        exact_sums=facts.integer or (graph.facts.exact_sums and 3 * widest < EXACT_REAL),
         note=f"{ignored:,} of {arcs:,} arcs are parallel or self-loops" if ignored else "",
         vertices=graph.vertices,
     )

@@ -66,8 +66,8 @@ class Vertices:
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for vertex in range(len(self)):
             name = self.name(vertex)
-            found[name] = -1 if name in found else vertex
-        return found
+            numbers[name] = -1 if name in numbers else vertex
+        return numbers

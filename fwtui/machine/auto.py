@@ -40,10 +40,10 @@ def settle_here(experiment: Experiment) -> Settled:
 
 def all_gpus() -> tuple[RankDevice, ...]:
     """A place for each GPU. Raises NoGpu if there is none."""
-    found = hardware.gpus()
-    if not found.gpus:
-        raise NoGpu(f"there is no GPU here for devices all ({found.reason}); give processes on the CPU, such as cpu,cpu")
-    return tuple(RankDevice(0, gpu) for gpu in range(len(found.gpus)))
+    detected = hardware.gpus()
+    if not detected.gpus:
+        raise NoGpu(f"there is no GPU here for devices all ({detected.reason}); give processes on the CPU, such as cpu,cpu")
+    return tuple(RankDevice(0, gpu) for gpu in range(len(detected.gpus)))
 
 
 def auto_device(experiment: Experiment) -> DeviceId:
@@ -75,10 +75,10 @@ def _choices(experiment: Experiment) -> Iterator[Experiment]:
 
 def _check_device(settled: Settled) -> None:
     """Raises Refused if the GPU cannot do what the kernel needs."""
-    device, found = settled.runs_on, hardware.gpus().gpus
-    if device.backend != "cuda" or device.index >= len(found):
+    device, gpus = settled.runs_on, hardware.gpus().gpus
+    if device.backend != "cuda" or device.index >= len(gpus):
         return
-    target = Target("cuda", found[device.index].compute_capability, found[device.index].multiprocessors or 0)
+    target = Target("cuda", gpus[device.index].compute_capability, gpus[device.index].multiprocessors or 0)
     sentence = kernel_named(settled.kernel).lacks(settled.shape(max(settled.n, 1)), target)
     if sentence:
         raise Refused(sentence)
@@ -107,21 +107,21 @@ def _device_of(experiment: Experiment) -> DeviceId:
         return CPU
     if device.simulated and kernel.simulates:
         return device
-    found = hardware.gpus()
+    here = hardware.gpus()
     if experiment.places:
-        check_there(experiment.places, len(found.gpus), found.reason)
+        check_there(experiment.places, len(here.gpus), here.reason)
         device = DeviceId("cuda", experiment.places[0].gpu or 0)
-    if device.backend == "cuda" and device.index >= len(found.gpus):
+    if device.backend == "cuda" and device.index >= len(here.gpus):
         raise NoGpu(
-            f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
+            f"there is no GPU {experiment.device} here ({here.reason or f'{len(here.gpus)} found'}); use --device simulator"
         )
-    if found.gpus:
+    if here.gpus:
         if hardware.cuda_package() is None:
-            extra = hardware.cuda_extra(found) or "cu12"
+            extra = hardware.cuda_extra(here) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
         return device.on("cuda")
     if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
         other = "tiled-cpu" if experiment.graphs == 1 else _stacked(True)
-        raise NoGpu(f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as {other}{simulator}")
+        raise NoGpu(f"{kernel.id} needs a GPU ({here.reason}); choose a CPU kernel such as {other}{simulator}")
     return DeviceId("simulator")

@@ -67,10 +67,10 @@ def gpu_present() -> bool:
     return driver_present() and bool(gpus().gpus)
 
 
-def cuda_extra(found: Hardware) -> str | None:
+def cuda_extra(detected: Hardware) -> str | None:
     """The extra of fwtui that suits the driver and all GPUs; None if there is none."""
-    major = found.gpus[0].driver.partition(".")[0] if found.gpus else ""
-    capabilities = [gpu.compute_capability or (0, 0) for gpu in found.gpus]
+    major = detected.gpus[0].driver.partition(".")[0] if detected.gpus else ""
+    capabilities = [gpu.compute_capability or (0, 0) for gpu in detected.gpus]
     driver = int(major) if major.isdecimal() else 0
     if driver >= CU13_DRIVER and min(capabilities) >= CU13_CAPABILITY:
         return "cu13"
@@ -101,8 +101,8 @@ def needed() -> list[str]:
 
 def versions() -> dict[str, str]:
     """The program, Python and every installed distribution that affects results."""
-    found = {name: version for name in DISTRIBUTIONS if (version := version_of(name)) is not None}
-    return {"fwtui": __version__, "python": platform.python_version(), **found}
+    installed = {name: version for name in DISTRIBUTIONS if (version := version_of(name)) is not None}
+    return {"fwtui": __version__, "python": platform.python_version(), **installed}
 
 
 @cache
@@ -124,7 +124,7 @@ def machine() -> events.Machine:
 def caches(system: Path = Path("/sys/devices/system/cpu")) -> tuple[Cache, ...]:
     """The data caches of the first core that may be used, from the nearest; empty if Linux does not tell them."""
     usable = usable_cores()
-    found: dict[int, Cache] = {}
+    by_level: dict[int, Cache] = {}
     for folder in (system / f"cpu{min(usable)}" / "cache").glob("index*"):
         with contextlib.suppress(OSError, ValueError):
             level, kind, size, sharing = (
@@ -134,8 +134,8 @@ def caches(system: Path = Path("/sys/devices/system/cpu")) -> tuple[Cache, ...]:
                 units = {"K": 10, "M": 20, "G": 30}
                 shift = units.get(size[-1], 0)
                 cores = len(usable & _listed(sharing)) or 1
-                found[int(level)] = Cache(level=int(level), bytes=int(size.rstrip("KMG")) << shift, cores=cores)
-    return tuple(found[level] for level in sorted(found))
+                by_level[int(level)] = Cache(level=int(level), bytes=int(size.rstrip("KMG")) << shift, cores=cores)
+    return tuple(by_level[level] for level in sorted(by_level))
 
 
 def _listed(cores: str) -> frozenset[int]:

@@ -12,5 +12,5 @@ def kernel_files() -> dict[Path, str]:
     """Each kernel's file, with the first line of its docstring."""
     folder = settings.load().text("kernel_folder")
     files = sorted(Path(folder).expanduser().absolute().glob("*.py")) if folder else []
-    found = {file.resolve(): about(file) for file in files}
-    return {file: words for file, words in found.items() if words is not None}
+    abouts = {file.resolve(): about(file) for file in files}
+    return {file: words for file, words in abouts.items() if words is not None}

@@ -252,8 +252,8 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
 
 def _settings_like(name: str) -> str:
     """What to write instead of a name that is no setting."""
-    found = instead(name.rpartition(".")[2], (key.rpartition(".")[2] for key in all_keys()))
-    return found if found.endswith("?") else "`fwtui config` lists what can be set"
+    hint = instead(name.rpartition(".")[2], (key.rpartition(".")[2] for key in all_keys()))
+    return hint if hint.endswith("?") else "`fwtui config` lists what can be set"
 
 
 def _checked(name: str, text: str, where: str) -> str:

@@ -95,7 +95,9 @@ def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None
     """
     tidy()
     there = [*files_in(kept_folder()), *([also] if also is not None else [])]
-    return next((found for path in sorted(there, key=_changed, reverse=True) if (found := _earlier_session(path, machine))), None)
+    return next(
+        (session for path in sorted(there, key=_changed, reverse=True) if (session := _earlier_session(path, machine))), None
+    )
 
 
 def tidy(most: int = MOST, most_bytes: int = MOST_BYTES) -> None:

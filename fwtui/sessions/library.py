@@ -120,8 +120,8 @@ def resolve(name: str) -> Path:
         return Path(name)
     paths_by_stem = {stem(path): path for path, _ in _files()}
     slug = bare(name)
-    if found := paths_by_stem.get(slug) or paths_by_stem.get(safe_slug(slug)):
-        return found
+    if path := paths_by_stem.get(slug) or paths_by_stem.get(safe_slug(slug)):
+        return path
     matches = sorted(there for there in paths_by_stem if slug and there.startswith(slug))
     if len(matches) == 1:
         return paths_by_stem[matches[0]]

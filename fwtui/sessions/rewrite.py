@@ -78,11 +78,11 @@ class Mark(NamedTuple):
                 outside = f"{self.seconds:g} s is outside this session of {places.duration:g} s"
                 raise Refused(f"{self.source}{outside}; choose a time in it")
             return LinePosition(places.upto[self.seconds], self.seconds)
-        found = (places.ends if self.end else places.begins).get(self.run)
-        if found is None:
+        position = (places.ends if self.end else places.begins).get(self.run)
+        if position is None:
             nowhere = f"run {self.run} does not {'end' if self.end else 'begin'} in this session"
             raise Refused(f"{self.source}{nowhere}; its runs are {_listed(places.begins)}")
-        return found
+        return position
 
 
 class RewriteCounts(NamedTuple):
@@ -153,7 +153,7 @@ def mark(
 def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool = False) -> Places:
     """The places in a session where markers may stand, for these times; `unmarked`: as if it had no markers yet."""
     times = sorted({*seconds})
-    found = Places({}, {}, {}, 0.0)
+    positions = Places({}, {}, {}, 0.0)
     last = [0] * len(times)  # the last line after the time before and up to this one
     ended = set[int]()  # runs that ended since the last one began
     lines = (line for line in session.lines() if not (unmarked and line.kind is events.Marker))
@@ -162,15 +162,15 @@ def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool =
             last[place] = index
         match line.payload:
             case events.RunStarted(run=run, t=t):
-                found.begins.setdefault(run, LinePosition(index, t))
+                positions.begins.setdefault(run, LinePosition(index, t))
                 ended.clear()
-            case events.RunDone(run=run, t=t) if run not in found.ends:
-                found.ends[run] = LinePosition(index, t)
+            case events.RunDone(run=run, t=t) if run not in positions.ends:
+                positions.ends[run] = LinePosition(index, t)
                 ended.add(run)
             case events.Counters(run=run, t=t) | events.Answers(run=run, t=t) if run in ended:
-                found.ends[run] = LinePosition(index, t)
-    found.upto.update(zip(times, accumulate(last, max), strict=True))
-    return found._replace(duration=session.condition.duration)
+                positions.ends[run] = LinePosition(index, t)
+    positions.upto.update(zip(times, accumulate(last, max), strict=True))
+    return positions._replace(duration=session.condition.duration)
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> RewriteCounts:
@@ -288,18 +288,18 @@ def _windows(session: SessionFile) -> tuple[dict[int, tuple[float, float]], floa
     """The start and end of each run, the session's duration, and the codes that each run has samples of; an unfinished run
     lasts until the session's end.
     """
-    found: dict[int, tuple[float, float]] = {}
+    windows: dict[int, tuple[float, float]] = {}
     codes: dict[int, set[str]] = {}
     for line in session.lines():
         match line.payload:
             case events.RunStarted(run=run, t=t):
-                found[run] = (found.get(run, (t, t))[0], math.inf)
-            case events.RunDone(run=run, t=t) | events.Fault(run=int(run), t=t) if run in found:
-                found[run] = (found[run][0], t)
+                windows[run] = (windows.get(run, (t, t))[0], math.inf)
+            case events.RunDone(run=run, t=t) | events.Fault(run=int(run), t=t) if run in windows:
+                windows[run] = (windows[run][0], t)
             case events.CodeSamples(run=run, code=code):
                 codes.setdefault(run, set()).add(code)
     last = session.condition.duration
-    return {run: (begin, min(end, last)) for run, (begin, end) in found.items()}, last, codes
+    return {run: (begin, min(end, last)) for run, (begin, end) in windows.items()}, last, codes
 
 
 def run_of(line: Line) -> int | None:

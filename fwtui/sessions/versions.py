@@ -61,11 +61,11 @@ class Versions:
 
     def all(self) -> list[Version]:
         """What cannot be read is left out."""
-        found: list[Version] = []
+        versions: list[Version] = []
         for file in self._files():
             with suppress(OSError, msgspec.MsgspecError):
-                found.append(msgspec.json.decode(file.read_bytes(), type=Version))
-        return found
+                versions.append(msgspec.json.decode(file.read_bytes(), type=Version))
+        return versions
 
     def add(self, version: Version) -> Version:
         """Keep it under the next number; the last one's, where the text is still the same. Raises Refused."""

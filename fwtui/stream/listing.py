@@ -213,11 +213,11 @@ def _counts(rows: Rows, names: Sequence[str], samples: int, units: int) -> dict[
         if name < len(names)
     ]
     shares = [share for _, _, share in cells]
-    found: dict[int, dict[str, int]] = {}
+    reasons_by_key: dict[int, dict[str, int]] = {}
     for (key, name, _), count in zip(cells, shared_out(shares, samples * min(sum(shares), units) // units), strict=True):
-        reasons = found.setdefault(key, {})
+        reasons = reasons_by_key.setdefault(key, {})
         reasons[name] = reasons.get(name, 0) + count
-    return found
+    return reasons_by_key
 
 
 def shared_out(counts: Sequence[int], total: int) -> list[int]:

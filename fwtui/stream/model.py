@@ -112,10 +112,10 @@ class Model:
         """
         graph, latest = run.experiment.graph, self.run
         key = graph if run.device_count == 1 else (*graph, run.experiment.dtype)
-        found = self.earlier_firsts.get(key)
-        if latest is not None and latest.counts and (found is None or latest.device_count < found.device_count):
-            return first_runs([latest]).get(key, found)
-        return found
+        first = self.earlier_firsts.get(key)
+        if latest is not None and latest.counts and (first is None or latest.device_count < first.device_count):
+            return first_runs([latest]).get(key, first)
+        return first
 
     @property
     def watched(self) -> DeviceId:

@@ -72,8 +72,10 @@ def without_names(text: str, owner: Owner | None = None) -> str:
 @cache
 def _names(owner: Owner) -> tuple[tuple[re.Pattern[str], str], ...]:
     hosts = [name for host in owner.hosts for name in (host, host.partition(".")[0])]
-    found = {owner.home: "~", **dict.fromkeys(hosts, "(host)"), owner.user: "(user)"}
-    found.pop("root", None)  # a name that every machine has tells of none, and messages name options with it
+    replacements = {owner.home: "~", **dict.fromkeys(hosts, "(host)"), owner.user: "(user)"}
+    replacements.pop("root", None)  # a name that every machine has tells of none, and messages name options with it
     return tuple(
-        (re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), instead) for word, instead in found.items() if len(word) >= _SHORTEST
+        (re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), instead)
+        for word, instead in replacements.items()
+        if len(word) >= _SHORTEST
     )

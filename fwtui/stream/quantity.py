@@ -54,8 +54,10 @@ class Quantity(NamedTuple):
 def quantities_of(kind: type) -> dict[str, Quantity]:
     """The quantities of that event by field, in the order in which screens show them."""
     hints = get_type_hints(kind, include_extras=True)
-    found = {name: one for name, hint in hints.items() for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)}
-    return dict(sorted(found.items(), key=lambda item: (item[1].host, item[1].later, item[1].place)))
+    quantities = {
+        name: one for name, hint in hints.items() for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)
+    }
+    return dict(sorted(quantities.items(), key=lambda item: (item[1].host, item[1].later, item[1].place)))
 
 
 def throttled(mask: int | None) -> tuple[str, ...]:

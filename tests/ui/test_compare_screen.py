@@ -181,7 +181,7 @@ def pair_of(model: Model, run: int, against: int) -> Pair:
 
 def paired(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
     found = compare(entrant, baseline)
-    return Pair(entrant, baseline, found, verdict(entrant, baseline, found=found))
+    return Pair(entrant, baseline, found, verdict(entrant, baseline, comparison=found))
 
 
 @pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])

@@ -59,7 +59,8 @@ def grade(rubric: Rubric, file: str, judgement: Judgement, timed: Judgement | No
     nothing = ((),) * len(rubric.kinds)
     results = nothing if judgement.foul or timed.foul else judgement.kinds
     kinds = tuple(
-        _of_kind(kind.name, kind.points, len(kind.graphs()), found) for kind, found in zip(rubric.kinds, results, strict=True)
+        _of_kind(kind.name, kind.points, len(kind.graphs()), kind_results)
+        for kind, kind_results in zip(rubric.kinds, results, strict=True)
     )
     points, of = sum(kind.points for kind in kinds), sum(kind.of for kind in kinds)
     timing, time_points, share = rubric.timing, None, None

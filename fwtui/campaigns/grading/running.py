@@ -151,10 +151,10 @@ class Grading:
         within = self._container and self._container.with_files(files_of(path))
         capability = asked_for(path, name, str(self._device), None, 0, 0).capability
         request = CompileRequest(kernel=name, path=str(path), capability=capability)
-        found = compile_kernel(request, self.stop, lambda: compiler(within))
-        if found is not None and found.wrong:
-            return msgspec.structs.replace(judgement, foul=clean(found.wrong))
-        nothing = found is not None and not found.used and not found.lacking.startswith(NO_COMPILER)
+        compiled = compile_kernel(request, self.stop, lambda: compiler(within))
+        if compiled is not None and compiled.wrong:
+            return msgspec.structs.replace(judgement, foul=clean(compiled.wrong))
+        nothing = compiled is not None and not compiled.used and not compiled.lacking.startswith(NO_COMPILER)
         if nothing and self._rubric.require == "cuda":
             foul = "no function of it can be compiled for a GPU, which the rubric requires"
             return msgspec.structs.replace(judgement, foul=foul)
@@ -175,8 +175,8 @@ class Grading:
 
 def code_in(folders: Sequence[Path]) -> list[Path]:
     """All that this Python may run of what is in these folders, bytecode too; that of other versions may lie beside it."""
-    found = [file for folder in folders for file in folder.rglob("*") if file.suffix in CODE and file.is_file()]
-    return [file for file in found if file.parent.name != "__pycache__" or f".{sys.implementation.cache_tag}." in file.name]
+    files = [file for folder in folders for file in folder.rglob("*") if file.suffix in CODE and file.is_file()]
+    return [file for file in files if file.parent.name != "__pycache__" or f".{sys.implementation.cache_tag}." in file.name]
 
 
 def floored(timed: Judgement, timing: Timing, limit: events.Limits | None) -> Judgement:

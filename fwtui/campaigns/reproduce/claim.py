@@ -118,45 +118,45 @@ def speedup(
     results: Results, slow: Make, fast: Make, low: float, high: float, above: Cause = UNEXPLAINED, below: Cause = UNEXPLAINED
 ) -> ClaimAnswer:
     """Holds if `fast` beats `slow` by low..high at the largest sizes; `above` and `below` explain more and less."""
-    found = ratios(results, slow, fast)
-    outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
+    by_size = ratios(results, slow, fast)
+    outside = {n: r for n, r in by_size.items() if not near(r.value, low, high)}
     if not outside:
-        return judged(True, ratio_words(found))
+        return judged(True, ratio_words(by_size))
     n = max(outside)
     cause = (above if outside[n].value > low else below)(results, n)
-    return judged(False, ratio_words(found), f"found {ratio_words(outside)}", cause=cause)
+    return judged(False, ratio_words(by_size), f"found {ratio_words(outside)}", cause=cause)
 
 
 def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLAINED, most: int = MOST_SIZES) -> ClaimAnswer:
     """Holds if `first` is slower than `second` by more than noise at the largest sizes; `same` explains equal times.
     It does not explain a faster `first`.
     """
-    found = ratios(results, first, second, most)
-    cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
-    holds = all(r.slower for r in found.values())
-    return judged(holds, f"time {ratio_words(found)}", "it is not slower at every size", cause=cause)
+    by_size = ratios(results, first, second, most)
+    cause = "" if any(r.faster for r in by_size.values()) else same(results, max(by_size))
+    holds = all(r.slower for r in by_size.values())
+    return judged(holds, f"time {ratio_words(by_size)}", "it is not slower at every size", cause=cause)
 
 
 def no_faster(results: Results, first: Make, second: Make, *, gains: Cause = UNEXPLAINED) -> ClaimAnswer:
     """Holds if `first` gains nothing over `second` at the largest sizes; `gains` explains a gain."""
-    found = ratios(results, second, first)
-    holds = not any(r.slower for r in found.values())
-    return judged(holds, f"speed-up {ratio_words(found)}", "it does gain", cause=gains(results, max(found)))
+    by_size = ratios(results, second, first)
+    holds = not any(r.slower for r in by_size.values())
+    return judged(holds, f"speed-up {ratio_words(by_size)}", "it does gain", cause=gains(results, max(by_size)))
 
 
 def alike(
     results: Results, first: Make, second: Make, *, longer: Cause = UNEXPLAINED, shorter: Cause = UNEXPLAINED
 ) -> ClaimAnswer:
     """Holds if the two take the same time; else `longer` explains why `first` takes more, `shorter` why it takes less."""
-    found = ratios(results, first, second)
-    outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
+    by_size = ratios(results, first, second)
+    outside = [n for n, r in by_size.items() if not 1 / ALIKE <= r.value <= ALIKE]
     if not outside:
-        return judged(True, f"time {ratio_words(found)}")
+        return judged(True, f"time {ratio_words(by_size)}")
     n = outside[-1]
-    cause = (longer if found[n].value > 1 else shorter)(results, n)
-    return judged(False, f"time {ratio_words(found)}", f"they differ by more than {ALIKE - 1:.0%}", cause=cause)
+    cause = (longer if by_size[n].value > 1 else shorter)(results, n)
+    return judged(False, f"time {ratio_words(by_size)}", f"they differ by more than {ALIKE - 1:.0%}", cause=cause)
 
 
-def ratio_words(found: Mapping[int, Ratio]) -> str:
+def ratio_words(by_size: Mapping[int, Ratio]) -> str:
     """Ratios by size, in words."""
-    return ", ".join(f"{times(r.value)} (n {n})" for n, r in found.items())
+    return ", ".join(f"{times(r.value)} (n {n})" for n, r in by_size.items())

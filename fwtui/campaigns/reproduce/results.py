@@ -212,10 +212,10 @@ class Results:
     def stage(self, experiment: Experiment, *names: str) -> float:
         """Seconds of the first of these untimed parts that the run has. Raises Missing."""
         run = self.find(experiment)
-        found = next((s for name in names if (s := run.stage_seconds(name)) is not None), None)
-        if found is None:
+        seconds = next((s for name in names if (s := run.stage_seconds(name)) is not None), None)
+        if seconds is None:
             raise Missing(f"the session holds no time of {' or '.join(names)} for {label(experiment)}")
-        return found
+        return seconds
 
     def phase_seconds(self, experiment: Experiment, key: str) -> float:
         """Seconds of one phase in the phase pass; 0 if the plan has no such step. Raises Missing without a phase pass."""
@@ -226,8 +226,8 @@ class Results:
         """A hardware counter (fwtui.live.counters.METRICS) of one op of that run. Raises Missing if it was not measured."""
         if name not in COUNTED:
             raise KeyError(f"there is no counter {name}")
-        found = [r.counters[op][name] for r in self._repeats(experiment) if name in r.counters.get(op, {})]
-        return needed(found, NEEDS_COUNTERS)[-1]
+        values = [r.counters[op][name] for r in self._repeats(experiment) if name in r.counters.get(op, {})]
+        return needed(values, NEEDS_COUNTERS)[-1]
 
     def gpm(self, experiment: Experiment) -> tuple[float, float]:
         """GPM's busy shares of the integer units and the memory during that run's clean passes. Raises Missing."""

@@ -101,14 +101,16 @@ class Findings(NamedTuple):
     def sentences(self) -> list[str]:
         sentences = [self.best] if self.best else []
         sentences += [*scaling_sentences(self.scalings), *self.filling]
-        sentences += [f"{name}: {found.words}" if len(self.fits) > 1 else found.words for name, found in self.fits.items()]
+        sentences += [
+            f"{name}: {line_fit.words}" if len(self.fits) > 1 else line_fit.words for name, line_fit in self.fits.items()
+        ]
         return [*sentences, *(crossing.words for crossing in self.break_evens), *self.unclear]
 
     def data(self) -> dict[str, object]:
         """The same under stable names."""
         return {
             "best": self.best,
-            "fits": {name: found._asdict() for name, found in self.fits.items()},
+            "fits": {name: line_fit._asdict() for name, line_fit in self.fits.items()},
             "break_evens": [crossing._asdict() for crossing in self.break_evens],
             "unclear": list(self.unclear),
             "scaling": [one.data() for one in self.scalings],
@@ -181,14 +183,14 @@ def axis_text(axis: str, at: float) -> str:
 
 def _timed(series: SweepSeries, copies: bool) -> dict[float, tuple[Run, float]]:
     """Value on the axis -> the run that counts and its seconds, optionally with copies in every pass."""
-    found: dict[float, tuple[Run, float]] = {}
+    by_amount: dict[float, tuple[Run, float]] = {}
     for n, run in series.runs.items():
         seconds = run.end_to_end if copies else run.seconds
         if seconds and run.seconds:
             more = seconds - run.seconds
             done = replace(run.done, passes=tuple(one + more for one in run.passes)) if run.done is not None else None
-            found[n] = replace(run, done=done), seconds
-    return found
+            by_amount[n] = replace(run, done=done), seconds
+    return by_amount
 
 
 def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
@@ -207,14 +209,14 @@ def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
 def findings(model: Model, runs: Sequence[Run]) -> Findings:
     """All findings from one session's runs, one run per experiment."""
     lines = series(runs, "n")
-    fits = {line.name: found for line in lines if (found := fit(line.seconds)) is not None}
+    fits = {line.name: line_fit for line in lines if (line_fit := fit(line.seconds)) is not None}
     crossings = [*_crossings(model, lines, "n"), *_crossings(model, series(runs, "density"), "density")]
     counted = [run for run in runs if run.counts]
     rates: dict[int, float] = {}
     for run in counted:
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
-    clear = tuple(found for found in crossings if isinstance(found, BreakEven))
-    unclear = tuple(found for found in crossings if isinstance(found, str))
+    clear = tuple(crossing for crossing in crossings if isinstance(crossing, BreakEven))
+    unclear = tuple(crossing for crossing in crossings if isinstance(crossing, str))
     return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, counted), tuple(_filling(counted)))
 
 
@@ -224,9 +226,9 @@ def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterato
     winner = min((line for line in lines if largest in line.seconds), key=lambda line: line.seconds[largest], default=None)
     for line in lines:
         if winner is not None and line is not winner and line.graphs == winner.graphs:
-            found = break_even(model, line, winner, axis)
-            if found is not None:
-                yield found
+            crossing = break_even(model, line, winner, axis)
+            if crossing is not None:
+                yield crossing
 
 
 def _filling(counted: Sequence[Run]) -> Iterator[str]:
@@ -256,9 +258,9 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     at = f"n = {size[0]}{f', {size[1]:,} graphs' * (size[1] > 1)}"
     sentence = f"Fastest at {at}: {names[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
-        found = compare(ComparedRun(model, first), ComparedRun(model, ranked[1]))
-        by = f"{found.gained}, " if found.verdict == FASTER else ""
-        sentence += f"; against the next, {names[1]}: {by}{found.verdict}"
+        comparison = compare(ComparedRun(model, first), ComparedRun(model, ranked[1]))
+        by = f"{comparison.gained}, " if comparison.verdict == FASTER else ""
+        sentence += f"; against the next, {names[1]}: {by}{comparison.verdict}"
     if len(ranked) > 2 and first.seconds and ranked[-1].seconds:
         sentence += f"; {units.gain(ranked[-1].seconds / first.seconds)} as fast as the slowest, {names[-1]}"
     return f"{sentence}."

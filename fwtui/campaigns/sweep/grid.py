@@ -96,17 +96,17 @@ class KnownRuns:
 
 def levels(count: int) -> list[int]:
     """The refinement level of each value: 0 for both ends, 1 for the middle, 2 for the quarters, ..."""
-    found = [0] * count
+    depths = [0] * count
 
     def halve(low: int, high: int, level: int) -> None:
         if high - low > 1:
             middle = (low + high) // 2
-            found[middle] = level
+            depths[middle] = level
             halve(low, middle, level + 1)
             halve(middle, high, level + 1)
 
     halve(0, count - 1, 1)
-    return found
+    return depths
 
 
 def _cell(base: Experiment, axes: Sequence[SweepAxis], at: tuple[str, ...], settle_here: Settle, weak: bool) -> GridCell:

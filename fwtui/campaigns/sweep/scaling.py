@@ -152,10 +152,16 @@ def forecast(one: Scaling, ranks: int, bytes_per_second: float | None = None) ->
     if bytes_per_second is not None:
         rates = rates._replace(link=rates.link._replace(each=1 / bytes_per_second))
     shape = shape_on(one.alone, ranks, one.weak)
-    found, flat = predict(rates, shape), predict(rates, shape, True)
+    prediction, flat = predict(rates, shape), predict(rates, shape, True)
     shares = [efficiency(rates, one.alone, ranks, one.weak, two) for two in (False, True)]
-    limited = "rest" if found.rest >= found.path else "broadcast" if found.broadcast > found.path / 2 else "next panel"
-    return Forecast(ranks, shape.n, found.seconds, shares[0], flat.seconds, shares[1], limited)
+    limited = (
+        "rest"
+        if prediction.rest >= prediction.path
+        else "broadcast"
+        if prediction.broadcast > prediction.path / 2
+        else "next panel"
+    )
+    return Forecast(ranks, shape.n, prediction.seconds, shares[0], flat.seconds, shares[1], limited)
 
 
 def read_predict(text: str) -> list[int]:

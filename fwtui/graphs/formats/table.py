@@ -106,8 +106,8 @@ def rows_in(source: GraphFile, delimiter: str) -> Iterator[tuple[int, list[str]]
 def named_columns(titles: Sequence[str]) -> Columns | None:
     """The positions of the columns, if this line names them."""
     lower = [title.lower() for title in titles]
-    found = [next((i for i, title in enumerate(lower) if title in names), None) for names in _NAMES]
-    source, target, weight = found
+    places = [next((i for i, title in enumerate(lower) if title in names), None) for names in _NAMES]
+    source, target, weight = places
     return None if source is None or target is None else Columns(source, target, weight, len(titles))
 
 

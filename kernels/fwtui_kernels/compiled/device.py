@@ -43,10 +43,10 @@ class _Facade:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = [module for module in map(_part, _HOST) if hasattr(module, name)]
-        if not found:
+        modules = [module for module in map(_part, _HOST) if hasattr(module, name)]
+        if not modules:
             raise AttributeError(f"cuda has no {name} for the host")
-        return getattr(found[0], name)
+        return getattr(modules[0], name)
 
 
 class _Intrinsic:

@@ -76,10 +76,10 @@ class Disassembler:
 def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:
     name, lines = "", list[str]()
     for line in listing.splitlines():
-        if found := _SECTION.match(line):
+        if match := _SECTION.match(line):
             if name:
                 yield name, lines
-            name, lines = found[1], []
+            name, lines = match[1], []
         elif name:
             lines.append(line)
     if name:
@@ -96,14 +96,14 @@ def _read(lines: list[str], package: tuple[Path, ...]) -> tuple[MachineInstructi
             source = source_line(place[1], int(place[2]), package)
         elif label := _LABEL.match(line):
             waiting.append(label[1])
-        elif found := _INSTRUCTION.match(line):
-            offset = int(found[1], 16)
+        elif match := _INSTRUCTION.match(line):
+            offset = int(match[1], 16)
             labels.update(dict.fromkeys(waiting, offset))
             waiting.clear()
-            instructions.append((offset, " ".join(found[2].split()), source))
+            instructions.append((offset, " ".join(match[2].split()), source))
     return tuple(MachineInstruction(offset, text, source, _target(text, labels)) for offset, text, source in instructions)
 
 
 def _target(text: str, labels: dict[str, int]) -> int | None:
-    found = re.search(r"\bBRA\b.*`\((\.L_\w+)\)", text)
-    return labels.get(found[1]) if found else None
+    match = re.search(r"\bBRA\b.*`\((\.L_\w+)\)", text)
+    return labels.get(match[1]) if match else None

@@ -117,7 +117,7 @@ def enter(weights, no_edge, cells):
 
 
 @njit(**_LOOP)
-def largest(cells, far, found):
+def largest(cells, far, extremes):
     """The greatest absolute distance."""
     number = cells.dtype.type
     least = most = number(0)
@@ -127,7 +127,7 @@ def largest(cells, far, found):
             cell = cells[i, j] if cells[i, j] < limit else number(0)
             least = cell if cell < least else least
             most = cell if cell > most else most
-    found[0] = max(np.float64(most), -np.float64(least))
+    extremes[0] = max(np.float64(most), -np.float64(least))
 
 
 @njit(**_BARE)

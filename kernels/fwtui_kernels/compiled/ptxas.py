@@ -20,8 +20,8 @@ def used_in(log: str, entry: str) -> KernelUse:
     part = log.partition(f"Compiling entry function '{entry}'")[2].partition("Compiling entry function")[0]
 
     def of(pattern: str) -> int:
-        found = re.search(pattern, part)
-        return int(found[1]) if found else 0
+        match = re.search(pattern, part)
+        return int(match[1]) if match else 0
 
     spilled = of(r"(\d+) bytes spill stores") + of(r"(\d+) bytes spill loads")
     return KernelUse(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spilled, of(r"(\d+) bytes stack frame"))

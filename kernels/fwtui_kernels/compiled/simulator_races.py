@@ -193,15 +193,15 @@ class LoggedArray:
         self._places = np.arange(array.size).reshape(array.shape) if places is None else places
 
     def __getitem__(self, index: Any) -> Any:
-        found = self._array[index]
-        if type(found) is not np.ndarray:
+        part = self._array[index]
+        if type(part) is not np.ndarray:
             turn, at, atomic = _who()
             self._memory.read(int(self._places[index]), turn, at, atomic)
-            return found
-        if np.may_share_memory(found, self._array):
-            return LoggedArray(found, self._memory, self._places[index])
+            return part
+        if np.may_share_memory(part, self._array):
+            return LoggedArray(part, self._memory, self._places[index])
         self._all(index)
-        return found
+        return part
 
     def __setitem__(self, index: Any, value: Any) -> None:
         turn, at, atomic = _who()

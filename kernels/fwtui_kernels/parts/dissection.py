@@ -38,8 +38,8 @@ def ordered(shape: Shape, graph: Any, launch: int) -> Shape:
             order = supernodes(vertices, parents, shape.tile * leaf, small)
             if len(order.supernodes) > MOST_SUPERNODES:
                 continue
-            found = of_supernodes(order.supernodes, shape.tile)
-            cost = found.relaxations(shape.tile) + launch * len(found.together)
+            eliminated = of_supernodes(order.supernodes, shape.tile)
+            cost = eliminated.relaxations(shape.tile) + launch * len(eliminated.together)
             if cost < least:
                 best, least = replace(shape, order=order), cost
     return best
@@ -49,13 +49,13 @@ def linked(matrix: Any) -> np.ndarray:
     """Pairs (i, j) of different vertices, one of which has an edge to the other, both ways and sorted."""
     n, no_edge = len(matrix), matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     rows = max(1, CELLS // n)
-    found = []
+    arcs = []
     for top in range(0, n, rows):
         # of one axis, which NumPy does forty times as fast as of two
-        found.append(np.flatnonzero(matrix[top : top + rows] != no_edge) + top * n)
-        if sum(map(len, found)) > MOST_DEGREE * n:
+        arcs.append(np.flatnonzero(matrix[top : top + rows] != no_edge) + top * n)
+        if sum(map(len, arcs)) > MOST_DEGREE * n:
             break
-    return both_ways(n, *np.divmod(np.concatenate(found), n))
+    return both_ways(n, *np.divmod(np.concatenate(arcs), n))
 
 
 def both_ways(n: int, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -129,9 +129,9 @@ def supernodes(vertices: np.ndarray, parents: Sequence[int], leaf: int, small: i
     inside: dict[int, list[int]] = {}
     for v in range(n):
         inside.setdefault(top[v], []).append(v)
-    for over, found in roots.items():
+    for over, children in roots.items():
         leaves: list[int] = []
-        for root in sorted(found):
+        for root in sorted(children):
             if not leaves or len(leaves) + size[root] > leaf:
                 leaves = []
                 members.append(leaves)
@@ -163,9 +163,9 @@ def _postorder(members: list[list[int]], above: list[int]) -> list[int]:
     for number, over in enumerate(above):
         if members[number]:
             children.setdefault(over, []).append(number)
-    found: list[int] = []
+    in_order: list[int] = []
     left = children.get(-1, [])[:]
     while left:
-        found.append(left.pop())
-        left += children.get(found[-1], [])
-    return found[::-1]
+        in_order.append(left.pop())
+        left += children.get(in_order[-1], [])
+    return in_order[::-1]

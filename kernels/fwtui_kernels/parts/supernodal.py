@@ -81,9 +81,9 @@ def of_supernodes(supernodes: tuple[Supernode, ...], tile: int) -> Elimination:
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     """Three steps for each launch, or for each tile; args are the first of its tiles and how many there are."""
-    found = elimination(shape)
-    for tiles in ((p,) for p in range(len(found.spans))) if stepwise else found.together:
-        rounds = [_round(shape, found, p) for p in tiles]
+    eliminated = elimination(shape)
+    for tiles in ((p,) for p in range(len(eliminated.spans))) if stepwise else eliminated.together:
+        rounds = [_round(shape, eliminated, p) for p in tiles]
         for phase in PHASES:
             steps = [step for one in rounds for step in one if step.phase == phase]
             if steps:
@@ -94,8 +94,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
                 yield replace(steps[0], args=(tiles[0], len(tiles)), cost=cost, reads=tuple(reads), writes=tuple(writes))
 
 
-def _round(shape: Shape, found: Elimination, p: int) -> list[Step]:
-    cuts = [cut for first, end in found.spans[p] for cut in ((first, min(end, p)), (max(first, p + 1), end))]
+def _round(shape: Shape, eliminated: Elimination, p: int) -> list[Step]:
+    cuts = [cut for first, end in eliminated.spans[p] for cut in ((first, min(end, p)), (max(first, p + 1), end))]
     return list(round_of(shape, p, [(first * shape.tile, end * shape.tile) for first, end in cuts if first < end]))
 
 

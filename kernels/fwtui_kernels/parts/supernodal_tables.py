@@ -30,9 +30,9 @@ class LaunchTables(NamedTuple):
 class SparseCpuProgram(CpuProgram):
     """Each op takes the matrix, and the first row and the number of rows of its table; the matrix is stored tile by tile."""
 
-    def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]], found: LaunchTables):
+    def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]], tables: LaunchTables):
         super().__init__(shape, ops, tiled=True)
-        self._parts = found.parts
+        self._parts = tables.parts
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         p, count = step.args
@@ -40,16 +40,16 @@ class SparseCpuProgram(CpuProgram):
 
 
 def tables(shape: Shape) -> LaunchTables:
-    found = elimination(shape)
-    side = len(found.spans)
-    launches = dict.fromkeys(found.together)
+    eliminated = elimination(shape)
+    side = len(eliminated.spans)
+    launches = dict.fromkeys(eliminated.together)
     if side <= ONE_BY_ONE:
         launches |= dict.fromkeys((p,) for p in range(side))
     rows: dict[str, list[np.ndarray]] = {"pivot": [], "panels": [], "rest": [], "via": []}
     at = dict.fromkeys(rows, 0)
     parts: dict[tuple[str, tuple[int, int]], tuple[int, int]] = {}
     for tiles in launches:
-        for op, table in _launch(found, tiles, side, at["via"]):
+        for op, table in _launch(eliminated, tiles, side, at["via"]):
             if op != "via":
                 parts[op, (tiles[0], len(tiles))] = (at[op], len(table))
             rows[op].append(table)
@@ -59,10 +59,10 @@ def tables(shape: Shape) -> LaunchTables:
     return LaunchTables(pivots, panels, tasks, via, parts, max(map(len, launches)), slots)
 
 
-def _launch(found: Elimination, tiles: tuple[int, ...], side: int, first: int) -> Iterator[tuple[str, np.ndarray]]:
+def _launch(eliminated: Elimination, tiles: tuple[int, ...], side: int, first: int) -> Iterator[tuple[str, np.ndarray]]:
     """The rows of one launch for each table; `first` is the number of those of `via` before it."""
     yield "pivot", np.array(tiles, np.int32)[:, None]
-    beside = [np.array(found.tiles(p), dtype=np.int32) for p in tiles]
+    beside = [np.array(eliminated.tiles(p), dtype=np.int32) for p in tiles]
     slots = np.cumsum([0, *map(len, beside)])
     panels = [
         _rows(np.full(len(i), p), i, slots[copy] + np.arange(len(i)), np.full(len(i), copy))

@@ -90,7 +90,7 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
 
     @jit
     def enlist(marks, lists, lengths, shift):
-        found = cuda.shared.array(THREADS, int32)
+        counts = cuda.shared.array(THREADS, int32)
         block = cuda.blockIdx.x
         t = cuda.threadIdx.x
         side = marks.shape[1]
@@ -104,14 +104,14 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
             own = 0
             for v in range(mine, end):
                 own += int32(marks[block, v])
-            found[t] = own
+            counts[t] = own
             cuda.syncthreads()
             at = base
             total = 0
             for other in range(THREADS):
                 if other < t:
-                    at += found[other]
-                total += found[other]
+                    at += counts[other]
+                total += counts[other]
             for v in range(mine, end):
                 if marks[block, v]:
                     lists[block, at // slab * record + at % slab] = v

@@ -39,17 +39,17 @@ def build(shared: bool, threads: int = THREADS) -> Any:
 
     # no disk cache: the compiled code closes over the number of threads
     @jit(cache=False)
-    def from_l2(source, pieces, turns, found):
-        found[cuda.blockIdx.x * threads + cuda.threadIdx.x] = _read(source, pieces, turns, threads)
+    def from_l2(source, pieces, turns, sums):
+        sums[cuda.blockIdx.x * threads + cuda.threadIdx.x] = _read(source, pieces, turns, threads)
 
     @jit(cache=False)
-    def from_shared(source, pieces, turns, found):
+    def from_shared(source, pieces, turns, sums):
         near = cuda.shared.array(words, np.int32, ALIGN16)
         thread = cuda.threadIdx.x
         for at in range(thread, words, threads):
             near[at] = source[at]
         cuda.syncthreads()
-        found[cuda.blockIdx.x * threads + thread] = _read(near, pieces, turns, threads)
+        sums[cuda.blockIdx.x * threads + thread] = _read(near, pieces, turns, threads)
 
     return from_shared if shared else from_l2
 

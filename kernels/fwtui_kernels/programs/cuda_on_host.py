@@ -50,9 +50,9 @@ class HostCode:
 
     def parameters(self, function: str) -> tuple[int, ...]:
         """The bytes of each parameter of a function."""
-        found = (ctypes.c_int * _MOST)()
-        count = getattr(self._library, f"fwtui_sizes_{self._numbers[function]}")(found)
-        return tuple(found[:count])
+        sizes = (ctypes.c_int * _MOST)()
+        count = getattr(self._library, f"fwtui_sizes_{self._numbers[function]}")(sizes)
+        return tuple(sizes[:count])
 
     def launch(self, function: str, shape: Sequence[int], arguments: Sequence[Any]) -> None:
         pointers = (ctypes.c_void_p * len(arguments))(
@@ -67,8 +67,8 @@ class HostCode:
 
     def races(self, file: str, function: str, shape: Sequence[int]) -> Iterator[simulator_races.Race]:
         """Those of that launch."""
-        found = (ctypes.c_int64 * (9 * _MOST_RACES))()
-        rows = [found[9 * at : 9 * at + 9] for at in range(self._library.fwtui_races(found))]
+        numbers = (ctypes.c_int64 * (9 * _MOST_RACES))()
+        rows = [numbers[9 * at : 9 * at + 9] for at in range(self._library.fwtui_races(numbers))]
         lines = self._lines([place for row in rows for place in (row[3], row[6])])
         blocks = {
             number: simulator_races.SimulatedBlock(_index(number, shape[:3])) for row in rows for number in (row[4], row[7])
@@ -146,7 +146,7 @@ def _compiled(
     if compiler is None:
         raise NoTrial(f"{Path(source).name} takes a GPU, or a C++ compiler to be tried without one; none of {COMPILERS} is here")
     # shared memory whose size comes with the launch: all arrays without a size are the same bytes
-    text = _DYNAMIC.sub(lambda found: f"{found[1]} *{found[2]} = reinterpret_cast<{found[1]} *>(fwtui::dynamic_shared);", text)
+    text = _DYNAMIC.sub(lambda match: f"{match[1]} *{match[2]} = reinterpret_cast<{match[1]} *>(fwtui::dynamic_shared);", text)
     ends = [
         f'extern "C" void fwtui_launch_{at}(const unsigned *shape, void **given) {{ fwtui::launch({name}, shape, given); }}\n'
         f'extern "C" int fwtui_sizes_{at}(int *found) {{ return fwtui::sizes({name}, found); }}\n'

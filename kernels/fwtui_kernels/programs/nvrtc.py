@@ -119,7 +119,7 @@ def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:
     (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 0x28), struct.unpack_from("<HHH", cubin, 0x3A)
     heads = [struct.unpack_from("<I20xQQ", cubin, table + at * size) for at in range(count)]
     section = f".nv.info.{entry}\0".encode()
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for name, offset, length in heads:
         if not cubin.startswith(section, heads[names][1] + name):
             continue
@@ -128,9 +128,9 @@ def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:
             form, attribute, bytes_of_value = struct.unpack_from("<BBH", cubin, at)
             if form == 4 and attribute == 0x17:
                 ordinal, _, packed = struct.unpack_from("<HHI", cubin, at + 8)
-                found[ordinal] = packed >> 18
+                sizes[ordinal] = packed >> 18
             at += 4 + (bytes_of_value if form == 4 else 0)
-    return tuple(found[ordinal] for ordinal in sorted(found))
+    return tuple(sizes[ordinal] for ordinal in sorted(sizes))
 
 
 def _first_error(log: str, source: Path) -> OwnKernelError:
@@ -148,28 +148,28 @@ def _first_error(log: str, source: Path) -> OwnKernelError:
         named = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
         return OwnKernelError(f"{source.name}: {named.strip()}")
     first = places[0]
-    found = _ERROR.match(lines[first])
-    assert found is not None
-    message = found["said"]
+    match = _ERROR.match(lines[first])
+    assert match is not None
+    message = match["said"]
     # below it stand the line of the source and a caret under the place in it; long words go on in lines before these
     caret = next((i for i in range(first + 1, min(first + 12, len(lines))) if lines[i].strip() == "^"), None)
     column, text = "", ""
     if caret is not None:
         text = lines[caret - 1]
         indent = len(text) - len(text.lstrip())
-        written = _line(source, found)
+        written = _line(source, match)
         shift = len(written) - len(written.lstrip()) - indent if written.strip() == text.strip() else 0
         column = f":{lines[caret].index('^') + 1 + shift}"
         message = " ".join([message, *(line.strip() for line in lines[first + 1 : caret - 1])])
     others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
-    where = f"{Path(found['file']).name}:{found['line']}{column}"
+    where = f"{Path(match['file']).name}:{match['line']}{column}"
     return OwnKernelError(f"{where}: {message.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")
 
 
-def _line(source: Path, found: re.Match[str]) -> str:
+def _line(source: Path, match: re.Match[str]) -> str:
     """The line of the user's file that an error names: the compiler's own copy is indented by two."""
-    if Path(found["file"]).name != source.name:
+    if Path(match["file"]).name != source.name:
         return ""
     lines = source.read_text("utf-8", "replace").splitlines()
-    number = int(found["line"])
+    number = int(match["line"])
     return lines[number - 1] if number <= len(lines) else ""

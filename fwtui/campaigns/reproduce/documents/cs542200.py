@@ -170,19 +170,19 @@ def branches(results: Results) -> ClaimAnswer:
 @claim("CS3", "tiles 2 and 4 time out, 8 gives wrong answers, 16 is most stable", "wrong at 8")
 def correct(results: Results) -> ClaimAnswer:
     """all five verified in every cell and timed; holds if 8 is wrong or 2 or 4 take too long"""
-    found = [r for r in results.runs if r.experiment.kernel == KATZ and r.experiment.tile in TILES]
-    found = [r for r in found if same(r, at(KATZ, tile=r.experiment.tile, device=r.experiment.device)(r.n), registry()[KATZ])]
-    wrong = sorted({r.experiment.tile for r in found if r.wrong})
+    runs = [r for r in results.runs if r.experiment.kernel == KATZ and r.experiment.tile in TILES]
+    runs = [r for r in runs if same(r, at(KATZ, tile=r.experiment.tile, device=r.experiment.device)(r.n), registry()[KATZ])]
+    wrong = sorted({r.experiment.tile for r in runs if r.wrong})
     if WRONG in wrong:
         return judged(True, f"wrong: tile {', '.join(map(str, wrong))}")
     if slow := [t for t in SLOW if any(f" tile {t}:" in text and text.endswith(TOO_LONG) for text in results.left_out)]:
         return judged(True, f"too slow: tile {', '.join(map(str, slow))}")
-    right = sorted({r.experiment.tile for r in found if r.verified and r.state == "done"} - set(wrong))
+    right = sorted({r.experiment.tile for r in runs if r.verified and r.state == "done"} - set(wrong))
     if not right:
         results.sizes(at(KATZ))  # says why there are none
     for tile in TILES:
         if tile not in right:
-            simulated = " (simulated)" * all(r.simulated for r in found)
+            simulated = " (simulated)" * all(r.simulated for r in runs)
             words = f"tiles {', '.join(map(str, right)) or 'none'} are right{simulated}"
             try:
                 results.sizes(at(KATZ, tile=tile))
@@ -197,9 +197,9 @@ def correct(results: Results) -> ClaimAnswer:
 @claim("CS4", "keeping dij out of global memory in phase 3 is the big win", "big")
 def big_win(results: Results) -> ClaimAnswer:
     """that one change, at least the usual factor"""
-    found = ratios(results, at(GLOBAL), at(KATZ))
+    by_size = ratios(results, at(GLOBAL), at(KATZ))
     cause = "On current GPUs a cell that only one thread uses can stay in the L1 cache; only counters can show whether it does"
-    return judged(min(r.value for r in found.values()) >= TOLERANCE, ratio_words(found), cause=cause)
+    return judged(min(r.value for r in by_size.values()) >= TOLERANCE, ratio_words(by_size), cause=cause)
 
 
 @claim("CS6", "copies and I/O besides computing: computing's share grows", "shares")

@@ -65,9 +65,9 @@ def more_threads(results: Results) -> ClaimAnswer:
     wider = needed([tile for tile in kernel_here(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
     sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
     places = product(wider, dict.fromkeys((sizes[0], sizes[-1])))
-    found = {(tile, n): time_ratio(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
-    value = ", ".join(f"width {tile} {times(ratio.value)} (n {n})" for (tile, n), ratio in found.items())
-    holds = not any(ratio.slower for ratio in found.values())
+    gains = {(tile, n): time_ratio(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
+    value = ", ".join(f"width {tile} {times(ratio.value)} (n {n})" for (tile, n), ratio in gains.items())
+    holds = not any(ratio.slower for ratio in gains.values())
     cause = "Current multiprocessors run more threads at once, and a wider base case saves launches"
     return judged(holds, f"speed-up over {TILE}: {value}", "a wider base case is faster", cause=cause)
 
@@ -101,19 +101,19 @@ def _busy_threads(results: Results, n: int) -> str:
 @claim("HE3", "that variant lost correctness above 8 threads", "wrong")
 def correctness(results: Results) -> ClaimAnswer:
     """thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it"""
-    found = [r for r in results.runs if r.experiment.kernel == BASE and r.verified is not None]
-    if not found:
+    runs = [r for r in results.runs if r.experiment.kernel == BASE and r.verified is not None]
+    if not runs:
         results.find(base(4, 0)(SMALL))  # says why there are none
         raise Missing("none was checked")
-    wrong = sorted({_threads(r.experiment) for r in found if r.wrong})
+    wrong = sorted({_threads(r.experiment) for r in runs if r.wrong})
     cause = "All results of all threads must finish a step before the next, which needs a barrier; what his lacked is not known"
     if wrong:
         value = f"wrong with {', '.join(map(str, wrong))} threads"
         return judged(wrong[-1] > LOST_ABOVE, value, f"not above {LOST_ABOVE} threads", cause=cause)
-    right = sorted({_threads(r.experiment) for r in found})
+    right = sorted({_threads(r.experiment) for r in runs})
     if right[-1] <= LOST_ABOVE:
         raise Missing(f"none of more than {LOST_ABOVE} threads was checked")
-    value = f"right with {', '.join(map(str, right))} threads{' (simulated)' * all(r.simulated for r in found)}"
+    value = f"right with {', '.join(map(str, right))} threads{' (simulated)' * all(r.simulated for r in runs)}"
     return judged(False, value, "every thread count gives right answers", cause=cause)
 
 

@@ -122,9 +122,9 @@ def staged_rate(results: Results) -> ClaimAnswer:
 @claim("LS10", "staged load needs so little shared memory that it allows 15 blocks", "1,056 bytes, 15 blocks")
 def resources(results: Results) -> ClaimAnswer:
     """resources of the compiled kernel; limits of that GPU and of this one"""
-    shared, found = evidence.shared_bytes(results, STAGED)
+    shared, resident = evidence.shared_bytes(results, STAGED)
     there = SHARED_OF_C1060 // (shared + PARAMETERS)
-    value = f"{shared:,} bytes, {there} blocks there; {found}"
+    value = f"{shared:,} bytes, {there} blocks there; {resident}"
     return judged(shared + PARAMETERS <= SHARED_BYTES and there == BLOCKS, value)
 
 
@@ -173,11 +173,11 @@ def headroom(results: Results) -> ClaimAnswer:
     """every float32 rung of the ladder against staged load, at the largest size that both ran at"""
     results.sizes(at(STAGED))  # raises Missing with the reason
     rung, n = needed(fastest(results), f"no other rung was run at a size of {STAGED}")
-    found = time_ratio(results, ask(STAGED, n), ask(rung, n))
-    if not found.slower:
-        return judged(True, f"no rung here is faster; the nearest is {rung} with {times(found.value)} (n {n})")
+    gain = time_ratio(results, ask(STAGED, n), ask(rung, n))
+    if not gain.slower:
+        return judged(True, f"no rung here is faster; the nearest is {rung} with {times(gain.value)} (n {n})")
     cause = FORMS if any(option.name == "form" for option in registry()[rung].options) else ""
-    return judged(found.value <= HEADROOM, f"{rung} {times(found.value)} (n {n})", f"{rung} gains more", cause=cause)
+    return judged(gain.value <= HEADROOM, f"{rung} {times(gain.value)} (n {n})", f"{rung} gains more", cause=cause)
 
 
 def fastest(results: Results) -> tuple[str, int] | None:
@@ -187,7 +187,7 @@ def fastest(results: Results) -> tuple[str, int] | None:
         with suppress(Missing):
             n = results.sizes(at(STAGED), at(rung))[-1]
             gains[rung, n] = results.seconds(ask(STAGED, n)) / results.seconds(ask(rung, n))
-    return max(gains, key=lambda found: gains[found], default=None)
+    return max(gains, key=lambda key: gains[key], default=None)
 
 
 @claim("LS5", "staged load is over 150 times as fast as the basic CPU loop", f"over 150x ({_in_table(0, 4, 4096)})")
@@ -288,16 +288,16 @@ def cyclic_order(results: Results, n: int) -> str:
     """The gain from less shared memory alone, with the natural order."""
     with suppress(Missing):
         n = results.sizes(at(OPTIMIZED), at(NATURAL), at(STAGED))[-1]
-        found, order = (evidence.gain(results, at(other), at(NATURAL), n) for other in (OPTIMIZED, STAGED))
-        words = f"{NATURAL}, with the same little shared memory, is {found} as fast as {OPTIMIZED} (n {n})"
+        gain, order = (evidence.gain(results, at(other), at(NATURAL), n) for other in (OPTIMIZED, STAGED))
+        words = f"{NATURAL}, with the same little shared memory, is {gain} as fast as {OPTIMIZED} (n {n})"
         return f"{words} and {order} as fast as {STAGED}, which differs only in its cyclic order of k (LS11)"
     return ""
 
 
 def slow_blocks(results: Results, n: int) -> str:
     """The gain of the same algorithm with cheaper indices."""
-    found, bound = evidence.gain(results, at(NAIVE), at(OPTIMIZED), n), _bound(results)
-    words = f"{OPTIMIZED}, the same algorithm with cheaper indices, is {found} as fast as {NAIVE} (n {n})" if found else ""
+    gain, bound = evidence.gain(results, at(NAIVE), at(OPTIMIZED), n), _bound(results)
+    words = f"{OPTIMIZED}, the same algorithm with cheaper indices, is {gain} as fast as {NAIVE} (n {n})" if gain else ""
     words = ", and ".join(filter(None, (words, bound)))
     return f"{words}. The effect of caches on {NAIVE} needs counters" if bound else words
 
