@@ -41,7 +41,7 @@ def best_rates(runs: Iterable[Run], rungs: Sequence[Rung]) -> dict[str, float]:
 
 
 def some_rungs(rungs: Sequence[Rung], most: int, marked: int = 0) -> tuple[Rung, ...]:
-    """At most that many of the steps (at least two): the first, the last, the one at `kept`, and the highest of the others."""
+    """At most that many of the steps (at least two): the first, the last, the one at `marked`, and the highest of the others."""
     runs = {rung.run.experiment.kernel: rung.run for rung in rungs}
     always = {rungs[place].run.experiment.kernel for place in (0, -1, marked)} if rungs else set[str]()
     while len(runs) > max(most, len(always)):

@@ -119,7 +119,7 @@ def verdict(
 ) -> Assessment:
     """The verdict on a run.
 
-    `recorded` is a session of the whole ladder, from which gains are predicted; `found` is the comparison, if it is known.
+    `recorded` is a session of the whole ladder, from which gains are predicted; `comparison`: with the baseline, if it is made.
     """
     model, run, _ = entrant
     if (

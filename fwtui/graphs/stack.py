@@ -41,12 +41,12 @@ class Stack:
         return sum(n**3 for n in self.sizes.tolist())
 
     def of(self, flat: np.ndarray, number: int) -> np.ndarray:
-        """One graph's matrix in an array like `given`."""
+        """One graph's matrix in an array like `weights`."""
         n, at = int(self.sizes[number]), int(self.first[number])
         return flat[at : at + n * n].reshape(n, n)
 
     def apart(self, flat: np.ndarray) -> Any:
-        """An array like `given` in the form in which the stack was given."""
+        """An array like `weights` in the form in which the stack was given."""
         return flat.reshape(len(self), self.n, self.n) if self.even else [self.of(flat, number) for number in range(len(self))]
 
     def graph(self, number: int) -> Adjacency:

@@ -128,7 +128,7 @@ def all_keys() -> dict[str, Key]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The user's settings by key; a key that was not set is not in `said`."""
+    """The user's settings by key; a key that was not set is not in `values`."""
 
     path: Path
     values: Mapping[str, Value] = field(default_factory=dict)

@@ -45,7 +45,7 @@ class Loop(NamedTuple):
 
 
 def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
-    """The loop of each op whose code is known. `kept`: remembered between runs of the program, as it may have to be compiled."""
+    """The loop of each op whose code is known. `cached`: kept between runs of the program, as it may have to be compiled."""
     program, shape = it.program, it.program.shape
     if not isinstance(program, CpuProgram):
         return

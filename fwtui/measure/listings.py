@@ -89,7 +89,7 @@ def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range |
 def listing(
     code: Sequence[MachineInstruction], samples: ByOffset, user_file: Path | None = None, tell_source: bool = True
 ) -> Listing:
-    """The listing of a function. `own` is the user's file, whose text is told only if `tell_source`."""
+    """The listing of a function. `user_file` is the user's own, whose text is told only if `tell_source`."""
     loop = inner_loop(code, samples)
     places = loop if loop is not None else range(len(code))
     instructions, done = [code[place] for place in places], relaxations(code)

@@ -165,8 +165,8 @@ def _cpu_levels(caches: Sequence[Cache]) -> Iterator[events.LevelLimit]:
             nearer = max(nearer, cache.bytes // cache.cores)
 
 
-def _update_rate(update: Callable[..., None], cells: np.ndarray, one_core: bool) -> float:
-    """Bytes read and written per second in rows of cells, by a thread for each row; `own`: each in its core's own cache.
+def _update_rate(update: Callable[..., None], cells: np.ndarray, in_own_cache: bool) -> float:
+    """Bytes read and written per second in rows of cells, by a thread for each row; `in_own_cache`: each in that of its core.
 
     Threads that share nothing are measured by their time on a core, as other programs may make them wait for one.
     """
@@ -175,7 +175,7 @@ def _update_rate(update: Callable[..., None], cells: np.ndarray, one_core: bool)
     if not np.array_equal(cells[:, [0, -1]], ends):
         raise NotRight("the CPU's update in place is wrong")
     turns = _turns(lambda turns: update(cells[:1], turns, 1), 1)
-    if one_core or len(cells) == 1:
+    if in_own_cache or len(cells) == 1:
         worked = min(_bursts(lambda: _seconds(update, cells, turns, 1, clock=time.process_time))) / len(cells)
     else:
         worked = min(_bursts(lambda: _seconds(update, cells, turns, 1)))

@@ -222,13 +222,13 @@ class Rank:
                     self._worker.tell(replace(found, t=self._worker.now()))
         return RankWork(self._channel, engine, link)
 
-    def _fail(self, code: str, message: str, where: str = "", from_peer: bool = True) -> NoReturn:
-        """Tell why the job ends, and end it. `heard`: rank 0 can hand it on."""
+    def _fail(self, code: str, message: str, where: str = "", rank_zero_hears: bool = True) -> NoReturn:
+        """Tell why the job ends, and end it. `rank_zero_hears`: rank 0 can hand it on."""
         self._ends.acquire()  # never released: only the first reason is told
         fault = events.Fault(t=0.0, source="worker", code=code, message=message, stderr=where)
         if self._worker is not None:
             self._other_fails(fault)
-        elif from_peer:
+        elif rank_zero_hears:
             self._beats.tell_first(fault)
         self._speak(fault)
         self.abort(1)
@@ -241,7 +241,7 @@ class Rank:
 
     def _is_silent(self, rank: int) -> NoReturn:
         message = f"{self._channel.ranks[rank]} has not answered for {self._timeout:g} s{NEXT}"
-        self._fail("hung", message, from_peer=rank != 0)
+        self._fail("hung", message, rank_zero_hears=rank != 0)
 
 
 def rank_diagnosis(error: BaseException, sleep: Callable[[float], object] = time.sleep) -> tuple[str, str]:

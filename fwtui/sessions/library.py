@@ -106,7 +106,7 @@ EntryCache = MutableMapping[
 
 def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
     """Every session in the library, newest first. A broken one is an entry with its problem; nothing is raised.
-    Unchanged files in `known` are not read again.
+    Unchanged files in `cache` are not read again.
     """
     entries = [_entry(path, origin, {} if cache is None else cache) for path, origin in _files()]
     return sorted(entries, key=lambda entry: (entry.created, entry.path.name), reverse=True)
@@ -186,15 +186,15 @@ def _files() -> list[tuple[Path, str]]:
     return [(path, origin) for path, origin in there if origin != AUTOSAVED or not in_use(path)]
 
 
-def summarise(session: SessionFile, most_runs: int = _RUNS_HELD, most: int = MOST_RUNS) -> SessionSummary:
-    """Read all of an open session in little memory: `held` runs at once, and `most` of them in all."""
+def summarise(session: SessionFile, at_once: int = _RUNS_HELD, most: int = MOST_RUNS) -> SessionSummary:
+    """Read all of an open session in little memory: `at_once` runs at once, and `most` of them in all."""
     model, tally = Model(live=True), _Tally()
     for event in (line.event for line in session.lines() if isinstance(line.event, _FOLDED)):
         if isinstance(event, RunStarted) and event.run not in model.runs:
             if len(tally.runs) + len(model.runs) >= most:
                 continue
-            if len(model.runs) >= most_runs:
-                earlier = [number for number in model.runs if number != model.current][: most_runs // 2]
+            if len(model.runs) >= at_once:
+                earlier = [number for number in model.runs if number != model.current][: at_once // 2]
                 tally.add(map(model.runs.pop, earlier))
         model.apply(event)
     tally.add(model.runs.values())

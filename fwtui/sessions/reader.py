@@ -222,7 +222,7 @@ def load(
 ) -> LoadedSession:
     """All of the session at that path, up to the most lines that are read; raises like open_session().
     `watch` is called regularly with the share read (0..1); an exception from it ends the reading.
-    The lines of a session that is only `shown` are packed.
+    The lines of a session that is read `for_screen` are packed.
     """
     with open_session(path) as session, gc_pause.paused():
         loaded = LoadedSession(session.torn, header=session.header, lines=[])

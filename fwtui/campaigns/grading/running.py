@@ -180,7 +180,7 @@ def code_in(folders: Sequence[Path]) -> list[Path]:
 
 
 def floored(timed: Judgement, timing: Timing, limit: events.Limits | None) -> Judgement:
-    """Without a time in which the device cannot do that many relaxations; `known` are its limits."""
+    """Without a time in which the device cannot do that many relaxations; `limit` are its limits."""
     most = limits.most_relaxations(limit, timing.dtype, True) if limit is not None else None
     if timed.seconds is None or most is None:
         return timed

@@ -60,7 +60,7 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
     BINDINGS: ClassVar = [*DOWN, *ACROSS, CHOOSE]
 
     def __init__(self, moved: Callable[[], object], on_choice: Callable[[int], object]) -> None:
-        """`moved` is called when the cursor is on another square, `chosen` with the run that was chosen."""
+        """`moved` is called when the cursor is on another square, `on_choice` with the run that was chosen."""
         super().__init__(HeatMapSubject(None, "rate", (0, 0), 0))
         self._moved, self._chosen = moved, on_choice
         self._placed = False  # whether the user has put the cursor somewhere

@@ -289,7 +289,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     def __init__(
         self, view: View, on_choice: Callable[[int], None], on_hold: Callable[[bool], None], zoomed: Callable[[int], None]
     ) -> None:
-        """`chosen` is given the run under the cursor, `held` whether a key has set the cursor, `zoomed` 1 for nearer or -1."""
+        """`on_choice` gets the run under the cursor, `on_hold` whether a key has set the cursor, `zoomed` 1 for nearer or -1."""
         super().__init__()
         self._view = view
         self._chosen, self._held, self._zoomed = on_choice, on_hold, zoomed

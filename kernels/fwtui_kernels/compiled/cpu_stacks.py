@@ -1,7 +1,7 @@
 """Many small graphs on a CPU: each is looked through, closed and finished by one thread, in its cache. Compiled for all sizes.
 
 The matrices lie one after the other in `cells`: graph g has `sizes[g]` vertices, and its first cell is `first[g]`; so do those
-in `given`, where a value that is not finite means no edge. A call does the graphs begin .. end - 1 and releases Python's lock;
+in `weights`, where a value that is not finite means no edge. A call does the graphs begin .. end - 1 and releases Python's lock;
 `on_all_cores` makes calls for all of them.
 """
 

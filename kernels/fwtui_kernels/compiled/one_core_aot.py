@@ -1,7 +1,7 @@
 """A whole graph on one thread of a CPU: looked through, searched, closed tile by tile, and its distances finished.
 
 The functions need nothing of Python or numba while they run, so they are kept as plain object code, which object_code.py loads in
-a fraction of the time that importing numba takes. `given` has n x n weights in float64; a value that is not finite means no edge.
+a fraction of the time that importing numba takes. `weights` are n x n float64; a value that is not finite means no edge.
 `cells` is the padded matrix in a kernel's type, `far` the least value that means no path.
 """
 

@@ -105,7 +105,7 @@ def test_a_burst_that_waited_for_a_core_is_not_long(late: Container[int], monkey
         waited += 0.05
 
     # in a cache that cores share, one alone shares it with no other
-    assert measured._update_rate(update, np.zeros((1, 512), np.int64), one_core=False) == pytest.approx(2 * 4096 / each)
+    assert measured._update_rate(update, np.zeros((1, 512), np.int64), in_own_cache=False) == pytest.approx(2 * 4096 / each)
 
 
 def test_limits_are_told_form_by_form_and_complete_at_the_end(pretend: Pretend) -> None:

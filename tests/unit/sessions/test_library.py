@@ -41,7 +41,7 @@ class TestSummary:
             if run > 3:
                 lines += [verdict(run, run - 3)]  # of one before the latest
         with open_session(record(tmp_path / "s", *lines)) as session:
-            summary = summarise(session, most_runs=8, most=most)
+            summary = summarise(session, at_once=8, most=most)
         assert (summary.runs, summary.kernels, max(held)) == (min(most, 50), ("naive", "blocked"), 8)
         assert (summary.sizes, summary.best_rate) == (((100,), 4e6) if most == 20 else ((100, 200), 1.6e7))
 
@@ -50,7 +50,7 @@ class TestSummary:
     )
     def test_a_number_that_comes_again_counts_once(self, tmp_path: Path, numbers: list[int]) -> None:
         with open_session(record(tmp_path / "s", *(started(t, run) for t, run in enumerate(numbers, 1)))) as session:
-            assert summarise(session, most_runs=8).runs == 20
+            assert summarise(session, at_once=8).runs == 20
 
     @pytest.mark.parametrize(
         ("verdicts", "median", "best"),
