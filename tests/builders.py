@@ -84,7 +84,7 @@ def after(count: int) -> Callable[[], None]:
 
 def forget_own_kernels() -> None:
     """As in a process that has admitted none."""
-    own_kernels._known.clear()
+    own_kernels._own_kernels.clear()
 
 
 class Terminal(io.StringIO):

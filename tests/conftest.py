@@ -34,7 +34,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
 @pytest.fixture(autouse=True)
 def _own_kernels_are_forgotten() -> Iterator[None]:
     yield
-    own_kernels._known.clear()
+    own_kernels._own_kernels.clear()
 
 
 @pytest.fixture

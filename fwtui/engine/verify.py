@@ -87,16 +87,16 @@ class Verifier:
         facts = self._recall(graph, key)
         checksum = fletcher64(distances)
         case = _Verification(graph, facts, distances, how, full_limit, (kernel_id, form), checksum)
-        found = self._several(case, tell) if graph.graphs > 1 else self._one(case)
-        if found.verdict in ("verified", "unverified") and how != "off":
+        finding = self._several(case, tell) if graph.graphs > 1 else self._one(case)
+        if finding.verdict in ("verified", "unverified") and how != "off":
             facts.checksums[case.whose] = checksum
-        reachable = None if found.verdict == "negative cycle" else reachable_pairs(distances)
-        return found._replace(checksum=checksum, reachable=reachable, seconds=time.perf_counter() - start)
+        reachable = None if finding.verdict == "negative cycle" else reachable_pairs(distances)
+        return finding._replace(checksum=checksum, reachable=reachable, seconds=time.perf_counter() - start)
 
     def _one(self, case: _Verification) -> VerifierFinding:
         graph, facts, distances, how = case.graph, case.facts, case.distances, case.how
-        if found := self._negative_diagonal(graph, facts, distances):
-            return found
+        if finding := self._negative_diagonal(graph, facts, distances):
+            return finding
         if how == "off":
             return VerifierFinding("unverified", "verification is off")
         if cycle := self._cycle(graph, facts):
@@ -118,10 +118,12 @@ class Verifier:
         for done, number in enumerate(numbers.tolist()):
             tell(done / len(numbers))
             one = "off" if how == "off" else "full"
-            found = self._one(_Verification(graph.part(number), _GraphFacts(), distances[graph.rows(number)], one, 0, case.whose))
-            if found.verdict not in ("verified", "unverified"):
-                where = f"wrong in graph {number}" if found.how.startswith("wrong at") else f"graph {number}:"
-                return found._replace(how=f"{where} {found.how.removeprefix('wrong ')}")
+            finding = self._one(
+                _Verification(graph.part(number), _GraphFacts(), distances[graph.rows(number)], one, 0, case.whose)
+            )
+            if finding.verdict not in ("verified", "unverified"):
+                where = f"wrong in graph {number}" if finding.how.startswith("wrong at") else f"graph {number}:"
+                return finding._replace(how=f"{where} {finding.how.removeprefix('wrong ')}")
         if how == "off":
             return VerifierFinding("unverified", "verification is off")
         cells = len(numbers) * graph.n**2
@@ -173,8 +175,8 @@ class Verifier:
             facts.references[by_dijkstra] = reference(graph, facts.potentials, by_dijkstra)
         expected = facts.references[by_dijkstra]
         cells = distances.size
-        if found := _compared(graph, distances, expected, np.arange(graph.n)):
-            return found
+        if finding := _compared(graph, distances, expected, np.arange(graph.n)):
+            return finding
         whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
         one = f"its only cell agrees with {whose.replace('those', 'that')}"
         words = f"all {cells:,} cells {_agreement(graph)} {whose}" if cells > 1 else one
@@ -189,8 +191,8 @@ class Verifier:
         rows = distances[sources]
         if obvious := _obviously_wrong(graph, distances):
             return VerifierFinding("wrong", obvious, distances.size)
-        if found := _compared(graph, rows, expected, sources):
-            return found
+        if finding := _compared(graph, rows, expected, sources):
+            return finding
         if trouble := _range_trouble(graph, distances):
             return VerifierFinding(*trouble, rows.size)
         how = f"{len(sources)} rows {_agreement(graph)} Dijkstra's"

@@ -57,18 +57,18 @@ class KernelReply(Struct, frozen=True):
     wrong: str = ""
 
 
-_known: dict[str, OwnKernel] = {}
+_own_kernels: dict[str, OwnKernel] = {}
 _codes: dict[Path, tuple[object, str]] = {}  # by file: its state on disk, and the fingerprint that it had then
 
 
 def own_kernels() -> Mapping[str, OwnKernel]:
     """Those that were admitted in this process, by name."""
-    return _known
+    return _own_kernels
 
 
 def known_kernels() -> Mapping[str, Kernel]:
     """Every rung, and after them the user's own kernels."""
-    return {**registry(), **{name: kernel.kernel for name, kernel in _known.items()}}
+    return {**registry(), **{name: kernel.kernel for name, kernel in _own_kernels.items()}}
 
 
 def is_path(text: str) -> bool:
@@ -98,8 +98,8 @@ def located(text: str) -> Path:
 
 def name_for(path: Path) -> str:
     """The short name of a file's kernel: its stem; with its folder's, or a number, where another kernel is called that."""
-    names = {AUTO.id, *registry(), *peers(), *(name for name, kernel in _known.items() if kernel.path != path)}
-    same = next((name for name, kernel in _known.items() if kernel.path == path), None)
+    names = {AUTO.id, *registry(), *peers(), *(name for name, kernel in _own_kernels.items() if kernel.path != path)}
+    same = next((name for name, kernel in _own_kernels.items() if kernel.path == path), None)
     stem, folder = _word(path.stem), _word(path.parent.name)
     tries = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(names) + 3)))
     return next(name for name in tries if name and name not in names)
@@ -108,7 +108,7 @@ def name_for(path: Path) -> str:
 def name_of_file(text: str) -> str:
     """The kernel that was admitted from the file which a user named; empty if none was."""
     path = Path(text).expanduser().absolute()
-    return next((name for name, kernel in _known.items() if kernel.path in (path, path.resolve())), "")
+    return next((name for name, kernel in _own_kernels.items() if kernel.path in (path, path.resolve())), "")
 
 
 def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
@@ -130,13 +130,13 @@ def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
     def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         return iter(steps(shape, stepwise, code_of(name)))
 
-    _known[name] = OwnKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
+    _own_kernels[name] = OwnKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
     return name
 
 
 def code_of(name: str) -> str:
     """The fingerprint of an own kernel's files as they are now; empty for any other kernel. Raises Refused."""
-    kernel = _known.get(name)
+    kernel = _own_kernels.get(name)
     if kernel is None:
         return ""
     try:
@@ -147,13 +147,13 @@ def code_of(name: str) -> str:
 
 def path_of(name: str) -> str:
     """Where the worker finds an own kernel's file; empty for any other kernel."""
-    kernel = _known.get(name)
+    kernel = _own_kernels.get(name)
     return str(kernel.path) if kernel is not None else ""
 
 
 def install(kernel: Kernel, path: Path) -> None:
     """In a worker: the loaded kernel itself, by its name."""
-    _known[kernel.id] = OwnKernel(kernel, path)
+    _own_kernels[kernel.id] = OwnKernel(kernel, path)
 
 
 def _fingerprint(path: Path) -> str:

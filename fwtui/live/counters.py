@@ -104,10 +104,10 @@ def measure(experiment: Settled, stop: Event | None = None, most_seconds: float 
 def tell(live: RunSession, run: int, experiment: Settled) -> str:
     """Profile that run's kernels and send the session their counters; return why there are none, or nothing."""
     with live.without_sampler():
-        found = measure(experiment)
-    if isinstance(found, str):
-        return found
-    for op, values in found.items():
+        counters = measure(experiment)
+    if isinstance(counters, str):
+        return counters
+    for op, values in counters.items():
         live.tell(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
     return ""
 

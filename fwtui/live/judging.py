@@ -371,16 +371,16 @@ class WatchLoop:
         enough = Saved(self.watched, ended)
         # both take their time, and the compiler's words come first
         thread, findings = _ahead(self._attempts.findings(enough))
-        found = self._attempts.compiled(stop)
-        if found is not None and found.wrong:
+        compiled = self._attempts.compiled(stop)
+        if compiled is not None and compiled.wrong:
             enough.set()
-            yield Report(COMPILED, found.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=found.wrong), right=False)
+            yield Report(COMPILED, compiled.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=compiled.wrong), right=False)
             thread.join()
             return
         if not stop.is_set():
-            yield from compiled_lines(found, request.capability)
+            yield from compiled_lines(compiled, request.capability)
             if (
-                request.simulated and request.n > SIMULATOR_MAX_N and found is not None and found != Compiled()
+                request.simulated and request.n > SIMULATOR_MAX_N and compiled is not None and compiled != Compiled()
             ):  # of a GPU's kernel
                 limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
                 yield Report(NOTE, f"n = {request.n} is left out: {limits}")
@@ -433,7 +433,7 @@ def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | 
     if device_id.backend == "auto":
         device_id = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
     if capability is None:
-        found = hardware.gpus().gpus if device_id.backend == "cuda" else ()
-        detected = found[device_id.index].compute_capability if device_id.index < len(found) else None
+        gpus = hardware.gpus().gpus if device_id.backend == "cuda" else ()
+        detected = gpus[device_id.index].compute_capability if device_id.index < len(gpus) else None
         capability = detected or (9, 0)
     return WatchRequest(path, name, device_id, capability, n, tile)

@@ -53,8 +53,8 @@ def find(places: Sequence[str] = PLACES) -> str | None:
 
 def installed(tool: str, places: Sequence[str]) -> str | None:
     """The path of a tool of NVIDIA's: on PATH, in the environment's toolkit, or (the newest) in an installer's folder."""
-    if found := shutil.which(tool):
-        return found
+    if path := shutil.which(tool):
+        return path
 
     def version(path: Path) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", str(path))]
@@ -98,7 +98,7 @@ def rows(log: str) -> list[dict[str, float]]:
     Takes the wide "raw" page: a header, a row of units, a row for each kernel, and ncu's own `==...==` lines anywhere. Values
     that are not numbers (n/a) are left out.
     """
-    found: list[dict[str, float]] = []
+    rows_read: list[dict[str, float]] = []
     names: list[str] = []
     units: list[str] = []
     for cells in csv.reader(line for line in log.splitlines() if not line.startswith("==")):
@@ -110,14 +110,14 @@ def rows(log: str) -> list[dict[str, float]]:
             units = cells
         else:
             values = {n: (number(c), _scale(u)) for n, c, u in zip(names, cells, units, strict=True) if "__" in n}
-            found.append({name: value * scale for name, (value, scale) in values.items() if value is not None})
-    return found
+            rows_read.append({name: value * scale for name, (value, scale) in values.items() if value is not None})
+    return rows_read
 
 
 def number(text: str) -> float | None:
     """A number in ncu's output, whose thousands the C locale may group: 1234, 1,234,567.5; None for anything else."""
-    found = re.fullmatch(r"\s*(-?(\d+(,\d{3})*\.?\d*|\.\d+)(e[+-]?\d{1,2})?)\s*", text, re.IGNORECASE)
-    return float(found[1].replace(",", "")) if found else None
+    match = re.fullmatch(r"\s*(-?(\d+(,\d{3})*\.?\d*|\.\d+)(e[+-]?\d{1,2})?)\s*", text, re.IGNORECASE)
+    return float(match[1].replace(",", "")) if match else None
 
 
 def errors(log: str) -> list[str]:

@@ -46,12 +46,12 @@ _FAILED = re.compile(r"^\[(mpiexec|proxy:\d+)@", re.M)  # MPICH's mpiexec did, a
 def mpiexec() -> str:
     """The path of mpiexec. Raises Refused if it or mpi4py is missing."""
     beside = Path(sys.executable).parent / "mpiexec"  # that of the wheels of an MPI
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
+    path = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
     if find_spec("mpi4py") is None:
         raise _incomplete("MPI, and mpi4py is not installed")
-    if found is None:
+    if path is None:
         raise _incomplete("MPI, and there is no mpiexec here")
-    return found
+    return path
 
 
 def _incomplete(missing: str) -> Refused:

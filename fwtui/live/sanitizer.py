@@ -103,26 +103,26 @@ def _ran(stdout: bytes) -> int:
 
 def invalid_access(log: str) -> str:
     """The first access outside memory that memcheck reports, in words; empty if there is none."""
-    found = _INVALID.search(log)
-    if found is None:
+    match = _INVALID.search(log)
+    if match is None:
         return ""
-    (function, line), how = _place(found["place"]), found["how"] or ""
-    does = {"read": "reads", "write": "writes"}.get(found["access"], "accesses")
-    where = "at an address that is no multiple of that" if "misaligned" in how else f"outside its {found['memory']} memory"
-    by = f"thread ({found['thread']}) of block ({found['block']})" if found["thread"] else ""
+    (function, line), how = _place(match["place"]), match["how"] or ""
+    does = {"read": "reads", "write": "writes"}.get(match["access"], "accesses")
+    where = "at an address that is no multiple of that" if "misaligned" in how else f"outside its {match['memory']} memory"
+    by = f"thread ({match['thread']}) of block ({match['block']})" if match["thread"] else ""
     about = ", ".join(word for word in (line, by) if word)
-    return f"{function} {does} {found['size']} bytes {where}{f' ({about})' if about else ''}"
+    return f"{function} {does} {match['size']} bytes {where}{f' ({about})' if about else ''}"
 
 
 def race(log: str) -> str:
     """The first race in shared memory that racecheck calls an error, in words; empty if there is none."""
-    found = _RACE.search(log)
-    if found is None:
+    match = _RACE.search(log)
+    if match is None:
         return ""
-    (function, *one), (_, *other) = _place(found["at"]), _place(found["beside"])
+    (function, *one), (_, *other) = _place(match["at"]), _place(match["beside"])
     verbs = {"Read": "reads", "Write": "writes"}
     first, second = (f" ({line})" if line else "" for line in (*one, *other))
-    places = f"one {verbs[found['one']]}{first} where another {verbs[found['other']]}{second}"
+    places = f"one {verbs[match['one']]}{first} where another {verbs[match['other']]}{second}"
     harm = "that is harmless only where the write repeats what is there"
     return f"threads of a block race in {function}: in shared memory {places}, and no barrier is between them; {harm}"
 
@@ -136,11 +136,11 @@ CHECKS: Mapping[str, SanitizerTool] = {
 
 def _place(text: str) -> tuple[str, str]:
     """The function, and the line if one is known: mine.py:12."""
-    found = _PLACE.fullmatch(text.strip())
-    if found is None:
+    match = _PLACE.fullmatch(text.strip())
+    if match is None:
         return _function(text), ""
-    file, line = found["file"] or found["old_file"], found["line"] or found["old_line"]
-    return _function(found["new"] or found["old"] or found["oldest"]), f"{Path(file).name}:{line}" if file else ""
+    file, line = match["file"] or match["old_file"], match["line"] or match["old_line"]
+    return _function(match["new"] or match["old"] or match["oldest"]), f"{Path(file).name}:{line}" if file else ""
 
 
 def _function(name: str) -> str:

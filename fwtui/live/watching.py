@@ -100,8 +100,8 @@ def architecture(capability: tuple[int, int]) -> str:
 
 def capability_of(text: str) -> tuple[int, int]:
     """The compute capability of an architecture. Raises Refused for an unknown one."""
-    found = re.fullmatch(r"(?:sm_?)?(\d{1,2})\.?(\d)a?", text)
-    capability = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.fullmatch(r"(?:sm_?)?(\d{1,2})\.?(\d)a?", text)
+    capability = (int(match[1]), int(match[2])) if match else (0, 0)
     if capability not in TABLE:
         names = ", ".join(map(architecture, TABLE))
         raise Refused(f"{quoted(text)} is no architecture of a GPU that is known here; choose one of {names}")
@@ -151,20 +151,20 @@ def hot_line(run: Run, path: Path) -> str | None:
     return line_words(line, samples.samples) if line is not None else None
 
 
-def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
+def compiled_lines(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
     """What the compiler says of each operation."""
     arch = architecture(capability)
-    if found is None or found.lacking:
-        why = clean(found.lacking) if found is not None else "the compiler did not answer"
+    if compiled is None or compiled.lacking:
+        why = clean(compiled.lacking) if compiled is not None else "the compiler did not answer"
         yield Report(NOTE, f"not compiled for {arch}: {why}")
         return
-    for used in found.used:
+    for used in compiled.used:
         yield Report(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
 
 
-def derived_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
+def derived_lines(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
     """What follows from the instructions of the phase that does most, of every operation without one."""
-    used = found.used if found is not None else ()
+    used = compiled.used if compiled is not None else ()
     for one in [one for one in used if one.phase == REST] or used:
         if one.listing is not None and (words := derived(one.listing)):
             yield Report(DERIVED, f"{architecture(capability)}: {clean(one.op)}: {words}")

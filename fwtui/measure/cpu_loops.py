@@ -77,8 +77,8 @@ def inner_loop(assembly: str, most: int = MOST_LANES) -> Loop | None:
         if _JUMP.fullmatch(name) and (target := operands.rpartition(",")[2].strip()) in labels and labels[target] <= place
     ]
     turns = (code[span[0] : span[-1] + 1] for span in innermost(spans))
-    found = [loop for turn in turns if (loop := _loop(turn)) is not None and loop.lanes <= most]
-    return max(found, key=lambda loop: loop.relaxations, default=None)
+    loops = [loop for turn in turns if (loop := _loop(turn)) is not None and loop.lanes <= most]
+    return max(loops, key=lambda loop: loop.relaxations, default=None)
 
 
 def _read(assembly: str) -> tuple[list[tuple[str, str]], dict[str, int]]:
@@ -88,8 +88,8 @@ def _read(assembly: str) -> tuple[list[tuple[str, str]], dict[str, int]]:
     for line in assembly.splitlines():
         if label := _LABEL.match(line):
             labels[label[1]] = len(code)
-        elif found := _INSTRUCTION.match(line.partition("#")[0].rstrip()):
-            code.append((found[1], found[2] or ""))
+        elif match := _INSTRUCTION.match(line.partition("#")[0].rstrip()):
+            code.append((match[1], match[2] or ""))
     return code, labels
 
 

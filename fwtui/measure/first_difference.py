@@ -43,8 +43,8 @@ def first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: En
     own, where it holds all.
     """
     shapes = [shape] if shape.padded == shape.n else [replace(shape, n=shape.padded), shape]
-    found = (_first_difference(kernel, one, graph, engine) for one in shapes if not kernel.refuses(one))
-    return next((difference for difference in found if difference is not None), None)
+    differences = (_first_difference(kernel, one, graph, engine) for one in shapes if not kernel.refuses(one))
+    return next((difference for difference in differences if difference is not None), None)
 
 
 def _first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: Engine) -> Difference | None:

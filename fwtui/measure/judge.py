@@ -245,8 +245,8 @@ class Judge:
         seconds = max(by_own_clock, whole - NOISE * (rung_whole - rung_seconds) - NOISE_SECONDS)
         return self._judgement(seconds=seconds, own_seconds=by_own_clock, rung_seconds=rung_seconds)
 
-    def _judgement(self, **found: Any) -> Judgement:
-        return Judgement(simulated=self._simulated, backend=self._loaded.backend, rungs=tuple(sorted(self._rungs)), **found)
+    def _judgement(self, **fields: Any) -> Judgement:
+        return Judgement(simulated=self._simulated, backend=self._loaded.backend, rungs=tuple(sorted(self._rungs)), **fields)
 
     def _begun(self, path: str, rung: str, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()) -> SubmissionProcess:
         """Its process, in a folder of its own, once the kernel is loaded there. Raises Foul."""
@@ -293,12 +293,12 @@ class Judge:
             runs = 1 if once else SIMULATED_RUNS if self._simulated else SMALL_RUNS
             try:
                 contestant = contestant or self._begun(self._request.path, "", self._request.limits)
-                found = self._result(contestant, case, runs, watched=True)
+                result = self._result(contestant, case, runs, watched=True)
             except Foul as foul:
                 self.close()
                 return GradedGraph(False, clean(f"{case.name}: {foul}"))
-            if found.right is False:
-                return found
+            if result.right is False:
+                return result
         return GradedGraph(None)
 
     def _result(self, contestant: SubmissionProcess, case: Case, runs: int, watched: bool = False) -> GradedGraph:
@@ -317,10 +317,10 @@ class Judge:
             outcome, misuse = reply.misuse
             if misuse:
                 return GradedGraph(False, clean(f"{name}: {misuse}"), races=outcome == RACY)
-            found = self._verified(graph, experiment, raw)
-            if found.verdict not in ("verified", "negative cycle"):
-                return GradedGraph(False, clean(f"{name}: {found.how}"))
-            checksums.add(found.checksum)
+            finding = self._verified(graph, experiment, raw)
+            if finding.verdict not in ("verified", "negative cycle"):
+                return GradedGraph(False, clean(f"{name}: {finding.how}"))
+            checksums.add(finding.checksum)
             # the same graph with other numbers for its vertices, which no answer to it that is kept fits
             order = np.random.default_rng((experiment.seed, run)).permutation(experiment.n)
         # around a negative cycle any numbers will do that say so
@@ -360,10 +360,10 @@ class Judge:
             raise Foul("its process told no time")
         distances = canonical(raw, graph, experiment.dtype)
         if fletcher64(distances) != right.get(experiment.seed):
-            found = self._verifier.check(graph, experiment.graph, distances, "sample", experiment.n, whose)
-            if found.verdict != "verified":
-                raise Foul(found.how)
-            right[experiment.seed] = found.checksum
+            finding = self._verifier.check(graph, experiment.graph, distances, "sample", experiment.n, whose)
+            if finding.verdict != "verified":
+                raise Foul(finding.how)
+            right[experiment.seed] = finding.checksum
         return reply.seconds, whole
 
     def _verified(self, graph: GraphInput, experiment: Experiment, raw: np.ndarray) -> VerifierFinding:

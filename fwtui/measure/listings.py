@@ -36,8 +36,8 @@ ByOffset = Mapping[int, Reasons]
 
 def minimums(name: str) -> int:
     """Relaxations of a thread in one instruction of that name, as each is one minimum."""
-    found = _MINIMUM.fullmatch(name)
-    return (2 if found[1] else 1) * (2 if _PACKED.search(name) else 1) if found else 0
+    match = _MINIMUM.fullmatch(name)
+    return (2 if match[1] else 1) * (2 if _PACKED.search(name) else 1) if match else 0
 
 
 def relaxations(code: Sequence[MachineInstruction]) -> list[int]:
@@ -124,12 +124,12 @@ def named(reasons: Mapping[str, int], most: int) -> Reasons:
 
 def by_lines(code: Sequence[MachineInstruction], samples: ByOffset) -> dict[SourceLine, Counter[str]]:
     """Samples by the line of source."""
-    found: dict[SourceLine, Counter[str]] = {}
+    by_line: dict[SourceLine, Counter[str]] = {}
     for one in code:
-        line = found.setdefault(one.source, Counter())
+        line = by_line.setdefault(one.source, Counter())
         for reason, count in samples.get(one.offset, {}).items():
             line[reason] += count
-    return found
+    return by_line
 
 
 def code_name(code: Sequence[MachineInstruction], lines: Sequence[CodeLine]) -> str:

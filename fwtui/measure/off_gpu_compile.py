@@ -69,13 +69,13 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
         if name in steps
     ]
     if disassembler is not None:
-        for _, _, _, found in compiled_ops:
-            disassembler.begin(found.cubin)
-    for name, op, step, found in compiled_ops:
-        registers, shared, spills, _ = found.used
+        for _, _, _, code in compiled_ops:
+            disassembler.begin(code.cubin)
+    for name, op, step, code in compiled_ops:
+        registers, shared, spills, _ = code.used
         threads = op.block[0] * op.block[1]
         if request.path:
-            _check_limits(op, step, found, request)
+            _check_limits(op, step, code, request)
         fits = occupancy(request.capability, threads, registers, shared)
         yield OperationResources(
             op=name,
@@ -90,16 +90,16 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
             phase=clean(step.phase),
             tile=tile if tile > 1 else 0,
             itemsize=shape.itemsize,
-            listing=_listing(disassembler, found, request) if disassembler is not None else None,
-            rewrites=step.phase == REST and rewrites(found.ptx()),
+            listing=_listing(disassembler, code, request) if disassembler is not None else None,
+            rewrites=step.phase == REST and rewrites(code.ptx()),
         )
 
 
-def _check_limits(op: Any, step: Any, found: Any, request: CompileRequest) -> None:
+def _check_limits(op: Any, step: Any, code: Any, request: CompileRequest) -> None:
     """Raises OwnKernelError if no GPU of that kind can launch it like that."""
     from fwtui_kernels.programs.cuda_source import check_parameters
 
-    registers, shared, _, _ = found.used
+    registers, shared, _, _ = code.used
     threads = op.block[0] * op.block[1]
     has, function = TABLE.get(request.capability), op.function
     source = function.source if hasattr(function, "source") else Path(function.py_func.__code__.co_filename)
@@ -123,7 +123,7 @@ def _check_limits(op: Any, step: Any, found: Any, request: CompileRequest) -> No
         )
         raise at_function(source, name, complaint_words)
     if hasattr(function, "source"):
-        check_parameters(source, name, found.parameters, len(op.buffers(step.args)), len(step.args))
+        check_parameters(source, name, code.parameters, len(op.buffers(step.args)), len(step.args))
 
 
 def _listing(disassembler: Disassembler, found: Any, request: CompileRequest) -> Listing:
@@ -137,7 +137,7 @@ def rewrites(ptx: str) -> bool:
     """
     lines = [line.strip() for line in ptx.splitlines()]
     labels = {line[:-1]: place for place, line in enumerate(lines) if _LABEL.fullmatch(line)}
-    jumps = [(labels.get(found[1], place), place) for place, line in enumerate(lines) if (found := _JUMP.search(line))]
+    jumps = [(labels.get(match[1], place), place) for place, line in enumerate(lines) if (match := _JUMP.search(line))]
     turns = (lines[loop[0] : loop[-1]] for loop in innermost([range(first, last + 1) for first, last in jumps if first < last]))
     return any(any(map(_READ.search, turn)) and any(map(_WRITTEN.search, turn)) for turn in turns)
 
@@ -167,8 +167,8 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
 
 
 def _answer(request: CompileRequest, parent: Parent) -> None:
-    found = compiled(request)
-    parent.send(msgspec.structs.replace(found, wrong=clean(found.wrong), lacking=clean(found.lacking)))
+    reply = compiled(request)
+    parent.send(msgspec.structs.replace(reply, wrong=clean(reply.wrong), lacking=clean(reply.lacking)))
 
 
 if __name__ == "__main__":

@@ -58,11 +58,11 @@ def measure(
     for form in forms_of(backend, engine.target.cc):
         if backend == "cuda":
             rate, clock = cuda_rate(engine, form)
-            found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
+            limit = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
         else:  # no clock, because the system averages it over more than a burst
             rate = max(rate_of(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles())
-            found = events.FormLimit(form.key, relaxations_per_second=rate, noisy=others.disturb())
-        limits = replace(limits, t=now(), forms=(*limits.forms, found))
+            limit = events.FormLimit(form.key, relaxations_per_second=rate, noisy=others.disturb())
+        limits = replace(limits, t=now(), forms=(*limits.forms, limit))
         emit(limits)
     if backend == "cuda":
         limits = replace(limits, copy_bytes_per_second=_cuda_copy(engine), levels=tuple(_cuda_levels(engine)))
@@ -247,12 +247,12 @@ def cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_read
 
     stream, blocks = engine.stream, engine.target.multiprocessors
     words = np.random.default_rng(1).integers(0, 1 << 30, pieces * threads * probe_reads.WORDS).astype(np.int32)
-    source, found = cuda.to_device(words, stream=stream), cuda.device_array(blocks * threads, np.int32, stream=stream)
+    source, sums = cuda.to_device(words, stream=stream), cuda.device_array(blocks * threads, np.int32, stream=stream)
     launch = probe_reads.build(shared, threads)[blocks, threads, stream]
-    launch(source, np.int32(pieces), np.int32(READS_CHECKED), found)
-    if not np.array_equal(host_copy(found, stream), probe_reads.expected(words, pieces, READS_CHECKED, blocks)):
+    launch(source, np.int32(pieces), np.int32(READS_CHECKED), sums)
+    if not np.array_equal(host_copy(sums, stream), probe_reads.expected(words, pieces, READS_CHECKED, blocks)):
         raise NotRight(f"the GPU's probe of {'shared memory' if shared else 'the L2 cache'} is wrong")
-    seconds = min(_bursts(clocked(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), found))))
+    seconds = min(_bursts(clocked(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), sums))))
     return blocks * threads * probe_reads.WORDS * words.itemsize * TURNS / seconds
 
 

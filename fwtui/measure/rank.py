@@ -215,7 +215,7 @@ class Rank:
         engine, device, link = engine_at(self._place, self._world)
         devices = values_of_all(self._world, device, events.Device | None)
         named_devices = zip(self._channel.ranks, devices, strict=True)
-        self._channel.ranks = tuple(replace(of, name=found.name if found is not None else "") for of, found in named_devices)
+        self._channel.ranks = tuple(replace(of, name=device.name if device is not None else "") for of, device in named_devices)
         if self._worker is not None:
             for of, found in zip(self._channel.ranks, devices, strict=True):
                 if found is not None and of.host == 0:  # only this host's GPUs have numbers in a session
@@ -270,14 +270,14 @@ def assigned(world: Any, on_cpu: bool, falls_back: bool, way: str) -> tuple[Rank
     names = values_of_all(world, MPI.Get_processor_name())
     hosts = [list(dict.fromkeys(names)).index(name) for name in names]
     local = [hosts[:rank].count(host) for rank, host in enumerate(hosts)]
-    found = values_of_all(world, 0 if on_cpu else len(hardware.gpus().gpus))
-    lacking = [rank for rank in range(world.size) if local[rank] >= found[rank]]
+    counts = values_of_all(world, 0 if on_cpu else len(hardware.gpus().gpus))
+    lacking = [rank for rank in range(world.size) if local[rank] >= counts[rank]]
     if on_cpu or (len(lacking) == world.size and falls_back):
         return tuple(RankDevice(host, None) for host in hosts)
     if lacking:
         rank = lacking[0]
         raise NoGpu(
-            f"machine {hosts[rank]} has {hosts.count(hosts[rank])} ranks and {found[rank]} GPUs; start a rank for each GPU, "
+            f"machine {hosts[rank]} has {hosts.count(hosts[rank])} ranks and {counts[rank]} GPUs; start a rank for each GPU, "
             f"or give {way}"
         )
     return tuple(RankDevice(host, gpu) for host, gpu in zip(hosts, local, strict=True))

@@ -106,16 +106,16 @@ class Runner:
         The checksum is that of the run's verdict: different distances are refused.
         """
         begin, solved = job.now(), None
-        found = self._distances if self._distances is not None and self._distances.run == job.run else None
-        if found is None:
+        distances = self._distances if self._distances is not None and self._distances.run == job.run else None
+        if distances is None:
             try:
-                found = self._distances = self._again(job)
+                distances = self._distances = self._again(job)
             except (Refused, Cancelled) as why:
                 job.tell(events.Answers, note=str(why) or "cancelled")
                 return
             solved = job.now() - begin
-        if found.checksum == checksum:
-            job.emit(msgspec.structs.replace(answers(found), t=job.now(), solved=solved))
+        if distances.checksum == checksum:
+            job.emit(msgspec.structs.replace(answers(distances), t=job.now(), solved=solved))
         else:
             job.tell(events.Answers, note=f"the distances are no longer those of run {job.run}: run it again")
 
@@ -154,8 +154,8 @@ class Runner:
         if kernel.ordered is not None:
             with job.stage("order"):
                 shape = kernel.ordered(shape, graph.matrix)
-            nodes, found = shape.order.supernodes if shape.order is not None else (), elimination(shape)
-            fill = 2 * found.fill() / (len(found.spans) * (len(found.spans) + 1))
+            nodes, eliminated = shape.order.supernodes if shape.order is not None else (), elimination(shape)
+            fill = 2 * eliminated.fill() / (len(eliminated.spans) * (len(eliminated.spans) + 1))
             job.tell(events.Ordered, sizes=tuple(n.size for n in nodes), parents=tuple(n.parent for n in nodes), fill=fill)
             check_memory(kernel, shape, engine, job.experiment.verify == "full")  # now that its padding is known
         plan = list(kernel.plan(shape, False))
@@ -206,15 +206,15 @@ def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Di
     return Distances(run, cells[: graph.n], graph.vertices or Vertices(range(graph.n)), checksum)
 
 
-def answers(found: Distances) -> events.Answers:
+def answers(distances: Distances) -> events.Answers:
     """The event without its time; `seconds` is the time to compute it. Without a summary, its note says why."""
     begin = perf_counter()
-    if any(no_distance(found.cells[rows]).any() for rows in blocks(found.cells)):
+    if any(no_distance(distances.cells[rows]).any() for rows in blocks(distances.cells)):
         note = "some distances are not numbers; run it again with verification"
     else:
-        summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
+        summary = summarise(distances.cells, events.BINS, events.CELLS, events.CELLS)
         if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= LARGEST:
-            event = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
+            event = stated(summary, distances.vertices, run=distances.run, checksum=distances.checksum)
             return msgspec.structs.replace(event, seconds=perf_counter() - begin)
         note = f"distances beyond {LARGEST:g} are not summarised; scale the weights down"
-    return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)
+    return events.Answers(t=0.0, run=distances.run, checksum=distances.checksum, note=note)

@@ -170,11 +170,11 @@ class TrialRun:
 
     def _plan(self, kernel: Kernel) -> bool:
         """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
-        found = check_plan(kernel, all_options(kernel, self._request.options))
-        if not found:
+        complaints = check_plan(kernel, all_options(kernel, self._request.options))
+        if not complaints:
             sentence = "the plan does every relaxation once, and its steps do not race"
             self._tell(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
-        for sentence in found:
+        for sentence in complaints:
             self._tell(Finding(case=PLANNING, outcome=WRONG, sentence=f"the plan is wrong: {sentence}"))
         return True
 
@@ -233,9 +233,9 @@ class TrialRun:
             checksums.append(fletcher64(distances))
             if failed is None:
                 limit = _full_check(engine)
-                found = self._verifier.check(graph, case.graph.graph, distances, "auto", limit, it.kernel.id)
-                if found.verdict not in ("verified", "negative cycle"):
-                    failed = Failure(found.how, distances, _odd(raw, graph))
+                finding = self._verifier.check(graph, case.graph.graph, distances, "auto", limit, it.kernel.id)
+                if finding.verdict not in ("verified", "negative cycle"):
+                    failed = Failure(finding.how, distances, _odd(raw, graph))
             if simulated and repeat and (failed is None or self._explained):
                 break
         return CaseResult(checksums, seconds, failed, log)
@@ -263,15 +263,15 @@ class TrialRun:
         )
         # what races may come out right while it is looked at
         looks = (first_difference(kernel, shape, graph, engine) for _ in range(REPEATS))
-        if (found := next((look for look in looks if look is not None), None)) is not None:
+        if (difference := next((look for look in looks if look is not None), None)) is not None:
             plan = list(kernel.plan(shape, True))
-            step, number = plan[found.step], [number for number, _ in kernel.rounds(plan)][found.step]
-            i, j = map(int, np.argwhere(found.got != found.wanted)[0])
+            step, number = plan[difference.step], [number for number, _ in kernel.rounds(plan)][difference.step]
+            i, j = map(int, np.argwhere(difference.got != difference.wanted)[0])
             top, left, side = i // shape.tile * shape.tile, j // shape.tile * shape.tile, shape.tile
             where = msgspec.structs.replace(
                 where,
-                cause=where.cause or found.cause,
-                step=found.step,
+                cause=where.cause or difference.cause,
+                step=difference.step,
                 op=clean(step.op),
                 round=number,
                 phase=clean(kernel.phases.get(step.phase, step.phase)),
@@ -280,10 +280,10 @@ class TrialRun:
                 block=Rect(top, left, top + side, left + side) if side > 1 else None,
             )
             names = step_names(kernel, plan)
-            first, last = names[found.earliest], names[found.step]
-            began = f"in {last}" if found.earliest == found.step else f"between {first} and {last}"
+            first, last = names[difference.earliest], names[difference.step]
+            began = f"in {last}" if difference.earliest == difference.step else f"between {first} and {last}"
             at = f", {words(where.block)}" if where.block is not None else ""
-            place += f"; it began {began} (step {found.step + 1} of {len(plan)}){at}"
+            place += f"; it began {began} (step {difference.step + 1} of {len(plan)}){at}"
         return where, place if misuse or not where.cause else f"{place}: {where.cause}"
 
 

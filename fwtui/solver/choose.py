@@ -81,13 +81,13 @@ def suited(kernel_wanted: Kernel | None, n: int, dtype: str, nonnegative: bool, 
         and engine.ranks
         and not (kernel_wanted.ranked and kernel_wanted.backend == engine.target.backend)
     ):
-        other = next(_known(n, dtype, engine)).id
+        other = next(_preferred(n, dtype, engine)).id
         raise Refused(
             f"kernel {kernel_wanted.id} does not run on these devices; choose {other}, or leave out the kernel or the devices"
         )
     simulated = engine.target.backend == "simulator"
     first: str | None = None
-    for kernel in [kernel_wanted] if kernel_wanted is not None else _known(n, dtype, engine):
+    for kernel in [kernel_wanted] if kernel_wanted is not None else _preferred(n, dtype, engine):
         shape = shape_of(kernel, n, dtype, nonnegative, simulated, max(1, len(engine.ranks)))
         reason = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if reason is None and (kernel.simulates or not simulated):
@@ -96,7 +96,7 @@ def suited(kernel_wanted: Kernel | None, n: int, dtype: str, nonnegative: bool, 
     raise Refused(first or f"no kernel takes {n:,} vertices in {dtype} here; choose another dtype")
 
 
-def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
+def _preferred(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
     """Best known first; on the CPU, small graphs are done before compiled code is loaded."""
     backend = "cpu" if engine.target.backend == "cpu" else "cuda"
     if engine.ranks:

@@ -94,11 +94,11 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
 def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
     """The vertices in a file, some on each line, under these titles, if any. Raises Refused, naming file and line."""
     name = clean(Path(path).name)
-    found, rows_seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
+    cycles, rows_seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
     with opened(path, name, MAX_BYTES) as (file, size):
         delimiter = "\t" if b"\t" in file.peek() else ","
         for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", GraphLimits()), delimiter):
-            if not found and tuple(f.lower() for f in fields[: len(titles)]) == titles:
+            if not cycles and tuple(f.lower() for f in fields[: len(titles)]) == titles:
                 continue
             if len(fields) < len(titles):
                 raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write {','.join(titles)}")
@@ -109,10 +109,10 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
             if once and row in rows_seen:
                 raise Refused(f"{name}, line {line}: {quoted(fields[0])} is there already; name each vertex once")
             rows_seen.add(row)
-            found.append(row)
-    if not found:
+            cycles.append(row)
+    if not cycles:
         raise Refused(f"{name} has no {what}; write {','.join(titles)} on each line")
-    return found
+    return cycles
 
 
 class SolveProgress:

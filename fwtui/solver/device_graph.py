@@ -92,11 +92,11 @@ class DeviceGraph(OneGraph):
 
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
         n = np.int32(self.n)
-        found = self._filled(graph_kernels.look, min(self.n, launching.BLOCKS), np.zeros(2), distances, n, np.float64(far))
+        extremes = self._filled(graph_kernels.look, min(self.n, launching.BLOCKS), np.zeros(2), distances, n, np.float64(far))
         diagonal = np.zeros(self.n)
-        if found[DIAGONAL] > 0:
+        if extremes[DIAGONAL] > 0:
             diagonal = self._filled(graph_kernels.diagonal, -(-self.n // launching.THREADS), diagonal, distances, n)
-        return float(found[LARGEST]), diagonal
+        return float(extremes[LARGEST]), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
         words = -(-self.n // 32)
@@ -155,9 +155,9 @@ class DeviceGraph(OneGraph):
 
     def _filled(self, function: Any, grid: int, start: np.ndarray, *arguments: Any) -> np.ndarray:
         """The last argument after the function has filled it."""
-        found = on_device(start, self.engine)
-        self._launch(function, grid, *arguments, found)
-        return on_host(found, self.engine)
+        result = on_device(start, self.engine)
+        self._launch(function, grid, *arguments, result)
+        return on_host(result, self.engine)
 
     def _empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return cuda.device_array(shape, dtype, stream=self.engine.stream)
@@ -296,11 +296,11 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock) -> DeviceGraph | 
         if isinstance(parts, CsrRows):
             there[0] = _sources(there[0], there[1], engine)
         dense = isinstance(parts, np.ndarray)
-        found = Matrix(there[0], engine, graph) if dense else ArcList(tuple(there), graph.n, engine, graph)
+        on_engine = Matrix(there[0], engine, graph) if dense else ArcList(tuple(there), graph.n, engine, graph)
     clock.lap("prepare")
-    facts = found.facts
-    unsure = found.bad or (found.unclear and dense and isinstance(graph, LazyGraph))
-    return None if unsure or max(-(facts.low or 0), facts.high or 0) > units.LARGEST else found
+    facts = on_engine.facts
+    unsure = on_engine.bad or (on_engine.unclear and dense and isinstance(graph, LazyGraph))
+    return None if unsure or max(-(facts.low or 0), facts.high or 0) > units.LARGEST else on_engine
 
 
 def _sources(pointers: Any, targets: Any, engine: Engine) -> Any:

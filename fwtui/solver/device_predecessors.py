@@ -59,10 +59,12 @@ def found_on_device(
 
 def found_by(search: Search, sources: int, n: int, engine: Engine, keep_on_device: bool, clock: Clock) -> Any:
     """All predecessors, `sources` rows at a time."""
-    found = cuda.device_array((n, n), np.int32, stream=engine.stream) if keep_on_device else np.empty((n, n), np.int32)
+    predecessors_found = (
+        cuda.device_array((n, n), np.int32, stream=engine.stream) if keep_on_device else np.empty((n, n), np.int32)
+    )
     part: Any = None
     for source in range(0, n, sources):
-        to = found[source : min(source + sources, n)]
+        to = predecessors_found[source : min(source + sources, n)]
         if keep_on_device:
             search.find(source, to)
             continue
@@ -76,4 +78,4 @@ def found_by(search: Search, sources: int, n: int, engine: Engine, keep_on_devic
         engine.synchronize()
         clock.lap("copy out")
     engine.synchronize()
-    return found
+    return predecessors_found

@@ -2,7 +2,7 @@
 
 Vertices have any integer type, weights any real one; a value that is not finite means no edge. A matrix is (n, n), row-major
 or column-major, with one block of threads per row and neighbouring threads on neighbouring cells; over arcs, the threads
-stride. `to` is a kernel's padded matrix, and `found` is of float64. Each function is compiled on its first launch with given
+stride. `to` is a kernel's padded matrix, and `facts` is of float64. Each function is compiled on its first launch with given
 types.
 """
 
@@ -47,20 +47,20 @@ def reduced(value, shared, adding):
 
 
 @cached_jit(device=True, inline="always")
-def note(found, shared, greatest):
-    """Raise the first numbers of `found` to one block's values: once per block, as atomics on one address are serialised."""
+def note(facts, shared, greatest):
+    """Raise the first numbers of `facts` to one block's values: once per block, as atomics on one address are serialised."""
     for which in range(len(greatest)):
         most = reduced(greatest[which], shared, False)
-        if cuda.threadIdx.x == 0 and most > found[which]:
-            cuda.atomic.max(found, which, most)
+        if cuda.threadIdx.x == 0 and most > facts[which]:
+            cuda.atomic.max(facts, which, most)
 
 
 @cached_jit(device=True, inline="always")
-def count(found, shared, edges):
+def count(facts, shared, edges):
     """Add one block's edges to the total."""
     edges = reduced(edges, shared, True)
     if cuda.threadIdx.x == 0 and edges > 0:
-        cuda.atomic.add(found, EDGES, edges)
+        cuda.atomic.add(facts, EDGES, edges)
 
 
 @cached_jit(device=True, inline="always")
@@ -74,7 +74,7 @@ def fraction_of(weight):
 
 
 @cached_jit
-def survey_matrix(matrix, n, found):
+def survey_matrix(matrix, n, facts):
     shared = cuda.shared.array(THREADS, np.float64)
     low, high, loop = np.inf, -np.inf, 0.0
     edges = fraction = missing = zeros = bad = 0.0
@@ -98,8 +98,8 @@ def survey_matrix(matrix, n, found):
                         zeros = 1.0
             else:
                 missing = 1.0
-    note(found, shared, (-low, high, -loop, fraction, missing, zeros, bad))
-    count(found, shared, edges)
+    note(facts, shared, (-low, high, -loop, fraction, missing, zeros, bad))
+    count(facts, shared, edges)
 
 
 @cached_jit
@@ -147,7 +147,7 @@ def enter(matrix, to, n, no_edge):
 
 
 @cached_jit
-def escaped_matrix(matrix, sets, found):
+def escaped_matrix(matrix, sets, flag):
     """found[0] is 1 if an arc leads from a vertex that a source reaches to one that it does not."""
     n, lane = sets.shape[0], cuda.threadIdx.x % LANES  # the threads of a warp share one arc
     for source in range(cuda.blockIdx.x, n, cuda.gridDim.x):
@@ -156,7 +156,7 @@ def escaped_matrix(matrix, sets, found):
             if weight < np.inf:
                 for word in range(lane, sets.shape[1], LANES):
                     if sets[source, word] & ~sets[target, word]:
-                        found[0] = 1
+                        flag[0] = 1
 
 
 @cached_jit
@@ -167,7 +167,7 @@ def rows_of(pointers, n, sources):
 
 
 @cached_jit
-def survey_arcs(sources, targets, weights, n, found):
+def survey_arcs(sources, targets, weights, n, facts):
     shared = cuda.shared.array(THREADS, np.float64)
     low, high, loop = np.inf, -np.inf, 0.0
     edges = fraction = bad = 0.0
@@ -184,8 +184,8 @@ def survey_arcs(sources, targets, weights, n, found):
                 edges += 1.0
                 low = min(low, weight)
                 high = max(high, weight)
-    note(found, shared, (-low, high, -loop, fraction, 0.0, 0.0, bad))
-    count(found, shared, edges)
+    note(facts, shared, (-low, high, -loop, fraction, 0.0, 0.0, bad))
+    count(facts, shared, edges)
 
 
 @cached_jit
@@ -236,13 +236,13 @@ def lower_pairs(sources, targets, weights, to):
 
 
 @cached_jit
-def escaped_arcs(sources, targets, weights, sets, found):
+def escaped_arcs(sources, targets, weights, sets, flag):
     lane = cuda.threadIdx.x % LANES
     for arc in range(cuda.grid(1) // LANES, weights.shape[0], cuda.gridsize(1) // LANES):
         if np.float64(weights[arc]) < np.inf:
             for word in range(lane, sets.shape[1], LANES):
                 if sets[sources[arc], word] & ~sets[targets[arc], word]:
-                    found[0] = 1
+                    flag[0] = 1
 
 
 @cached_jit
@@ -262,7 +262,7 @@ def leave(distances, out, first, n, far):
 
 
 @cached_jit
-def look(distances, n, far, found):
+def look(distances, n, far, facts):
     shared = cuda.shared.array(THREADS, np.float64)
     largest = diagonal = 0.0
     for row in range(cuda.blockIdx.x, n, cuda.gridDim.x):
@@ -272,7 +272,7 @@ def look(distances, n, far, found):
                 largest = max(largest, abs(distance))
                 if row == column:
                     diagonal = min(diagonal, distance)
-    note(found, shared, (largest, -diagonal))
+    note(facts, shared, (largest, -diagonal))
 
 
 @cached_jit

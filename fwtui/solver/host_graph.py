@@ -73,9 +73,9 @@ class OneCoreGraph(HostGraph):
         parts, facts = origin.parts, None
         weights = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
         if weights is not None:
-            found, loops = np.empty((2, EDGES + 1))
-            code.call("survey", weights, found, loops)
-            survey = found.tolist()
+            sums, loops = np.empty((2, EDGES + 1))
+            code.call("survey", weights, sums, loops)
+            survey = sums.tolist()
             facts = facts_of(origin.n, int(survey[EDGES]), survey[LOW], survey[HIGH], survey[FRACTION])
             unclear = isinstance(origin, LazyGraph) and survey[ZEROS] and not survey[MISSING]  # no edges, or edges of weight 0?
             if survey[LOW] == -np.inf or unclear or max(-(facts.low or 0), facts.high or 0) > units.LARGEST:
@@ -120,8 +120,8 @@ class OneCoreGraph(HostGraph):
 
 def largest(distances: np.ndarray, far: float) -> float:
     """The greatest absolute distance in some rows."""
-    found = (float(np.abs(distances[rows]).max(initial=0, where=distances[rows] < far)) for rows in blocks(distances))
-    return max(found, default=0.0)
+    greatest = (float(np.abs(distances[rows]).max(initial=0, where=distances[rows] < far)) for rows in blocks(distances))
+    return max(greatest, default=0.0)
 
 
 def reached(distances: np.ndarray, far: float) -> np.ndarray:
@@ -203,7 +203,7 @@ def from_first(
 def _of_dense(graph: Adjacency, enough: float) -> list[np.ndarray]:
     """Lengths of the shortest paths with few edges, which bound the distances from above."""
     assert graph.dense is not None
-    found = []
+    arcs = []
     for matrix in (graph.dense, graph.dense.T):
         distance = np.full(graph.n, np.inf)
         distance[0] = 0
@@ -216,5 +216,5 @@ def _of_dense(graph: Adjacency, enough: float) -> list[np.ndarray]:
             np.minimum(distance, block.min(axis=0), out=distance)
             if 2 * distance.max() < enough:
                 break
-        found.append(distance)
-    return found
+        arcs.append(distance)
+    return arcs

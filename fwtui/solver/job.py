@@ -155,10 +155,10 @@ def _here(devices: str) -> tuple[RankDevice, ...]:
     if not devices_here:
         raise Refused("devices names none; give something like 0,1 or cpu,cpu, or all for all GPUs")
     if devices_here[0].gpu is not None:
-        found = hardware.gpus()
-        check_there(devices_here, len(found.gpus), found.reason)
+        detected = hardware.gpus()
+        check_there(devices_here, len(detected.gpus), detected.reason)
         if hardware.cuda_package() is None:
-            extra = hardware.cuda_extra(found) or "cu12"
+            extra = hardware.cuda_extra(detected) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
     check_job(places_text(devices_here))
     return devices_here

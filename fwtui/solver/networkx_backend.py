@@ -171,15 +171,15 @@ class DistanceView:
         assert self.before is not None
         nodes, before = self.nodes, self.before[source].tolist()
         order = self.order(self.distances[source], source).tolist()
-        found = {source: [nodes[source]]}
+        paths = {source: [nodes[source]]}
         for target in order:
             behind = []
-            while target not in found:  # with weights of 0 or less a path may lead through a later node
+            while target not in paths:  # with weights of 0 or less a path may lead through a later node
                 behind.append(target)
                 target = before[target]
             for v in reversed(behind):
-                found[v] = [*found[before[v]], nodes[v]]
-        return {nodes[v]: found[v] for v in order}
+                paths[v] = [*paths[before[v]], nodes[v]]
+        return {nodes[v]: paths[v] for v in order}
 
     def total(self) -> Any:
         rows = enumerate(self.distances)
@@ -226,13 +226,13 @@ def _each(
 
     def each() -> Iterator[tuple[Hashable, Any]]:
         try:
-            found = _found(G, weight, method, predecessors=what is not DistanceView.lengths)
+            distances = _found(G, weight, method, predecessors=what is not DistanceView.lengths)
         except (NotImplementedError, _negative_cycle()):
             # NetworkX answers for the nodes before which no negative cycle is reached, and raises its error there
             yield from original(G.origin, **({} if weight is None else {"weight": weight}), backend="networkx")
             return
-        for place, node in enumerate(found.nodes):
-            yield node, what(found, place)
+        for place, node in enumerate(distances.nodes):
+            yield node, what(distances, place)
 
     return each()
 
@@ -246,8 +246,8 @@ def all_pairs_shortest_path(G, cutoff=None):
 
 
 def all_pairs_dijkstra(G, cutoff=None, weight="weight"):
-    def both(found: DistanceView, source: int) -> tuple[dict, dict]:
-        return found.lengths(source), found.paths(source)
+    def both(distances: DistanceView, source: int) -> tuple[dict, dict]:
+        return distances.lengths(source), distances.paths(source)
 
     return _each(G, weight, "D", both, nx.all_pairs_dijkstra)
 
@@ -286,10 +286,10 @@ def _dijkstra_or_bellman_ford(method: str, weight: Hashable | None) -> str:
 
 def johnson(G, weight="weight"):
     try:
-        found = _found(G, weight, "BF", True)
+        distances = _found(G, weight, "BF", True)
     except _negative_cycle():
         raise nx.NetworkXUnbounded(_NEGATIVE_CYCLE) from None
-    return {node: found.paths(place) for place, node in enumerate(found.nodes)}
+    return {node: distances.paths(place) for place, node in enumerate(distances.nodes)}
 
 
 def _by_floyd_warshall(G: NetworkxGraph, weight: Hashable | None, predecessors: bool = False) -> DistanceView:
@@ -316,20 +316,20 @@ def _dictionaries(found: DistanceView) -> dict[Hashable, dict[Hashable, Any]]:
 
 
 def floyd_warshall_predecessor_and_distance(G, weight="weight"):
-    found = _by_floyd_warshall(G, weight, True)
-    assert found.before is not None
+    distances = _by_floyd_warshall(G, weight, True)
+    assert distances.before is not None
     loops = {u for u, v in nx.selfloop_edges(G.origin)}
     before = {}
-    for source, row in enumerate(found.before):
-        node = found.nodes[source]
+    for source, row in enumerate(distances.before):
+        node = distances.nodes[source]
         reached = np.flatnonzero(row >= 0)
-        last = [found.nodes[v] for v in row[reached].tolist()]
-        into = dict(zip([found.nodes[v] for v in reached.tolist()], last, strict=True))
+        last = [distances.nodes[v] for v in row[reached].tolist()]
+        into = dict(zip([distances.nodes[v] for v in reached.tolist()], last, strict=True))
         if node in loops:
             into[node] = node
         if into:
             before[node] = into
-    return before, _dictionaries(found)
+    return before, _dictionaries(distances)
 
 
 def floyd_warshall_numpy(G, nodelist=None, weight="weight"):
@@ -362,23 +362,23 @@ def average_shortest_path_length(G, weight=None, method=None):
     weight = None if method == "unweighted" else weight
     disconnected = nx.NetworkXError(f"Graph is not {'strongly ' if G.is_directed() else ''}connected.")
     try:
-        found = _by_floyd_warshall(G, weight) if methods[method] == "FW" else _found(G, weight, methods[method])
+        distances = _by_floyd_warshall(G, weight) if methods[method] == "FW" else _found(G, weight, methods[method])
     except _negative_cycle():
         connected = nx.is_strongly_connected if G.is_directed() else nx.is_connected
         raise nx.NetworkXUnbounded(_NEGATIVE_CYCLE) if connected(G.origin) else disconnected from None
-    if not found.connected:
+    if not distances.connected:
         raise disconnected
-    return found.total() / (n * (n - 1))
+    return distances.total() / (n * (n - 1))
 
 
 def eccentricity(G, v=None, sp=None, weight=None):
-    found = _found(G, weight)
-    if not found.connected:
+    distances = _found(G, weight)
+    if not distances.connected:
         kind = "digraph is not strongly connected" if G.is_directed() else "graph is not connected"
         raise nx.NetworkXError(f"Found infinite path length because the {kind}")
     # one node alone has the distance 0, a whole number
-    farthest = found.numbers(found.distances.max(axis=1)) if len(G) > 1 else [0] * len(G)
-    return dict(zip(found.nodes, farthest, strict=True))
+    farthest = distances.numbers(distances.distances.max(axis=1)) if len(G) > 1 else [0] * len(G)
+    return dict(zip(distances.nodes, farthest, strict=True))
 
 
 def diameter(G, e=None, usebounds=False, weight=None):
@@ -398,42 +398,42 @@ def center(G, e=None, usebounds=False, weight=None):
 
 
 def barycenter(G, weight=None, attr=None, sp=None):
-    found = _found(G, weight)
-    lengths = {node: found.lengths(place) for place, node in enumerate(found.nodes)}
+    distances = _found(G, weight)
+    lengths = {node: distances.lengths(place) for place, node in enumerate(distances.nodes)}
     return nx.barycenter(G.origin, sp=lengths, backend="networkx")
 
 
 def wiener_index(G, weight=None):
-    found = _found(G, weight)
-    if not found.connected:
+    distances = _found(G, weight)
+    if not distances.connected:
         return inf
-    total = found.total()
+    total = distances.total()
     return total if G.is_directed() else total / 2
 
 
 def closeness_centrality(G, u=None, distance=None, wf_improved=True):
-    found = _found(G, distance)
+    distances = _found(G, distance)
     n = len(G)
     closeness = {}
-    for target, column in enumerate(found.distances.T):
-        lengths = found.nearest_first(column, target)
+    for target, column in enumerate(distances.distances.T):
+        lengths = distances.nearest_first(column, target)
         total = sum(lengths)
         value = 0.0
         if total > 0.0 and n > 1:
             value = (len(lengths) - 1.0) / total
             if wf_improved:
                 value *= (len(lengths) - 1.0) / (n - 1)
-        closeness[found.nodes[target]] = value
+        closeness[distances.nodes[target]] = value
     return closeness
 
 
 def harmonic_centrality(G, nbunch=None, distance=None, sources=None):
-    found = _found(G, distance)
-    at = {node: place for place, node in enumerate(found.nodes)}
-    order = list(set(found.nodes))  # NetworkX's own, in which it adds
+    distances = _found(G, distance)
+    at = {node: place for place, node in enumerate(distances.nodes)}
+    order = list(set(distances.nodes))  # NetworkX's own, in which it adds
     totals = np.zeros(len(G))
     for node in order:
-        row = found.distances[at[node]].astype(np.float64)
+        row = distances.distances[at[node]].astype(np.float64)
         totals += np.divide(1, row, out=np.zeros(len(row)), where=row != 0)
     return {node: totals[at[node]].item() or 0 for node in order}
 
@@ -442,7 +442,7 @@ def global_efficiency(G):
     n = len(G)
     if n < 2:
         return 0
-    found = _found(G, None)
-    shares = [1 / np.array(found.nearest_first(row, source)[1:]) for source, row in enumerate(found.distances)]
+    distances = _found(G, None)
+    shares = [1 / np.array(distances.nearest_first(row, source)[1:]) for source, row in enumerate(distances.distances)]
     total = np.add.accumulate(np.concatenate([[0.0], *shares]))[-1].item()  # one after the other, as NetworkX adds
     return total / (n * (n - 1))

@@ -76,16 +76,16 @@ class Paths:
 
         loaded = "fwtui.solver.cpu_predecessors" in sys.modules
         if threads_lost() or (not loaded and n * len(self._short.weights) <= _WITHOUT_NUMBA):
-            found = np.empty((n, n), dtype=np.int32)
+            predecessors = np.empty((n, n), dtype=np.int32)
             for source in range(n):
-                found[source] = self.row(source)
-            return found
+                predecessors[source] = self.row(source)
+            return predecessors
         return self.compiled_search()
 
     def compiled_search(self) -> np.ndarray:
         """The same by compiled code."""
         n = self.facts.n
-        found = np.full(self.distances.shape, NONE, dtype=np.int32)
+        predecessors = np.full(self.distances.shape, NONE, dtype=np.int32)
         strong, weak = self._by_strength()
         slack = self._slack
         from fwtui.solver.launching import compiled
@@ -96,14 +96,14 @@ class Paths:
             # strong arcs lead away from the source, so following them cannot lead back
             dtype, far = self._narrow()
             into = _ordered(strong.targets, strong.sources, strong.weights, n, dtype)
-            nearest_before(self.distances, self.sources, *into, slack.fixed, slack.share, dtype.type(far), found)
+            nearest_before(self.distances, self.sources, *into, slack.fixed, slack.share, dtype.type(far), predecessors)
             if len(weak.weights):
                 out = _ordered(weak.sources, weak.targets, weak.weights, n, self.distances.dtype)
                 back = _ordered(weak.targets, weak.sources, weak.weights, n, self.distances.dtype)
-                spread(self.distances, self.sources, *out, *back, slack.fixed, slack.share, found)
+                spread(self.distances, self.sources, *out, *back, slack.fixed, slack.share, predecessors)
         if not self.exact:
-            self._mend(self.sources, found)
-        return found
+            self._mend(self.sources, predecessors)
+        return predecessors
 
     def _narrow(self) -> tuple[np.dtype, float]:
         """The type for sums and its value for no path: 16 bits, if whole distances fit, double the cells per vector."""
@@ -133,10 +133,10 @@ class Paths:
         gap = np.abs(row[arcs.sources] + arcs.weights - np.where(reached, row, -np.inf)[arcs.targets])
         tight = gap <= (self._slack.fixed + self._slack.share * np.where(reached, row, 0))[arcs.targets]
         graph = csr_array((np.ones(int(tight.sum())), (arcs.sources[tight], arcs.targets[tight])), shape=(n, n))
-        found = breadth_first_order(graph, source, return_predecessors=True)[1].astype(np.int32)[None]
+        predecessors = breadth_first_order(graph, source, return_predecessors=True)[1].astype(np.int32)[None]
         if not self.exact:
-            self._mend(np.array([source]), found)
-        return found[0]
+            self._mend(np.array([source]), predecessors)
+        return predecessors[0]
 
     @cached_property
     def _slack(self) -> _Slack:
@@ -210,33 +210,33 @@ class Paths:
             np.minimum(least, self.distances[rows].min(axis=0), out=least)
         return self._least(least)
 
-    def _greatest(self, found: np.ndarray) -> np.ndarray:
+    def _greatest(self, values: np.ndarray) -> np.ndarray:
         """Of all sources, from what was found of these."""
-        return found
+        return values
 
-    def _least(self, found: np.ndarray) -> np.ndarray:
-        return found
+    def _least(self, values: np.ndarray) -> np.ndarray:
+        return values
 
-    def _mend(self, sources: np.ndarray, found: np.ndarray) -> None:
+    def _mend(self, sources: np.ndarray, predecessors: np.ndarray) -> None:
         """Redo rows in which rounding hid a predecessor or made a cycle, by Dijkstra in double precision."""
         places = np.searchsorted(self.sources, sources)
         ends = [
             _leads_back(row, int(source), np.isfinite(self.distances[place]))
-            for place, source, row in zip(places, sources, found, strict=True)
+            for place, source, row in zip(places, sources, predecessors, strict=True)
         ]
         hidden = np.nonzero(~np.array(ends, dtype=bool))[0]
         if len(hidden):
-            found[hidden] = self.by_dijkstra(sources[hidden])
+            predecessors[hidden] = self.by_dijkstra(sources[hidden])
 
     def by_dijkstra(self, sources: np.ndarray) -> np.ndarray:
         """Predecessors of these sources from separate searches in double precision: (sources, n) of int32."""
         from scipy.sparse.csgraph import dijkstra
 
-        found = np.empty((len(sources), self.facts.n), dtype=np.int32)
+        predecessors = np.empty((len(sources), self.facts.n), dtype=np.int32)
         for start in range(0, len(sources), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            found[part] = dijkstra(self._searched, indices=sources[part], return_predecessors=True)[1]
-        return found
+            predecessors[part] = dijkstra(self._searched, indices=sources[part], return_predecessors=True)[1]
+        return predecessors
 
     def _all_arcs(self) -> Arcs:
         return self.adjacency.all_arcs()

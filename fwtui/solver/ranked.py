@@ -273,10 +273,10 @@ class ScatteredGraph(RankedGraph):
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
         shape = self._work.program.shape
         diagonal = np.zeros(self.n)
-        found = self.engine.on_all_ranks(LookOrder(far))
-        for rank, (_, cells) in enumerate(found):
+        looks = self.engine.on_all_ranks(LookOrder(far))
+        for rank, (_, cells) in enumerate(looks):
             diagonal[RankRows(shape, rank).vertices()] = cells
-        return max(most for most, _ in found), diagonal
+        return max(most for most, _ in looks), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
         self.engine.on_all_ranks(Reach(far))
@@ -333,15 +333,15 @@ class _RankPaths(Paths):
         mine = [np.concatenate(part) for part in zip(empty, *columns, strict=True)]
         return Arcs(*(np.concatenate(arrays_of_all(self._comm, part)) for part in mine))
 
-    def _greatest(self, found: np.ndarray) -> np.ndarray:
-        return self._reduced(found, "MAX")
+    def _greatest(self, values: np.ndarray) -> np.ndarray:
+        return self._reduced(values, "MAX")
 
-    def _least(self, found: np.ndarray) -> np.ndarray:
-        return self._reduced(found, "MIN")
+    def _least(self, values: np.ndarray) -> np.ndarray:
+        return self._reduced(values, "MIN")
 
-    def _reduced(self, found: np.ndarray, operation: str) -> np.ndarray:
+    def _reduced(self, values: np.ndarray, operation: str) -> np.ndarray:
         from mpi4py import MPI
 
-        together = np.empty_like(found)
-        patiently(self._comm.Iallreduce(found, together, getattr(MPI, operation)).Test)
+        together = np.empty_like(values)
+        patiently(self._comm.Iallreduce(values, together, getattr(MPI, operation)).Test)
         return together

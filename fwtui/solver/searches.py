@@ -94,8 +94,8 @@ class _Child(ModuleProcess):
 def _rows(matrix: Any, sources: np.ndarray, predecessors: bool) -> tuple[np.ndarray, np.ndarray | None]:
     from scipy.sparse.csgraph import dijkstra
 
-    found: Any = dijkstra(matrix, indices=sources, return_predecessors=predecessors)
-    return found if predecessors else (found, None)
+    distances: Any = dijkstra(matrix, indices=sources, return_predecessors=predecessors)
+    return distances if predecessors else (distances, None)
 
 
 def main() -> None:

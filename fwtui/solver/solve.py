@@ -146,16 +146,16 @@ def solve_one(
     least = min((len(some) for some in (rows, columns) if some is not None), default=None)
     if isinstance(graph, GivenGraph) and call.is_free and (reason := why_searches(graph, least, call.predecessors)):
         return by_searches(graph.adjacency, rows, columns, reason, call)
-    found = answer(graph, call)
+    result = answer(graph, call)
     if least is None:
-        return found
+        return result
     why = f"all distances take less time than searches from {counted(least, 'vertex', 'vertices')}" if call.is_free else ""
     rows_wanted = slice(None) if rows is None else rows
-    distances = np.asarray(found.distances)[rows_wanted]
-    before = found.predecessors[rows_wanted] if found.predecessors is not None else None
+    distances = np.asarray(result.distances)[rows_wanted]
+    before = result.predecessors[rows_wanted] if result.predecessors is not None else None
     if columns is not None:
         distances = distances[:, columns]
-    return Result(distances, before, replace(found.stats, reason=why), found.vertices, rows=rows, columns=columns)
+    return Result(distances, before, replace(result.stats, reason=why), result.vertices, rows=rows, columns=columns)
 
 
 def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndarray:

@@ -68,8 +68,8 @@ def solve_stack(graphs: Any, call: Call | None = None, engine: Engine | None = N
     small = stack.sizes <= (MOST if on_host else MOST_ON_GPU)
     solved = []
     for part in [stack] if small.all() or not small.any() else [stack.part(small), stack.part(~small)]:
-        found = _together(part, call, engine_used) if small[part.numbers].all() else None
-        solved.append((part, found or _one_by_one(part, call, engine)))
+        result = _together(part, call, engine_used) if small[part.numbers].all() else None
+        solved.append((part, result or _one_by_one(part, call, engine)))
     return _result(stack, solved, call)
 
 

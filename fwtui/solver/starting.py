@@ -99,5 +99,5 @@ def start_gpu(args: argparse.Namespace) -> GpuStart:
 def _on_gpu(kernel: str) -> bool:
     from fwtui_kernels import registry
 
-    found = registry().get(kernel)
-    return found is not None and found.backend == "cuda"
+    kernel_found = registry().get(kernel)
+    return kernel_found is not None and kernel_found.backend == "cuda"
