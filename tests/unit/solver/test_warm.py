@@ -284,7 +284,7 @@ def test_what_is_not_there_is_compiled_by_another_process(tmp_path: Path) -> Non
     done = run(
         f"os.environ['XDG_CACHE_HOME'] = {str(tmp_path)!r}\n"
         "import time, fwtui.solver.warm as warm\n"
-        "warm.PATIENCE = 0.0\n"
+        "warm.everyday.patience = 0.0\n"
         "print(solve(graph(64)).stats.kernel, 'numba' in sys.modules)\n"
         "end = time.monotonic() + 80\n"
         "while not warm._written() and time.monotonic() < end: time.sleep(0.1)\n"
