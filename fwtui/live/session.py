@@ -160,11 +160,8 @@ class Live:
             raise Refused(reason)
         assert stored_run.verdict is not None
         settled = self.experiments[run]
-        self._ask(
-            requests.AnswerRequest(run, settled, stored_run.verdict.checksum, path_of(settled.kernel)),
-            stored_run.device,
-            settled.devices,
-        )
+        request = requests.AnswerRequest(run, settled, stored_run.verdict.checksum, path_of(settled.kernel))
+        self._ask(request, stored_run.device, settled.devices)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
@@ -357,16 +354,14 @@ class Live:
                 continue
             self._worker_failed |= isinstance(line.event, events.Fault) and line.event.source == "worker"
             match self._request, line.event:
-                case requests.RunRequest(run=requested), events.Fault(
-                    source="worker", run=None
-                ) as fault:  # another rank's than 0
-                    line = codec.as_line(msgspec.structs.replace(fault, run=requested, t=self.now))
+                case requests.RunRequest(run=number), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
+                    line = codec.as_line(msgspec.structs.replace(fault, run=number, t=self.now))
             # before the event is sent: after a signal meanwhile, close() must not send a second end
             match self._request, line.event:
-                case (requests.RunRequest(run=requested), events.RunDone(run=run)) | (
-                    requests.AnswerRequest(run=requested),
+                case (requests.RunRequest(run=number), events.RunDone(run=run)) | (
+                    requests.AnswerRequest(run=number),
                     events.Answers(run=run),
-                ) if run == requested:
+                ) if run == number:
                     done, self._request, self._kill_at = self._request, None, None
                     self.publish(line)
                     if refusal := self.warp_sampling.begin(self.model, done, self.record_source):
