@@ -155,8 +155,7 @@ class Live:
         """Have the worker summarise a run's distances as an Answers event; `busy` until it has. Raises Refused."""
         self._refuse_if_busy()
         stored_run = self.model.runs[run]
-        reason = why_none(stored_run)
-        if reason:
+        if reason := why_none(stored_run):
             raise Refused(reason)
         assert stored_run.verdict is not None
         settled = self.experiments[run]
