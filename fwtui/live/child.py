@@ -16,6 +16,8 @@ from fwtui.common.process_limits import ProcessLimits, end_family, family
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.stream import requests
 from fwtui.stream.codec import Line, decode_lines
+from fwtui.stream.events import Fault
+from fwtui.stream.stages import during
 
 STDERR_KEPT = 64 * 1024
 SILENCE = 120.0  # seconds without a word, whatever the size of the graph
@@ -61,6 +63,13 @@ class EventChild(ChildProcess):
     def killed(self) -> bool:
         """Whether it died of SIGKILL, and nobody here knows why."""
         return self.exit_code == -signal.SIGKILL and not self.excess
+
+    def death_fault(self, t: float, run: int | None, stage: str) -> Fault:
+        """How it died in that run, or in none; `stage` is the run's, if it had begun."""
+        message = f"{self.death}{during(stage)}; the next run gets {self.next}"
+        if self.killed:
+            message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
+        return Fault(t=t, source="worker", code="died", run=run, message=message, stderr=self.last_words)
 
     @property
     def workers(self) -> tuple[int, ...]:

@@ -34,7 +34,6 @@ from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 from fwtui.stream.privacy import anonymous
 from fwtui.stream.run import Run, sharing
-from fwtui.stream.stages import during
 
 if TYPE_CHECKING:
     from fwtui.live.counters import Counting
@@ -397,11 +396,7 @@ class Live:
             reported = run is not None and fault is not None and fault.source == "worker" and fault.run == run
             if not reported and (run is not None or worker.exit_code):  # a worker that still works has reported the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
-                message = f"{worker.death}{during(stage)}; the next run gets {worker.next}"
-                if worker.killed:
-                    message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
-                words = worker.last_words
-                self.tell(events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=words))
+                self.tell(worker.death_fault(self.now, run, stage))
             if run is None:
                 self._tell_end(request, worker.death)
         worker.close(grace=0)

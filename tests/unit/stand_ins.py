@@ -31,7 +31,7 @@ class StubChild:
         self.last_words = ""
         self.workers = (self.pid,)
 
-    death, killed, next = EventChild.death, EventChild.killed, EventChild.next
+    death, killed, next, death_fault = EventChild.death, EventChild.killed, EventChild.next, EventChild.death_fault
     called, excess, printed, last_heard, mark = EventChild.called, "", 0, 0.0, "a stub"
 
     @property
