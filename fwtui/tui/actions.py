@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from textual.actions import parse
 from textual.app import App
@@ -27,9 +27,14 @@ class KeyNames:
         return self._screen.key_of(id)
 
 
+def filled_in(words: str, screen: Any) -> str:
+    """The words with the keys that they name, {key[cancel]}, and with what they name of the screen."""
+    return words.format(screen=screen, key=KeyNames(screen))
+
+
 def unless(holds: Callable[[Any], object], words: str) -> Reason:
-    """The reason that this does not hold of the screen; its words may name what is of it, and keys: {key[cancel]}."""
-    return lambda screen: None if holds(screen) else words.format(screen=screen, key=KeyNames(screen))
+    """The reason that this does not hold of the screen; the words are filled in."""
+    return lambda screen: None if holds(screen) else filled_in(words, screen)
 
 
 def first(*reasons: Reason) -> Reason:
@@ -40,23 +45,16 @@ def first(*reasons: Reason) -> Reason:
 always = first()
 
 
-class Successor(NamedTuple):
-    """What does now what a key of the version before did: the row of that id, its key, and the place that has it if another."""
-
-    id: str
-    key: str
-    place: str = ""
-
-
 @dataclass(frozen=True)
 class Action(Binding):
     """A row of the table: what Textual knows of a key, and when the key can do something."""
 
     unavailable: Reason = always  # why it can do nothing now in a sentence; "" where that is seen, or the key is another's
     shows: bool = False  # it only shows something, so that it works in a read-only dashboard
-    rare: bool = False  # the palette offers it and the help does not; its key is that of the version before
+    rare: bool = False  # the palette offers it and the help does not
     belongs: Callable[[Any], object] = bool  # whether a view has it at all; the help of others does not name it
-    successor: Successor | None = None  # the key has moved, and only says where
+    place: str = ""  # the only one that has it; sentences of others name its key after that of the place
+    successor: str = ""  # the key has moved, and only says to which row
 
 
 def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason = always, id: str = "", **more: Any) -> Action:
@@ -69,10 +67,9 @@ def move(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
     return hidden_look(keys, action, title, tooltip, id=id)
 
 
-def moved(keys: str, title: str, id: str, now: str, key: str, place: str = "") -> Action:
-    """A key of the version before; `id` is its row's then, and that of the row that has its work `now`."""
-    where = Successor(now, key, place)
-    nowhere = {"belongs": lambda view: False, "successor": where}
+def moved(keys: str, title: str, id: str, now: str) -> Action:
+    """A key of the version before, with the id of the row that has its work `now`."""
+    nowhere = {"belongs": lambda view: False, "successor": now}
     return hidden_look(keys, f"moved('{id}')", title, "moved: says which key does it now", id=id, **nowhere)
 
 
@@ -81,11 +78,16 @@ hidden = partial(bound, show=False)  # not in the footer, where there is no room
 hidden_look = partial(hidden, shows=True)
 
 
+def rows_of(kind: type) -> Iterator[Action]:
+    """The rows of a screen, a widget or the application, those that it has by itself after those of its bases."""
+    for one in reversed(kind.__mro__):
+        yield from (row for row in vars(one).get("BINDINGS", ()) if isinstance(row, Action))
+
+
 @cache
 def table(kind: type) -> Mapping[tuple[str, tuple[Any, ...]], Action]:
-    """The rows of a screen, a widget or the application, by the method that each calls and its arguments."""
-    rows = (row for one in reversed(kind.__mro__) for row in vars(one).get("BINDINGS", ()))
-    return {parse(row.action)[1:]: row for row in rows if isinstance(row, Action) and row.action}
+    """The rows of such a kind, by the method that each calls and its arguments."""
+    return {parse(row.action)[1:]: row for row in rows_of(kind) if row.action}
 
 
 def only_shows(kind: type, action: str, parameters: tuple[Any, ...]) -> bool:
@@ -100,6 +102,12 @@ def only_shows(kind: type, action: str, parameters: tuple[Any, ...]) -> bool:
 def rebound(rows: Iterable[Action], keymap: Mapping[str, str]) -> list[Action]:
     """The rows with the keys that they have now."""
     return [row.with_key(keymap[row.id]) if row.id in keymap else row for row in rows]  # type: ignore[misc, index]
+
+
+def shown_keys(app: App[Any], row: Binding) -> list[str]:
+    """The keys of a row as users call them."""
+    first, *others = (app.get_key_display(Binding(key, "")) for key in row.key.split(","))
+    return [row.key_display or first, *others]
 
 
 def key_name(character: str) -> str:

@@ -349,9 +349,11 @@ def test_every_operations_counters_are_there_however_narrow(width: int) -> None:
 
 def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
     entry = notices.LogEntry(23.0, "run 2 finished: verified · fletcher c880, 16 rows equal Dijkstra's; same checksum as naive")
-    assert notices.LogLine(entry).draw(entry, 90)[0].plain.endswith(" · fletcher c880, 16 rows equal Dijkstra's  l: all of it")
-    assert notices.LogLine(entry).draw(entry, 66)[0].plain.endswith("verified · fletcher c880  l: all of it")
-    assert notices.LogLine(entry).draw(entry, 120)[0].plain.endswith("same checksum as naive")
+    assert (
+        notices.LogLine(None).draw((entry, "l"), 90)[0].plain.endswith(" · fletcher c880, 16 rows equal Dijkstra's  l: all of it")
+    )
+    assert notices.LogLine(None).draw((entry, "l"), 66)[0].plain.endswith("verified · fletcher c880  l: all of it")
+    assert notices.LogLine(None).draw((entry, "l"), 120)[0].plain.endswith("same checksum as naive")
     assert whole_clauses("onelongwordwithoutanend", 10) == "onelongwo…" and whole_clauses("short", 10) == "short"
 
 

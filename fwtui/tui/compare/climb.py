@@ -26,7 +26,7 @@ from fwtui_kernels import registry
 AROUND = 4  # rows of the screen around stairs and words
 FLAT = 20  # rows of the screen below which there are only the keys beside the stairs, on as few lines as they need
 N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes about a second; of one in the simulator
-OFFERED = {"enter": ("Enter", "Go on"), "r": ("r", "Run"), "space": ("Space", "Play")}  # a step's keys and their titles
+OFFERED = {"enter": ("Enter", "Go on"), "r": (None, "Run"), "space": ("Space", "Play")}  # a step's keys: as shown, and titles
 
 
 class Offer(NamedTuple):
@@ -99,12 +99,15 @@ class ClimbScreen(Dialog):
         look("up", "walk(1)", "Up", "a step up", id="climb.up"),
         look("down", "walk(-1)", "Down", "a step down", id="climb.down"),
         look("v", "other", "View", "the climb of the recording, or of this machine", id="climb.other"),
-        *(look(key, f"take('{key}')", title, "what the step offers", id=f"climb.{key}") for key, (_, title) in OFFERED.items()),
+        *(
+            look(key, f"take('{key}')", title, "what the step offers", id=f"climb.{key}", key_display=shown)
+            for key, (shown, title) in OFFERED.items()
+        ),
     ]
 
     def __init__(self, climbs: Sequence[Climb], offers: Offers):
-        other = " · v: recorded or this machine" if len(climbs) > 1 else ""
-        super().__init__("The climb", hint=f"arrows: step by step{other} · Esc: leave")
+        other = " · {key[climb.other]}: recorded or this machine" if len(climbs) > 1 else ""
+        super().__init__("The climb", hint=f"arrows: step by step{other} · {{key[dialog.close]}}: leave")
         self._climbs = tuple(climbs)
         self._offers = offers
         self.marked = 0
@@ -129,9 +132,10 @@ class ClimbScreen(Dialog):
         height, words = self.app.size.height, self.query_one(Hung)
         rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]
         offers, flat = self._offers(self.rung), height < FLAT
-        keys = [(line((f"{OFFERED[key][0]:<6}", "$text-primary")), offer.words) for key, offer in offers.items()]
+        offered = {self.key_of(f"climb.{key}"): offer.words for key, offer in offers.items()}
+        keys = [(line((f"{key:<6}", "$text-primary")), words) for key, words in offered.items()]
         if flat:
-            keys = [(line(""), " · ".join(f"{OFFERED[key][0]} {offer.words}" for key, offer in offers.items()))]
+            keys = [(line(""), " · ".join(f"{key} {words}" for key, words in offered.items()))]
         self.query_one("#title").display = not flat
         words.show((*(() if flat else rows), *keys))
         around = AROUND - flat + len(words.lines)

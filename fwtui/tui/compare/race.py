@@ -24,7 +24,8 @@ from fwtui.tui.widgets.run_text import meter
 
 FRAMES = 12  # pictures a second
 LEAST_SECONDS, MOST_SECONDS = 1.0, 64.0  # that a race takes to watch
-KEYS = "space: pause · v: by round · < >: speed · Esc: leave"
+SPEED = "{key[race.slower]} {key[race.faster]}: speed"
+KEYS = f"{{key[race.go]}}: pause · {{key[race.align]}}: by round · {SPEED} · {{key[dialog.close]}}: leave"
 FRAME = 2 + 2  # cells of the screen beside the words
 AROUND = 2 + 7  # rows that border, heads, figures, bars and keys take: what is left is for words and matrices
 ROOMY = 24  # rows of the screen from which on nothing moves at the end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -98,7 +99,7 @@ class CompareScreen(Frame):
         look("b", "pin", "Baseline", "compare all other runs with the marked one", _none_ended, "compare.baseline"),
         hidden_look("B", "bring", "Beside", "runs of another session beside those of this one", id="compare.open"),
         look("g", "race", "Race", "the marked run races the baseline on the whole screen", _no_race, "compare.race"),
-        look("C", "climb", "Climb", "the kernels as a staircase, from the slowest to the fastest, step by step", _still_read),
+        replace(bindings.CLIMB, unavailable=_still_read),
         look("v", "view", "View", "phases or passes, where there is no room for both", _no_view, "compare.view"),
         bindings.CURSOR,
         *bindings.SHARED,

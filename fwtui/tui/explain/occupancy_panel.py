@@ -210,10 +210,10 @@ class OccupancyPanel(Vertical):
     OccupancyPanel Chart { margin-top: 1; }
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        """`changed` is called after a slider was moved."""
+    def __init__(self, changed: Callable[[], None], key_of: Callable[[str], str]) -> None:
+        """`changed` is called after a slider was moved; `key_of` gives the key of a row."""
         super().__init__(id="occupancy", classes="panel")
-        self._changed = changed
+        self._changed, self._key_of = changed, key_of
         self.subject = OccupancySubject(None, "", None, None, BlockChoice(), None, False)
         self._varied = REGISTERS
 
@@ -247,7 +247,8 @@ class OccupancyPanel(Vertical):
         self.query_one(OccupancyLines).show(subject)
         has = TABLE.get(subject.capability) if subject.capability is not None else None
         usable = subject.cuda and has is not None
-        hint = "" if not usable else "changed; u: as compiled" if self.changed else "what if: x, then the arrows"
+        undo, cursor = self._key_of("explain.undo"), self._key_of("cursor")
+        hint = "" if not usable else f"changed; {undo}: as compiled" if self.changed else f"what if: {cursor}, then the arrows"
         title = line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (f"{subject.op}  " if subject.op else "", STRONG), (hint, MUTED))
         self.query_one("#block", Static).update(title)
         most = {name: limits.high for name, limits in RANGES.items()}

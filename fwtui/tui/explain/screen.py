@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import ClassVar
 
@@ -17,7 +18,7 @@ from fwtui.analysis.reason import reason
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run
-from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden, hidden_look, look, moved, unless
+from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden, hidden_look, look, unless
 from fwtui.tui.background import ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
@@ -154,7 +155,7 @@ class ExplainScreen(Frame):
         ("a cycle", "relaxations of a busy core; of what its measured limit allows"),
         ("◀ matrix", "the nearest cache that holds it; a cache and memory are measured by changing cells in place"),
     )
-    MOVES: ClassVar = ("In charts and sliders (x)", (*ACROSS, CHOOSE))
+    MOVES: ClassVar = ("In charts and sliders ({key[cursor]})", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
         look("v", "panel", "View", "each panel alone on the whole screen, then all", bindings.no_run, "explain.view"),
         bindings.CURSOR,
@@ -165,8 +166,6 @@ class ExplainScreen(Frame):
         look("O", "op", "Operation", "the next operation of this kernel", _one_operation, "explain.op"),
         look("down", "hot_line(1)", "Next hot line", "the line with the next most samples", _NO_LINE, "explain.next_line"),
         hidden_look("up", "hot_line(-1)", "Hotter line", "the line before it", _NO_LINE, "explain.previous_line"),
-        moved("n", "Next hot line", "explain.next_line.moved", "explain.next_line", "down"),
-        moved("N", "Hotter line", "explain.previous_line.moved", "explain.previous_line", "up"),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
         look("B", "versus", "Beside", "the run beside its baseline: what changed; again: alone", _NO_VERSUS, "explain.versus"),
         hidden(
@@ -174,7 +173,7 @@ class ExplainScreen(Frame):
         ),
         look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
-        hidden_look("h", "counters", "Counters", "hardware counters of the run, from a separate profile by ncu", _cannot_count),
+        replace(bindings.COUNTERS, unavailable=_cannot_count),
         *bindings.SHARED,
     ]
 
@@ -196,7 +195,7 @@ class ExplainScreen(Frame):
                     yield Static(id="roofs", classes="title", markup=False)
                     yield Chart(on_choice=self._choose, hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield RunPanel()
-                yield OccupancyPanel(self.update)
+                yield OccupancyPanel(self.update, self.key_of)
             with Vertical(id="warps", classes="panel tall"):
                 yield WarpHead(None, classes="alone")
                 yield WarpLoop(None, classes="alone")

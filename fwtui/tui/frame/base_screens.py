@@ -13,6 +13,9 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widget import Widget
 
+from fwtui.tui.actions import rebound, rows_of, shown_keys
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.look import USUAL
 from fwtui.tui.widgets.drawn import VEILED
 
 if TYPE_CHECKING:
@@ -102,6 +105,20 @@ class Sized(_Any):
             if event.size != self.app.size:  # the terminal no longer has that size
                 event.prevent_default().stop()
 
+    def key_of(self, name: str) -> str:
+        """The key that does what the row with that id does now: after that of its place if only another place has it, and after
+        the key that leaves a field if that would take it.
+        """
+        row = next(row for row in (*rows_of(type(self)), *bindings.ELSEWHERE) if row.id == name)
+        names = shown_keys(self.app, *rebound([row], getattr(self.app, "look", USUAL).keymap))
+        if row.place not in ("", getattr(self, "PLACE", "")):
+            return f"{self.key_of(f'place.{row.place}')} then {names[0]}"
+        field = self.focused
+        free = [key for key in names if field is None or len(key) > 1 or not field.check_consume_key(key, key)]
+        if free or name == "back":
+            return (free or names)[0]
+        return f"{self.key_of('back')} {names[0]}"
+
 
 class Over(Sized):
     def dismiss(self, result: Any = None) -> AwaitComplete:
@@ -132,10 +149,6 @@ class PlaceScreen(Sized, Screen[None]):
     @abstractmethod
     def way_back(self) -> Callable[[], object] | None:
         """One step back, if there is one."""
-
-    @abstractmethod
-    def key_of(self, name: str) -> str:
-        """The name of the key that the row with that id has now."""
 
     @abstractmethod
     def update(self, forced: bool = False) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input, OptionList, Select
 
-from fwtui.tui.actions import Action, Arrowed, bound, first, hidden, hidden_look, key_name, look, moved, unless
-from fwtui.tui.frame.places import PLACES
+from fwtui.tui.actions import Action, Arrowed, bound, first, hidden, hidden_look, key_name, look, unless
+from fwtui.tui.frame.places import BESIDE, PLACES
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.base_screens import PlaceScreen
@@ -74,8 +74,14 @@ QUIET = hidden("Y", "repeat_noisy", "Quiet", "repeat noisy runs once the machine
 MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)
 PAUSE = hidden_look("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", belongs=live)
 MOTION = hidden_look("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")
-CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away", _nothing_to_point_at)
-LIMITS = hidden("D", "limits", "Limits", "measure what this device can do at most (20 s); kept for later", is_busy, belongs=live)
+CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; on and off", _nothing_to_point_at)
+
+# rows of one place that sentences of others name
+LIMITS = hidden("D", "limits", "Limits", "measure what this device can do at most (20 s)", is_busy, belongs=live, place="explain")
+COUNTERS = hidden_look("h", "counters", "Counters", "hardware counters of the run, by a profile of its own", place="explain")
+CLIMB = look("C", "climb", "Climb", "the kernels as a staircase, from the slowest to the fastest, step by step", place=BESIDE)
+_COURSE_WORDS = "the course, from one core to the fastest kernel; on and off"
+COURSE = look("t", "course", "Course", _COURSE_WORDS, id="learn.course", place="learn")
 
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
 TRANSPORT = (
@@ -118,7 +124,6 @@ COMMON = (
     hidden_look("asterisk", "details", "Details", "where each number comes from: model, probe, GPM, counters; on and off"),
     hidden_look("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off", rare=True),
     hidden_look("P", "presenter", "Present", "large figures and fewer panels; in a lecture its cue cards one by one; on and off"),
-    moved("T", "Present", "present", "presenter", "P"),
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
     hidden_look("l", "log", "Log", "the whole log, and the last output of a process that died"),
     look("question_mark,f1", "help", "Help", "every key, and what the words mean"),
@@ -148,6 +153,7 @@ TO_PLACES = tuple(
     for place in PLACES
     for keys in (f"{place.key},alt+{place.key},{key_name(place.alternative)}",)
 )
+ELSEWHERE = (*TO_PLACES, *COMMON, LIMITS, COUNTERS, CLIMB, COURSE)
 NEXT_FIELD = hidden_look("tab", "app.focus_next", "Next", "to the next field; shift+tab to the one before", id="field.next")
 PALETTE = hidden_look(
     "ctrl+p", "app.command_palette", "Palette", "kernels, sessions, pictures, themes", id="palette", priority=True

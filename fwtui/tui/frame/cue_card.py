@@ -179,7 +179,8 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Calla
         view.answered = number
         update()
 
-    hint = f"{offered}{'. ' * bool(offered)}Enter shows the answer beside it, Esc does not"
+    offered = offered.replace("{", "{{").replace("}", "}}")
+    hint = f"{offered}{'. ' * bool(offered)}Enter shows the answer beside it, {{key[dialog.close]}} does not"
     return AskScreen("Your guess", "", kind.hint or numbered(choices), hint, max_length=20), take
 
 

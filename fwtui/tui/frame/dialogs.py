@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Key
@@ -18,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from fwtui.common.errors import Refused
 from fwtui.stream.events import Source
-from fwtui.tui.actions import Action, bound, hidden_look, look, move
+from fwtui.tui.actions import Action, bound, filled_in, hidden_look, look, move, shown_keys
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import LogEntry
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
@@ -26,7 +25,8 @@ from fwtui.tui.widgets.form import Draft, ExperimentForm
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means
-TAKES = "Enter takes it, Esc does not"
+CLOSES = "{key[dialog.close]} closes this"
+TAKES = "Enter takes it, {key[dialog.close]} does not"
 WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
 MOST_ENTRIES = 1000  # of the log: thousands take long to draw
@@ -42,16 +42,20 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     Dialog Toast { display: none; }
     """
-    BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close")]
+    BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close", key_display="Esc")]
     closed_by: Collection[str] = ()  # the keys that opened it close it, too
     accept: Callable[[str], object] | None = None  # what is done with an answer before it closes
 
-    def __init__(self, heading: str, *body: Widget, hint: str = "Esc closes this"):
-        """With these widgets between heading and hint, unless a subclass has a body() of its own."""
+    def __init__(self, heading: str, *body: Widget, hint: str = CLOSES):
+        """With these widgets between heading and hint, which is filled in, unless a subclass has a body() of its own."""
         super().__init__()
         self.heading = heading
-        self.hint = hint
+        self._hint = hint
         self._body = body
+
+    @property
+    def hint(self) -> str:
+        return filled_in(self._hint, self)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
@@ -130,7 +134,9 @@ class HelpScreen(Dialog):
             [row for title, rows in part for row in ((line((title, STRONG)), ""), *rows, (line(""), ""))]
             for part in ((*keys, *sections), (glossary,))
         )
-        super().__init__("Keys and words", Scrolled(*parts), hint="v: the glossary · ctrl+p: all actions · Esc closes this")
+        super().__init__(
+            "Keys and words", Scrolled(*parts), hint=f"{{key[help.words]}}: the glossary · ctrl+p: all actions · {CLOSES}"
+        )
 
     def action_words(self) -> None:
         """To the glossary, and from it back to the keys."""
@@ -145,7 +151,7 @@ class HelpScreen(Dialog):
         return [(head, means)] if len(word) <= WORD else [(head, ""), (line(" " * (WORD + 3)), means)]
 
     def _key(self, binding: Action) -> Row:
-        key_name = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
+        key_name = binding.key_display or " ".join(shown_keys(self.app, binding))
         return line((f"  {key_name:<10}", "$text-primary"), f"{binding.description:<13} "), binding.tooltip
 
 
@@ -190,7 +196,7 @@ class PickFile(ChoiceScreen):
     DEFAULT_CSS = "PickFile OptionList { max-height: 12; }"
 
     def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str):
-        super().__init__(heading, choices, "Enter takes it, Esc closes this")
+        super().__init__(heading, choices, f"Enter takes it, {CLOSES}")
         self._another = another if self._choices else another.removeprefix("or ")
 
     def body(self) -> ComposeResult:
@@ -216,10 +222,11 @@ class AskScreen(Dialog):
 class EndScreen(Dialog):
     """Asks whether to end the program, and says what that means; answers "end" or None."""
 
-    BINDINGS: ClassVar = [look("enter,y", "end", "End", "end the program", id="end.end")]
+    BINDINGS: ClassVar = [look("enter,y", "end", "End", "end the program", id="end.end", key_display="Enter")]
 
     def __init__(self, what: str):
-        super().__init__("End the program?", Static(Content(what), markup=False), hint="Enter or ctrl+q ends it, Esc does not")
+        hint = "{key[end.end]} or ctrl+q ends it, {key[dialog.close]} does not"
+        super().__init__("End the program?", Static(Content(what), markup=False), hint=hint)
 
     def action_end(self) -> None:
         self.dismiss("end")
@@ -234,7 +241,7 @@ class FormScreen(Dialog):
     BINDINGS: ClassVar = [bound("ctrl+r", "run", "Run", "start this experiment", id="form.run")]
 
     def __init__(self, heading: str, draft: Draft):
-        super().__init__(heading, ExperimentForm(draft), hint="Enter or ctrl+r runs it, Esc keeps it")
+        super().__init__(heading, ExperimentForm(draft), hint="Enter or {key[form.run]} runs it, {key[dialog.close]} keeps it")
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
         self.query_one(ExperimentForm).say(event.errors)

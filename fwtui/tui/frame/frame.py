@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
-from fwtui.tui.actions import Action, Arrowed
+from fwtui.tui.actions import Action, Arrowed, filled_in
 from fwtui.tui.frame import bindings, notices
 from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Command, Dialog, HelpScreen, PickFile, Scrolled, log_rows
@@ -108,7 +108,7 @@ class Frame(PlaceScreen):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="screen"):
-            yield TopBar(Top(self.view.places, self.PLACE))
+            yield TopBar(Top(self.rows.tabs(), self.PLACE))
             yield from self.body()
             if self.STRIP:
                 yield TelemetryStrip()
@@ -190,11 +190,12 @@ class Frame(PlaceScreen):
         self.set_class(self.look.presenter, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
         self.set_class(self.look.details, DETAILED)
-        now, before = (self.view.key, self.narrow, self.look.details, self.state()), self._shown
+        log = self.key_of("log")  # another one while a field has the focus
+        now, before = (self.view.key, self.narrow, self.look.details, log, self.state()), self._shown
         self._shown = now
         if now == before and not forced:
             return
-        self.query_one(TopBar).show(top_of(self.view, self.PLACE))
+        self.query_one(TopBar).show(top_of(self.view, self.rows.tabs(), self.PLACE))
         self.show()
         if self.STRIP:
             self.query_one(TelemetryStrip).show(self.model, None if self.view.busy else self.view.run)
@@ -202,7 +203,7 @@ class Frame(PlaceScreen):
             from fwtui.tui.frame.cue_card import show_card
 
             show_card(self)
-        self.query_one(LogLine).show(self.view.latest)
+        self.query_one(LogLine).show((latest, log) if (latest := self.view.latest) is not None else None)
         self.call_after_refresh(self._refresh_keys)  # what a class has hidden or shown counts only then
 
     def _refresh_keys(self) -> None:
@@ -250,7 +251,7 @@ class Frame(PlaceScreen):
 
     def action_record(self) -> None:
         since = "now" if self.view.recorder is None else "its beginning"
-        hint = f"Enter keeps it under this name, from {since} on; Esc does not"
+        hint = f"Enter keeps it under this name, from {since} on; {{key[dialog.close]}} does not"
         dialog = AskScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
         self.ask(dialog, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)))
 
@@ -272,7 +273,7 @@ class Frame(PlaceScreen):
             self.app.push_screen(dialog, answered)
 
     def action_mark(self) -> None:
-        source, hint = self.view.source, "Enter leaves it in the recording, Esc does not"
+        source, hint = self.view.source, "Enter leaves it in the recording, {key[dialog.close]} does not"
         dialog = AskScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
         self.ask(dialog, lambda words: source is not None and source.mark(words.strip() or "marker"))
 
@@ -294,7 +295,7 @@ class Frame(PlaceScreen):
     def action_go(self) -> None:
         from fwtui.tui.frame.playback import WHERE
 
-        hint = f"{WHERE}. Enter goes there, Esc does not"
+        hint = f"{WHERE}. Enter goes there, {{key[dialog.close]}} does not"
         dialog = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
         self.ask(dialog, lambda place: place.strip() and self.action_move("go", place))
 
@@ -398,13 +399,11 @@ class Frame(PlaceScreen):
     def action_help(self) -> None:
         first, more = ([row for row in self.rows.offered() if row.show is visible and not row.rare] for visible in (True, False))
         groups = (("To begin with", first), self.MOVES, ("Places", self.rows.places()), ("More", more))
-        about = (("What is shown here", self.WORDS), ("Glossary", GLOSSARY))
+        glossary = [(term, filled_in(meaning, self)) for term, meaning in GLOSSARY]
+        about = (("What is shown here", self.WORDS), ("Glossary", glossary))
         everywhere = ("Everywhere", bindings.EVERYWHERE)
-        self.ask(HelpScreen((g for g in (*groups, everywhere) if g[1]), (a for a in about if a[1])), opener="help")
-
-    def key_of(self, name: str) -> str:
-        """The name of the key that the row with that id has now."""
-        return self.rows.key_of(name)
+        keys = ((filled_in(title, self), rows) for title, rows in (*groups, everywhere) if rows)
+        self.ask(HelpScreen(keys, (a for a in about if a[1])), opener="help")
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()

@@ -22,7 +22,7 @@ GLOSSARY = (
     ("centre", "the vertices that reach all others within the radius"),
     ("checksum", "one number computed from all distances (Fletcher's sum); equal results have equal checksums"),
     ("clean pass", "a pass timed as a whole, with no clock inside"),
-    ("cue card", "what a lecture says at a place of a recording; P presents one after the other"),
+    ("cue card", "what a lecture says at a place of a recording; {key[presenter]} presents one after the other"),
     ("diameter, radius", "the longest distance; the least distance within which some vertex reaches all others"),
     (
         "DRAM, DRAM (GPM), memory traffic",
@@ -41,7 +41,7 @@ GLOSSARY = (
     ("launch", "the start of a kernel on the GPU"),
     (
         "limit, limit (probe)",
-        "the most that this device can do: relaxations alone, all in registers (D on Explain measures it)",
+        "the most that this device can do: relaxations alone, all in registers ({key[limits]} measures it)",
     ),
     ("model", "a kernel's own description: how many bytes and relaxations each of its steps needs"),
     ("multiprocessor, SM", "a part of the GPU that runs blocks of threads; a GPU has many"),
@@ -86,7 +86,7 @@ GLOSSARY = (
     ("total", "median of the clean passes ± half of its 95 % interval; without copies"),
     ("verified", "every distance was compared with SciPy's, and agrees"),
     ("verified · 16 rows", "only these rows were compared, with Dijkstra's algorithm; the other rows were not"),
-    ("vs base, baseline", "how many times as fast as the baseline (b), for runs of the same n"),
+    ("vs base, baseline", "how many times as fast as the baseline, for runs of the same n"),
     ("░ wait, waiting for the panel", "time in which a rank has nothing to do: the row that it needs is not there yet"),
     ("warp", "32 GPU threads that run together"),
     ("nothing measurable", "the instrumentation is no greater than the ± of the total, so it says nothing"),

@@ -58,17 +58,12 @@ DIALOGS = {
 }
 
 
-# keys of the version before, by the ids of rows that have others now; not in the next version
+# keys of version 0.2, by the ids of rows that have others since: for one version
 FORMER = {
-    **{"climb.other": "t", "climb.space": "v", "compare.open": "o", "help.words": "g"},
-    **{"explain.newer": "N", "explain.older": "n", "explain.op": "o"},
-    **{"explain.next_line": "ctrl+n", "explain.previous_line": "ctrl+b"},
-    **{"learn.another": "x", "learn.before": "less_than_sign", "learn.guess": "g", "learn.next": "greater_than_sign"},
-    **{"learn.back": "comma", "learn.on": "full_stop", "learn.step": "right_square_bracket"},
-    **{"learn.size": "n", "learn.step.back": "left_square_bracket", "learn.verify": "v"},
-    **{"race.align": "t", "race.faster": "plus", "race.slower": "minus"},
-    **{"sessions.compare": "x", "sessions.rename": "n", "sessions.sort": "s", "sessions.title": "t"},
-    **{"sweep.across": "a", "sweep.measure": "u", "telemetry.gpu": "g", "telemetry.series": "s", "watch.version": "b"},
+    "learn.back": "comma",
+    "learn.on": "full_stop",
+    "learn.step": "right_square_bracket",
+    "learn.step.back": "left_square_bracket",
 }
 
 
@@ -81,8 +76,6 @@ class Appearance(NamedTuple):
 
 
 USUAL = Appearance()
-# settings of earlier versions may name these: what they closed is closed by the key that opens it
-CLOSED_BY_OPENER = frozenset({"help.close", "log.close", "source.close", "race.close", "climb.close"})
 
 
 def classes_at(width: int, height: int) -> set[str]:
@@ -115,8 +108,6 @@ def check(settings: Settings) -> None:
     by_id = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
         where = _origin(settings, KEYMAP + name)
-        if name in CLOSED_BY_OPENER:
-            continue
         if name not in by_id:
             raise Refused(f"{where}: there is no binding {quoted(name)}; {instead(name, sorted(by_id))}")
         for key in keys.split(","):

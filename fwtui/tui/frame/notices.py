@@ -15,7 +15,6 @@ from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line, whole_clauses
 
-MORE = "  l: all of it"
 LEVELS = {"warning": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}  # sign and style
 
 
@@ -73,24 +72,29 @@ def _of_run(run: Run) -> list[LogEntry]:
     return [begun]
 
 
-class LogLine(Drawn[LogEntry | None]):
+class LogLine(Drawn[tuple[LogEntry, str] | None]):
+    """An entry; where it has no room, the key that shows all of it."""
+
     DEFAULT_CSS = "LogLine { height: 1; padding: 0 1; }"
     NOTHING = (line((f"{'':>7}  nothing has happened yet", MUTED)),)
 
-    def draw(self, subject: LogEntry, width: int) -> Sequence[Content]:
-        whole = subject.content()
+    def draw(self, subject: tuple[LogEntry, str], width: int) -> Sequence[Content]:
+        entry, key = subject
+        whole = entry.content()
         if whole.cell_length <= width:
             return [whole]
-        room = width - subject.row()[0].cell_length - len(MORE)
-        return [line(subject._replace(text=whole_clauses(subject.text, room)).content(), (MORE, MUTED))]
+        more = f"  {key}: all of it"
+        room = width - entry.row()[0].cell_length - len(more)
+        return [line(entry._replace(text=whole_clauses(entry.text, room)).content(), (more, MUTED))]
 
 
-class Banner(Drawn[events.Fault | None]):
-    """A fault in words, above the run that it ended, until the next run begins."""
+class Banner(Drawn[tuple[events.Fault, str] | None]):
+    """A fault in words, above the run that it ended, until the next run begins; and the key that shows the log."""
 
     DEFAULT_CSS = "Banner { background: $error 15%; padding: 0 1; text-wrap: wrap; }"
 
-    def draw(self, subject: events.Fault, width: int) -> Sequence[Content]:
-        more = "  l: the log and its last output" if subject.stderr else ""
-        whole = line(("✗ ", "bold $text-error"), (subject.message, "bold"), (more, MUTED))
+    def draw(self, subject: tuple[events.Fault, str], width: int) -> Sequence[Content]:
+        fault, key = subject
+        more = f"  {key}: the log and its last output" if fault.stderr else ""
+        whole = line(("✗ ", "bold $text-error"), (fault.message, "bold"), (more, MUTED))
         return whole.wrap(width)[:4]

@@ -158,7 +158,8 @@ class Playback:
             self.player.seek_time(3600 * int(clock[1] or 0) + 60 * int(clock[2] or 0) + float(clock[3]))
         elif run := _RUN.fullmatch(words):
             if not self.player.seek_run(int(run[1])):
-                raise Refused(f"there is no run {run[1]} in this session; ] and [ go through its runs")
+                runs = units.counted(self.player.count(RunStarted)[1], "run")
+                raise Refused(f"there is no run {run[1]} in this session, which has {runs}; give the number of one")
         elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
             raise Refused(f"{quoted(words)} is not a place in this session; give {WHERE}")
         return self._go_to(lambda: None)
@@ -207,7 +208,7 @@ class Playback:
     def stops(self) -> str:
         """Stop at markers, or play through them; what that means, in words."""
         self.player.stops = not self.player.stops
-        return "playing stops at every marker; space goes on" if self.player.stops else "playing does not stop at markers"
+        return "playing stops at every marker" if self.player.stops else "playing does not stop at markers"
 
 
 def _none(what: str, direction: int) -> str:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from textual import events as ui
 from textual.actions import parse
 from textual.binding import ActiveBinding, Binding
 from textual.content import Content
-from textual.screen import Screen
 
-from fwtui.tui.actions import READ_ONLY, Action, Successor, only_shows, rebound, table
+from fwtui.tui.actions import READ_ONLY, Action, only_shows, rebound, shown_keys, table
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.bindings import ANY_PLACE, NEXT_FIELD, PALETTE
 from fwtui.tui.frame.dialogs import Command
 from fwtui.tui.frame.look import USUAL
-from fwtui.tui.frame.places import PLACES, Place
+from fwtui.tui.frame.places import Place
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import Drawn, line
 
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 FIXED = ("help", "quit", "quit.now", "close", PALETTE.id)  # ids of the rows at the right, whatever else there is
 KEY, TITLE = "bold $footer-key-foreground", "$footer-description-foreground"
-WHILE_TYPING = ("escape", "ctrl+q")  # what the footer has besides then, if these keys do something
+WHILE_TYPING = ("back", "quit.now")  # ids of the rows that the footer has besides then, if these can do something
 
 
 class ActionRows:
-    def __init__(self, screen: Screen[Any], view: View):
+    def __init__(self, screen: PlaceScreen, view: View):
         self._screen, self._view = screen, view
 
     def all(self) -> list[Action]:
@@ -45,6 +45,11 @@ class ActionRows:
         here = {f"place.{place.name}" for place in self._view.places}
         return [row for row in rebound(bindings.TO_PLACES, self._keymap) if row.id in here]
 
+    def tabs(self) -> tuple[Place, ...]:
+        """The places of the view, with the keys that they have now."""
+        keys = (shown_keys(self._screen.app, row)[0] for row in self.places())
+        return tuple(place._replace(key=key) for place, key in zip(self._view.places, keys, strict=True))
+
     def commands(self) -> Iterator[Command]:
         """What the palette offers of them."""
         for row in self.offered():
@@ -53,36 +58,14 @@ class ActionRows:
                 run = partial(self._screen.call_later, self._screen.run_action, row.action)
                 yield Command(f"{row.description}: {row.tooltip}", run, looks=True)
 
-    def key_of(self, name: str) -> str:
-        """The key that does what the row with that id does now; one that a field would take comes after Esc."""
-        shared = rebound((row for row in vars(bindings).values() if isinstance(row, Action)), self._keymap)
-        row = next(row for row in (*self.all(), *shared) if row.id == name)
-        if row.successor is not None:
-            place, key = self._successor(row.successor)
-            return f"{place.key} then {key}" if place is not None else key
-        names = [self._screen.app.get_key_display(Binding(key, "")) for key in row.key.split(",")]
-        names[0] = row.key_display or names[0]
-        field = self._screen.focused  # which may take it as a letter
-        free = [name for name in names if field is None or len(name) > 1 or not field.check_consume_key(name, name)]
-        return free[0] if free else f"esc {names[0]}"
-
     def keys(self, name: str) -> Sequence[str]:
         """All keys of the row with that id, as Textual calls them; none if there is no such row."""
         return next((row.key.split(",") for row in self.all() if row.id == name), ())
 
     def moved(self, name: str) -> str:
-        """Where the key of that row is now, in a sentence."""
+        """Which key does now what that of the row did, in a sentence."""
         row = next(row for row in self.all() if row.id == name)
-        assert row.successor is not None
-        was, (place, key) = self._shown(row.key), self._successor(row.successor)
-        return f"{was} is now in {place.title}: press {place.key} then {key}" if place is not None else f"{was} is now {key}"
-
-    def _successor(self, now: Successor) -> tuple[Place | None, str]:
-        place = next((place for place in PLACES if place.name == now.place), None)
-        return place, self._shown(self._keymap.get(now.id, now.key))
-
-    def _shown(self, keys: str) -> str:
-        return self._screen.app.get_key_display(Binding(keys.partition(",")[0], ""))
+        return f"{shown_keys(self._screen.app, row)[0]} is now {self._screen.key_of(row.successor)}"
 
     def can(self, row: Action) -> bool:
         return self._screen.check_action(*parse(row.action)[1:]) is True
@@ -92,7 +75,7 @@ class ActionRows:
         if self._read_only and not only_shows(type(self._screen), action, parameters):
             return READ_ONLY
         row = table(type(self._screen)).get((action, parameters))
-        if row is None or row.successor is not None:
+        if row is None or row.successor:
             return None
         words = row.unavailable(self._screen)
         return "" if words is None and not row.belongs(self._view) else words
@@ -140,12 +123,12 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
                 yield FooterKey("enter", "enter", submits)
             actions.update((self.screen, action) for action in same)
         for key, one in active.items():
-            visible = one.binding.show or (typing and key in WHILE_TYPING)
+            visible = one.binding.show or (typing and one.binding.id in WHILE_TYPING)
             named = self._key(key, one)
             typed = typing and len(named.shown) == 1
             if visible and one.enabled and not typed and (one.node, one.binding.action) not in actions:
                 actions.add((one.node, one.binding.action))
-                yield named._replace(title="Leave field") if typing and key == "escape" else named
+                yield named._replace(title="Leave field") if typing and one.binding.id == "back" else named
         if typing:
             yield FooterKey(NEXT_FIELD.key, NEXT_FIELD.key, NEXT_FIELD.description, NEXT_FIELD.tooltip)
             yield FooterKey("", ANY_PLACE.key_display or "", ANY_PLACE.description, ANY_PLACE.tooltip)

@@ -31,15 +31,15 @@ class Top(NamedTuple):
     noise: str = ""  # how busy the machine is with other work
 
 
-def top_of(view: View, place: str) -> Top:
-    """What the bar says of that place of a view."""
+def top_of(view: View, places: tuple[Place, ...], place: str) -> Top:
+    """What the bar says of that one of the places of a view."""
     source, recording, paused = view.source, "", ""
     if source is not None and source.recorder is not None:
         recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes)}"
     if source is not None and view.paused:
         missed = source.model.index - view.model.index
         paused = f"{units.clock(max(0.0, source.now - view.model.t))} · {units.counted(missed, 'event')}"
-    return Top(view.places, place, wording.device(view.model), recording, paused, view.noise)
+    return Top(places, place, wording.device(view.model), recording, paused, view.noise)
 
 
 class TopBar(Drawn[Top]):

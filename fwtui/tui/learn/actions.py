@@ -31,8 +31,7 @@ _stepped = partial(bound, unavailable=_no_matrix, shows=True)
 _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
 BINDINGS = (
-    look("t", "course", "Course", "the course, from one core to the fastest kernel; on and off", id="learn.course"),
-    moved("i", "Guess", "learn.guess", "learn.enter", "enter"),
+    bindings.COURSE,
     look(")", "lesson(1)", "Next stop", "the next step of the course", _not_begun, "learn.next"),
     hidden_look("(", "lesson(-1)", "Stop back", "the step of the course before", _not_begun, "learn.before"),
     bound("r", "run_here", "Run here", "run this step's kernel here; without a GPU in the simulator", _not_now, "learn.run"),
@@ -40,8 +39,8 @@ BINDINGS = (
     _changed("comma", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
     _stepped(":", "by('k', 1)", "k on", "the next k", id="learn.on"),
     _changed(";", "by('k', -1)", "k back", "one k back", id="learn.back"),
-    moved("]", "Step", "learn.step.moved", "learn.step", "."),
-    moved("[", "Step back", "learn.step.back.moved", "learn.step.back", "comma"),
+    moved("]", "Step", "learn.step.moved", "learn.step"),
+    moved("[", "Step back", "learn.step.back.moved", "learn.step.back"),
     _changed("}", "by('round', 1)", "Next round", "to the next round", id="learn.round"),
     _changed("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
     hidden_look("home", "far(-1)", "Beginning", "to the first step, or to the graph itself", id="learn.home", key_display="Home"),

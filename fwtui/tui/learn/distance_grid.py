@@ -147,6 +147,7 @@ class StepPosition(NamedTuple):
     at: tuple[int, int, int, int]  # edition, position, row, column
     agreement: Agreement | None
     comparing: bool
+    compare_key: str
 
 
 class StepWords(Drawn[StepPosition]):
@@ -204,7 +205,7 @@ def _agreement(subject: StepPosition) -> str:
     if subject.comparing:
         return f"running the kernel itself {where} …"
     if found is None:
-        return f"NumPy carries out the kernel's plan; V runs the kernel itself {where} and compares"
+        return f"NumPy carries out the kernel's plan; {subject.compare_key} runs the kernel itself {where} and compares"
     if found.reason:
         return f"the kernel itself could not be compared: {found.reason}"
     if found.wrong is not None:
@@ -213,14 +214,13 @@ def _agreement(subject: StepPosition) -> str:
     return f"✓ the kernel itself, {where}, has the same distances {after}"
 
 
-class LessonWords(Drawn[str]):
-    """The idea of a kernel, by its id, and why it suits the hardware; nothing beside the course, which explains that itself."""
+class LessonWords(Drawn[tuple[str, str] | None]):
+    """The idea of a kernel, by its id, why it suits the hardware, and the key that explains terms; nothing beside the course."""
 
-    def draw(self, subject: str, width: int) -> Sequence[Content]:
-        if not subject:
-            return []
-        kernel = kernel_named(subject)
+    def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:
+        id, key = subject
+        kernel = kernel_named(id)
         rows = [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
         rows += Content(kernel.lesson).wrap(width)
         terms = used(f"{kernel.summary} {kernel.lesson}")
-        return [*rows, *line((f"? explains: {', '.join(terms)}", MUTED)).wrap(width)]
+        return [*rows, *line((f"{key} explains: {', '.join(terms)}", MUTED)).wrap(width)]

@@ -95,7 +95,7 @@ class LearnScreen(Frame):
                     yield GuessLine()
                     yield CourseAnswer(None)
                     yield StepWords(self._place)
-                    yield LessonWords("")
+                    yield LessonWords(None)
                 with VerticalScroll(id="source", can_focus=False) as code:
                     code.border_title = LEGEND
                     yield SourceWords(self._op)
@@ -130,7 +130,7 @@ class LearnScreen(Frame):
         self.query_one(GuessLine).show(lesson.page if lesson is not None else None)
         self.query_one(CourseAnswer).show(lesson)
         self.query_one(StepWords).show(self._place)
-        self.query_one(LessonWords).show(self.stepping.experiment.kernel if lesson is None else "")
+        self.query_one(LessonWords).show((self.stepping.experiment.kernel, self.key_of("help")) if lesson is None else None)
         self._follow_source()
         cited = lesson.page.cited if lesson is not None and self.matrix_seen else None
         run, t = (cited.run, cited.model.t) if cited is not None else (None, 0.0)
@@ -171,7 +171,7 @@ class LearnScreen(Frame):
         s, (edition, found) = self.stepping, self._agreement
         here = edition == s.edition
         at = (s.edition, s.position, s.row, s.column)
-        return StepPosition(s, at, found if here else None, here and found is None)
+        return StepPosition(s, at, found if here else None, here and found is None, self.key_of("learn.verify"))
 
     def action_by(self, part: str, direction: int) -> None:
         """Forward or back by one k, one step, one round, or to the end."""
@@ -337,7 +337,11 @@ class LearnScreen(Frame):
         guess = self.query_one(GuessLine)
         guess.begin(typed)
         enter = self.key_of("learn.enter")
-        self.say(f"{enter} answers; Esc takes it back" if typed else f"a guess and {enter}, or {enter} alone for the answer")
+        self.say(
+            f"{enter} answers; {self.key_of('back')} takes it back"
+            if typed
+            else f"a guess and {enter}, or {enter} alone for the answer"
+        )
         self._see_guess()
 
     def _see_guess(self) -> None:

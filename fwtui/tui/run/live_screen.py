@@ -26,14 +26,14 @@ from fwtui.experiment.own_kernels import known_kernels, located, path_of
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import ContinuedSession, Earlier, taken_up
 from fwtui.stream.requests import Hardware
-from fwtui.tui.actions import bound, first, hidden, hidden_look, moved, unless
+from fwtui.tui.actions import bound, first, hidden, hidden_look, unless
 from fwtui.tui.background import climb_for, in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Command
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, MOTION, MOVED, NEXT_RUNG, VIEW, SessionScreen
+from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, MOTION, NEXT_RUNG, VIEW, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
@@ -74,7 +74,7 @@ class RunScreen(SessionScreen):
         (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run; on the one that is shown: try next")),
     )
     BINDINGS: ClassVar = [
-        bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", bindings.is_busy, key_display="r"),
+        bound("r,ctrl+r", "run", "Run", "start what the form says", bindings.is_busy),
         bindings.CANCEL,
         hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form", _cannot_repeat),
         NEXT_RUNG,
@@ -90,9 +90,6 @@ class RunScreen(SessionScreen):
         CURSOR,
         BASELINE,
         hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
-        *MOVED,
-        moved("D", "Limits", "limits", "limits", "D", "explain"),
-        moved("t", "Course", "course", "learn.course", "t", "learn"),
         *bindings.COMMON,
     ]
 
@@ -175,7 +172,7 @@ class RunScreen(SessionScreen):
         words = {
             "run": f"run the experiment: {kernel.title}{'' if self.narrow else ', as the form on the left says'}",
             "flagship": "watch a kernel get eight times as fast, recorded on an H200 (20 s)",
-            "course": "take the course, from three loops to the fastest kernel",
+            "learn.course": "take the course, from three loops to the fastest kernel",
             "watch": "have a kernel of your own judged at each save",
         }
         words |= (
@@ -188,7 +185,7 @@ class RunScreen(SessionScreen):
 
     def state(self) -> object:
         form = bool(self.query_one(FormPanel).errors), self.draft.kernel.id
-        return *form, self.view.found is None, self.view.earlier, self.key_of("run")
+        return *form, self.view.found is None, self.view.earlier
 
     def show(self) -> None:
         busy = self.view.busy

@@ -23,7 +23,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 from fwtui.tui.explain.warp_panel import hot_lines
-from fwtui.tui.frame.base_screens import DETAILED
+from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Update, line, longest
@@ -239,7 +239,8 @@ class RunPanel(VerticalScroll, can_focus=False):
         `motion`: its plan in slow motion; `asks`: how to find out what a reason lacks (fwtui.analysis.reason); `again`: the
         key that repeats a run; `recorded`: the ladder that gains are predicted from; `next_key`: the key that runs the next rung.
         """
-        subject = None
+        subject, screen = None, self.screen
+        assert isinstance(screen, PlaceScreen)
         if run is not None:
             evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
@@ -266,9 +267,11 @@ class RunPanel(VerticalScroll, can_focus=False):
                 how,
                 ahead,
                 limiters,
-                self.screen.has_class(DETAILED),
+                screen.has_class(DETAILED),
+                screen.key_of("back"),
+                screen.key_of("log"),
             )
-        self.query_one(Banner).show(model.fault)
+        self.query_one(Banner).show((model.fault, screen.key_of("log")) if model.fault is not None else None)
         update = self.query_one(Update)
         update.show(advice)
         update.set_class(subject is not None, "-empty")
@@ -278,5 +281,5 @@ class RunPanel(VerticalScroll, can_focus=False):
         self.query_one(Figures).show(subject)
         # once it has ended the picture is of one colour, and lines of source take its room
         assessment = any(self.query_one(part, RunSection).lines for part in (".hot", ".code"))
-        self.query_one("#picture").set_class(assessment and not (motion or self.screen.has_class("-presenting")), "-done")
+        self.query_one("#picture").set_class(assessment and not (motion or screen.has_class("-presenting")), "-done")
         self.query_one(MatrixPicture).show(run, model.t, motion)

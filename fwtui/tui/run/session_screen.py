@@ -18,12 +18,11 @@ from fwtui.analysis.verdict import NextRung
 from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.questions import cue_of
 from fwtui.stream import events
-from fwtui.tui.actions import bound, first, hidden_look, look, moved, unless
+from fwtui.tui.actions import bound, first, hidden_look, look, unless
 from fwtui.tui.background import ladder_for
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_busy, is_presented, no_run
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -72,12 +71,6 @@ VIEW = hidden_look("v", "view", "View", "the run, or what its distances say: dia
 CURSOR = replace(bindings.CURSOR, show=False)
 NEXT_RUNG = bound("n", "next_rung", "Try next", "run the rung that mends what limits this run, on the same graph", _no_next_rung)
 MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
-MOVED = (
-    moved("A", "Answers", "answers", "run.view", "v"),
-    moved("g", "Race", "race", "compare.race", "g", BESIDE),
-    moved("C", "Climb", "climb", "climb", "C", BESIDE),
-    moved("h", "Counters", "counters", "counters", "h", "explain"),
-)
 
 
 class SessionScreen(Frame):
@@ -240,7 +233,7 @@ class SessionScreen(Frame):
 
 
 class ReplayScreen(SessionScreen):
-    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, *MOVED, *bindings.COMMON]
+    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, *bindings.COMMON]
 
     def asks(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback

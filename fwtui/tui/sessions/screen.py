@@ -167,7 +167,7 @@ class SessionsScreen(Frame):
         look("B", "compare", "Beside", "its runs beside those of the session that is shown", _no_beside, "sessions.compare"),
         bound("N", "rename", "Rename", "give it another name", _stays, "sessions.rename"),
         hidden("E", "annotate", "Title", "say in a few words what it is", _stays, "sessions.title", rare=True),
-        bound("delete,d", "delete", "Delete", "delete it; u brings it back", _stays, "sessions.delete", key_display="d"),
+        bound("delete,d", "delete", "Delete", "delete it; that can be undone", _stays, "sessions.delete", key_display="d"),
         bound("u", "undo", "Undo", "undo the last change", _nothing_to_undo, "sessions.undo"),
         *bindings.SHARED,
     ]
@@ -270,8 +270,9 @@ class SessionsScreen(Frame):
             return "looking for sessions …"
         if self._entries:
             sessions = units.counted(len(self._entries), "session")
-            return f"None of {sessions} has all of {clean(self._words)!r}.\nEsc shows all of them."
-        return "There are no sessions yet.\n1 goes to Run: what is run there is kept automatically and listed here."
+            return f"None of {sessions} has all of {clean(self._words)!r}.\n{self.key_of('back')} shows all of them."
+        run = self.key_of("place.run")
+        return f"There are no sessions yet.\n{run} goes to Run: what is run there is kept automatically and listed here."
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         self._tell()
@@ -320,7 +321,9 @@ class SessionsScreen(Frame):
     def action_delete(self) -> None:
         entry = self.marked
         if entry is not None:
-            self._change(lambda: self.shelf.delete(entry.path) or f"{entry.name} is deleted; u brings it back")
+            self._change(
+                lambda: self.shelf.delete(entry.path) or f"{entry.name} is deleted; {self.key_of('sessions.undo')} brings it back"
+            )
 
     def action_undo(self) -> None:
         def undone() -> str:
@@ -339,10 +342,10 @@ class SessionsScreen(Frame):
         def take(name: str) -> None:
             if name != before:
                 self._mark = change(entry.path, name)
-                self.say(f"{entry.name} has another {what} now; u undoes that")
+                self.say(f"{entry.name} has another {what} now; {self.key_of('sessions.undo')} undoes that")
                 self.read()
 
-        self.ask(AskScreen(heading, before, hint="Enter keeps it, Esc does not"), take)
+        self.ask(AskScreen(heading, before, hint="Enter keeps it, {key[dialog.close]} does not"), take)
 
     def _change(self, act: Callable[[], str]) -> None:
         with self.saying("error"):

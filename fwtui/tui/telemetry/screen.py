@@ -20,7 +20,7 @@ from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
 from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden_look, look, unless
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import Dialog
+from fwtui.tui.frame.dialogs import CLOSES, Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.telemetry_strip import during
 from fwtui.tui.frame.view import View
@@ -97,7 +97,7 @@ class LanesScreen(Dialog):
         sources = {key: f" ({one.source})" * bool(details and one.source) for key, one in QUANTITIES.items()}
         words = {key: Content(f"{one.title:<11}{one.meaning}{sources[key]}") for key, one in QUANTITIES.items()}
         choices = Choices(*(Selection(label, key, key in selected) for key, label in words.items()))
-        super().__init__("What to show", choices, hint="Space or Enter chooses, Esc closes this")
+        super().__init__("What to show", choices, hint=f"Space or Enter chooses, {CLOSES}")
 
     def on_mount(self) -> None:
         choices = self.query_one(Choices)
@@ -132,7 +132,7 @@ class TelemetryScreen(Frame):
             "what a GPU's links to the others carry, sent and received together; what goes one way only fills half of them",
         ),
     )
-    MOVES: ClassVar = ("In the chart (x)", (*ACROSS, CHOOSE))
+    MOVES: ClassVar = ("In the chart ({key[cursor]})", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
         bindings.CURSOR,
         look("Q", "lanes", "Quantities", "choose which quantities are shown", id="telemetry.series"),

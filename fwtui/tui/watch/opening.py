@@ -45,7 +45,7 @@ def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
             trust.trust(path)
             take(path)
 
-    frame.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, Esc does not run it"), answered)
+    frame.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, {key[dialog.close]} does not run it"), answered)
 
 
 def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:

@@ -49,7 +49,7 @@ from fwtui.tui.widgets.matrix import Pixels
 RIGHT, OUTLINE, WRONG = range(3)  # cells of a result, by what is seen of them
 CELL_STYLES = ("$border-blurred", "$foreground", "$error")  # opaque: two share a cell of the terminal
 CELL_GLYPHS = "·+#"
-KEYS = "e: edit it · u: back to a version · Esc: leave"
+KEYS = "{key[watch.edit]}: edit it · {key[watch.version]}: back to a version · {key[dialog.close]}: leave"
 AROUND, AROUND_LOW = 13, 10  # rows of the screen that are not the matrix's
 CHOICE = 8  # cells around a choice
 LOW = 20  # rows of the screen below which the verdict has one line
@@ -359,7 +359,7 @@ class WatchScreen(Dialog):
             except Refused as refusal:
                 self.say(str(refusal))
 
-        screen = ChoiceScreen("Back to which version?", choices, "Enter writes it to the file, Esc does not")
+        screen = ChoiceScreen("Back to which version?", choices, "Enter writes it to the file, {key[dialog.close]} does not")
         self.app.push_screen(screen, back)
 
 

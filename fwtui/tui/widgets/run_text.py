@@ -72,6 +72,8 @@ class RunSubject(NamedTuple):
     foreseen: float | None = None  # seconds of a pass, by its plan
     limiters: Mapping[str, str] = {}  # what limits each phase, by its key
     details: bool = False  # whether it is said where each number comes from
+    back_key: str = ""  # the key that goes back to the newest run
+    log_key: str = ""  # the key that opens the log
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
@@ -115,7 +117,7 @@ def title(s: RunSubject, width: int) -> Content:
     run = s.run
     words, style = wording.verdict(run)
     most = max(width - 24, 12)
-    back = "" if s.latest else "  (Esc: newest)"
+    back = "" if s.latest else f"  ({s.back_key}: newest)"
     number = f"RUN {run.id}  "
     which = len(number) + len(wording.kernel_and_size(run)) + len(back) + 2
     if len(words) > min(most, width - which):
@@ -166,7 +168,7 @@ def remarks(s: RunSubject, width: int) -> list[Content]:
     message = run.done.message if run.done is not None else ""
     if run.state != "done":
         if not message and run.state == "failed":
-            message = "it failed; the log (l) says why"
+            message = f"it failed; the log ({s.log_key}) says why"
         return line((message or "stopped before its end; what was measured so far is shown", MUTED)).wrap(width)
     rows: list[Content] = []
     if run.indicative:
