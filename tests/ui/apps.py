@@ -39,10 +39,10 @@ def dashboard_of(live: FakeLive, experiment: Experiment | None = None, **given: 
     return FwtuiApp(live, experiment or Experiment(kernel="tiled-cpu", n=512), **usual | given)
 
 
-def replay_at_end(path: Path, **given: Any) -> FwtuiApp:
+def replay_at_end(path: Path, place: str = "run", **given: Any) -> FwtuiApp:
     """A replay of a session that is a file."""
     loaded = reader.load(path)
-    return FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, **given)
+    return FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place=place, **given)
 
 
 def screen_of(app: App[Any], kind: type[S]) -> S:
