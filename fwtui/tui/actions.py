@@ -67,10 +67,10 @@ def move(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
     return hidden_look(keys, action, title, tooltip, id=id)
 
 
-def moved(keys: str, title: str, id: str, now: str) -> Action:
+def moved(keys: str, title: str, now: str) -> Action:
     """A key of the version before, with the id of the row that has its work `now`."""
     nowhere = {"belongs": lambda view: False, "successor": now}
-    return hidden_look(keys, f"moved('{id}')", title, "moved: says which key does it now", id=id, **nowhere)
+    return hidden_look(keys, f"moved('{now}')", title, "moved: says which key does it now", id=f"{now}.moved", **nowhere)
 
 
 look = partial(bound, shows=True)  # of what only shows something

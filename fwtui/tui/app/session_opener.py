@@ -49,12 +49,12 @@ class ReadingScreen(Dialog):
     ReadingScreen ProgressBar { width: 1fr; }
     ReadingScreen ProgressBar Bar { width: 1fr; }
     """
-    BINDINGS: ClassVar = [look("escape,q", "give_up", "Give up", "do not open it", id="opening.close", key_display="Esc")]
+    BINDINGS: ClassVar = [look("escape,q", "give_up", "Give up", "do not open it", id="opening.close")]
 
     def __init__(self, pump: MessagePump, path: Path, done: Callable[[ReadingScreen], object], **how: Any):
         bar = Horizontal(ProgressBar(total=100, show_eta=False), id="bar")
         self.session = clean(path.name)
-        super().__init__("Opening", Static(Content(self.session), markup=False), bar, hint="{key[opening.close]} gives up")
+        super().__init__("Opening", Static(Content(self.session), markup=False), bar, hint="Esc gives up")
         self.share = 0.0
         self.given_up = False
         self.outcome: Recording | Exception | None = None
@@ -71,10 +71,10 @@ class ReadingScreen(Dialog):
         self.share = READ_SHARE * share
 
     def on_mount(self) -> None:
-        self.set_interval(0.1, self.look)
-        self.look()
+        self.set_interval(0.1, self.show_share)
+        self.show_share()
 
-    def look(self) -> None:
+    def show_share(self) -> None:
         """Show how far it is."""
         for bar in self.query(ProgressBar):  # none if the session was read before there was a bar
             bar.update(progress=100 * self.share)
@@ -87,12 +87,11 @@ class ReadingScreen(Dialog):
 class WaitingScreen(Dialog):
     """Nothing has come down the pipe yet."""
 
-    BINDINGS: ClassVar = [look("escape,q", "leave", "Quit", "end the program", id="waiting.close", key_display="Esc")]
+    BINDINGS: ClassVar = [look("escape,q", "leave", "Quit", "end the program", id="waiting.close")]
 
     def __init__(self) -> None:
         words = Content("The first line of `fwtui run --stream` has not come yet.")
-        heading, hint = "Waiting for a session on standard input", "{key[waiting.close]} ends the program"
-        super().__init__(heading, Static(words, markup=False), hint=hint)
+        super().__init__("Waiting for a session on standard input", Static(words, markup=False), hint="Esc ends the program")
 
     def action_leave(self) -> None:
         self.app.exit(return_code=OK)

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from fwtui.tui.actions import rebound, rows_of, shown_keys
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.look import USUAL
+from fwtui.tui.frame.look import USUAL, Appearance
 from fwtui.tui.widgets.drawn import VEILED
 
 if TYPE_CHECKING:
@@ -105,12 +105,16 @@ class Sized(_Any):
             if event.size != self.app.size:  # the terminal no longer has that size
                 event.prevent_default().stop()
 
+    @property
+    def look(self) -> Appearance:
+        return getattr(self.app, "look", USUAL)
+
     def key_of(self, name: str) -> str:
         """The key that does what the row with that id does now: after that of its place if only another place has it, and after
         the key that leaves a field if that would take it.
         """
         row = next(row for row in (*rows_of(type(self)), *bindings.ELSEWHERE) if row.id == name)
-        names = shown_keys(self.app, *rebound([row], getattr(self.app, "look", USUAL).keymap))
+        names = shown_keys(self.app, *rebound([row], self.look.keymap))
         if row.place not in ("", getattr(self, "PLACE", "")):
             return f"{self.key_of(f'place.{row.place}')} then {names[0]}"
         field = self.focused

@@ -78,12 +78,9 @@ CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart, moved by the arro
 
 # rows of one place that sentences of others name
 LIMITS = hidden("D", "limits", "Limits", "measure what this device can do at most (20 s)", is_busy, belongs=live, place="explain")
-COUNTERS = hidden_look(
-    "h", "counters", "Counters", "hardware counters of the run, from a separate profile by ncu", place="explain"
-)
+COUNTERS = hidden_look("h", "counters", "Counters", "hardware counters of the run, from a profile by ncu", place="explain")
 CLIMB = look("C", "climb", "Climb", "the kernels as a staircase, from the slowest to the fastest, step by step", place=BESIDE)
-_COURSE_WORDS = "the course, from one core to the fastest kernel; on and off"
-COURSE = look("t", "course", "Course", _COURSE_WORDS, id="learn.course", place="learn")
+COURSE = look("t", "course", "Course", "the course, up to the fastest kernel; on and off", id="learn.course", place="learn")
 
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
 TRANSPORT = (

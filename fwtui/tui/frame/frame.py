@@ -22,7 +22,7 @@ from fwtui.tui.frame import bindings, notices
 from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Command, Dialog, HelpScreen, PickFile, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
-from fwtui.tui.frame.look import USUAL, Appearance, classes_at
+from fwtui.tui.frame.look import classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
@@ -101,10 +101,6 @@ class Frame(PlaceScreen):
     @property
     def model(self) -> Model:
         return self.view.model
-
-    @property
-    def look(self) -> Appearance:
-        return getattr(self.app, "look", USUAL)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="screen"):
@@ -389,7 +385,7 @@ class Frame(PlaceScreen):
         self.update()
 
     def action_moved(self, name: str) -> None:
-        self.say(self.rows.moved(name))
+        self.say(f"{self.key_of(f'{name}.moved')} is now {self.key_of(name)}")
 
     def action_log(self) -> None:
         fault = self.model.fault

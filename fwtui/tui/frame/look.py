@@ -60,10 +60,8 @@ DIALOGS = {
 
 # keys of version 0.2, by the ids of rows that have others since: for one version
 FORMER = {
-    "learn.back": "comma",
-    "learn.on": "full_stop",
-    "learn.step": "right_square_bracket",
-    "learn.step.back": "left_square_bracket",
+    **{"learn.back": "comma", "learn.on": "full_stop"},
+    **{"learn.step": "right_square_bracket", "learn.step.back": "left_square_bracket"},
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from fwtui.tui.frame import bindings
 from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.bindings import ANY_PLACE, NEXT_FIELD, PALETTE
 from fwtui.tui.frame.dialogs import Command
-from fwtui.tui.frame.look import USUAL
 from fwtui.tui.frame.places import Place
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import Drawn, line
@@ -33,7 +32,7 @@ class ActionRows:
 
     def all(self) -> list[Action]:
         """In the order of the footer, with the keys that they have now."""
-        return rebound((row for row in type(self._screen).BINDINGS if isinstance(row, Action)), self._keymap)
+        return rebound((row for row in type(self._screen).BINDINGS if isinstance(row, Action)), self._screen.look.keymap)
 
     def offered(self) -> list[Action]:
         """Those that the help shows: all that this place has for such a view."""
@@ -43,7 +42,7 @@ class ActionRows:
     def places(self) -> list[Action]:
         """Those that go to the places of the view."""
         here = {f"place.{place.name}" for place in self._view.places}
-        return [row for row in rebound(bindings.TO_PLACES, self._keymap) if row.id in here]
+        return [row for row in rebound(bindings.TO_PLACES, self._screen.look.keymap) if row.id in here]
 
     def tabs(self) -> tuple[Place, ...]:
         """The places of the view, with the keys that they have now."""
@@ -62,11 +61,6 @@ class ActionRows:
         """All keys of the row with that id, as Textual calls them; none if there is no such row."""
         return next((row.key.split(",") for row in self.all() if row.id == name), ())
 
-    def moved(self, name: str) -> str:
-        """Which key does now what that of the row did, in a sentence."""
-        row = next(row for row in self.all() if row.id == name)
-        return f"{shown_keys(self._screen.app, row)[0]} is now {self._screen.key_of(row.successor)}"
-
     def can(self, row: Action) -> bool:
         return self._screen.check_action(*parse(row.action)[1:]) is True
 
@@ -79,10 +73,6 @@ class ActionRows:
             return None
         words = row.unavailable(self._screen)
         return "" if words is None and not row.belongs(self._view) else words
-
-    @property
-    def _keymap(self) -> Mapping[str, str]:
-        return getattr(self._screen.app, "look", USUAL).keymap
 
     @property
     def _read_only(self) -> bool:

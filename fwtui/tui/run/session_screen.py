@@ -139,17 +139,8 @@ class SessionScreen(Frame):
         baseline = self.view.baseline_of(run) if run is not None else None
         again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
         asks, panel = self.asks(), self.query_one(RunPanel)
-        panel.show(
-            self.model,
-            run,
-            baseline,
-            self.advice(),
-            self._moves,
-            asks,
-            again,
-            ladder_for(self) if run is not None else None,
-            then,
-        )
+        recorded = ladder_for(self) if run is not None else None
+        panel.show(self.model, run, baseline, self.advice(), self._moves, asks, again, recorded, then)
         self.query_one(HistoryTable).show(self.model, self.view.baseline_of, self.app.size.width - 2)
 
     @property
