@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from apps import Compare
+from apps import Compare, screen_of
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import keyed, opened, press, until
@@ -25,6 +25,7 @@ from fwtui.sessions.versions import Version
 from fwtui.stream.trials import Finding, Where
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
+from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.watch.screen import OUTLINE, RIGHT, WRONG, WatchScreen, wrong_pixels
 from fwtui_kernels.plan import Rect
 
@@ -135,6 +136,9 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         await until(pilot, lambda: sitting.closed)
         await press(pilot, "r")
         assert live.started, "the dashboard goes on"
+        screen_of(dashboard, RunScreen).draft.set("device", "moon")
+        await press(pilot, "W", "enter")
+        await until(pilot, lambda: "device 'moon' is neither auto" in screen_text(dashboard))
 
 
 async def test_the_last_step_of_the_course_leads_by_prompts(

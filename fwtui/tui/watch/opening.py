@@ -25,8 +25,13 @@ def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
     with frame.saying():
         files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
         choices = [(file, short_path(file)) for file in files]
+
+        def chosen(path: Path) -> None:
+            with frame.saying():
+                allowed(frame, path, take)
+
         # once the dialog has closed, as it may open another one
-        frame.ask(PickFile(heading, choices, OWN_HINT), lambda text: frame.call_later(allowed, frame, located(text), take))
+        frame.ask(PickFile(heading, choices, OWN_HINT), lambda text: frame.call_later(chosen, located(text)))
 
 
 def pick_watched(frame: Frame, take: Callable[[Path], None]) -> None:

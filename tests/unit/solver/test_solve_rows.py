@@ -64,6 +64,7 @@ def test_columns_too(asked: dict[str, Any], sources: list[int] | None, targets: 
     whole = solve(graph).distances[sources or slice(None)][:, targets]
     for kernel in ("auto", "numpy"):
         found = solve(graph, sources=sources, targets=targets, kernel=kernel)
+        assert found.stats.kernel == ("dijkstra" if kernel == "auto" else kernel)
         np.testing.assert_allclose(found.distances, whole, rtol=1e-5, atol=1e-3)
         assert found.columns is not None and found.columns.tolist() == targets
 
