@@ -301,8 +301,8 @@ def _sampled(reason: str, least: float) -> Rule:
         share = shares(f.samples.reasons).get(reason, 0.0) if f.samples is not None else 0.0
         if share < least:
             return ""
-        advice = stall(reason)
-        return f"a warp {advice.verb} in {100 * share:.0f} % of samples: {advice.advice}"
+        wait = stall(reason)
+        return f"a warp {wait.verb} in {100 * share:.0f} % of samples: {wait.advice}"
 
     return rule
 

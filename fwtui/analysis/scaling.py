@@ -146,8 +146,8 @@ def fit(runs: Iterable[Measured]) -> Rates | None:
     if alone:
         more = median((run.seconds - predict(rates, run.shape).seconds) / _rounds(run.shape) for run in alone)
         rates = rates._replace(round=max(0.0, more))
-    hidden = [_broadcast_share(rates, run) for run in several] if link is not None else []
-    shares = [share for share in hidden if share is not None]
+    estimates = [_broadcast_share(rates, run) for run in several] if link is not None else []
+    shares = [share for share in estimates if share is not None]
     return rates._replace(broadcast_share=min(1.0, max(0.0, median(shares)))) if shares else rates
 
 

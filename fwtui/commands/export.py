@@ -144,16 +144,14 @@ def _replay(args: argparse.Namespace) -> int:
     path, loaded, whole = _filmed(args, _cut(args, rate))
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
-        content, export = encode(whole, suffix)
+        content, film = encode(whole, suffix)
         with new_whole_file(out) as file:
             file.write(content)
-        result = (
-            f"{units.counted(len(export.frames), 'picture')} of {units.duration(export.duration)}, {units.memory(len(content))}"
-        )
+        result = f"{units.counted(len(film.frames), 'picture')} of {units.duration(film.duration)}, {units.memory(len(content))}"
         say(f"{Path(out).name} is {kind.title}: {result}")
-        if len(export.frames) < len(whole.frames):
-            less = len(whole.frames) - len(export.frames)
-            say(f"{units.counted(less, 'picture')} left out, or it would be larger than {kind.most / 1e6:g} MB")
+        if less := len(whole.frames) - len(film.frames):
+            left_out = f"{units.counted(less, 'picture')} {'is' if less == 1 else 'are'} left out"
+            say(f"{left_out}, or it would be larger than {kind.most / 1e6:g} MB")
     for words in whole.left_out:
         say(f"it shows only {words}")
     return code_of_session(path, loaded.complete)

@@ -172,18 +172,18 @@ class Settings:
         A value that the kernel does not offer becomes the kernel's default: a preferred tile of 64 is no reason to refuse a
         kernel that has only 32. `simulated` says whether a kernel would run in the simulator.
         """
-        kernel_chosen = kernel_named(kernel or self.kernel or usual.kernel)
-        most = min(kernel_chosen.max_n, defaults(False).n) if kernel_chosen.backend == "cpu" else kernel_chosen.max_n
-        experiment = changed(for_kernel(usual, kernel_chosen), n=min(usual.n, most))
+        chosen_kernel = kernel_named(kernel or self.kernel or usual.kernel)
+        most = min(chosen_kernel.max_n, defaults(False).n) if chosen_kernel.backend == "cpu" else chosen_kernel.max_n
+        experiment = changed(for_kernel(usual, chosen_kernel), n=min(usual.n, most))
         for one in FIELDS[1:]:
             value = self.values.get(EXPERIMENT + one.name)
             if (
                 value is not None
-                and one.offered(kernel_chosen)
-                and (one.choices is None or value.text in one.choices(kernel_chosen, simulated(kernel_chosen)))
+                and one.offered(chosen_kernel)
+                and (one.choices is None or value.text in one.choices(chosen_kernel, simulated(chosen_kernel)))
             ):
                 experiment = changed(experiment, **one.read(value.text))
-        values = {option: self.values.get(EXPERIMENT + option.name) for option in kernel_chosen.options}
+        values = {option: self.values.get(EXPERIMENT + option.name) for option in chosen_kernel.options}
         read = {option: option.read(value.text) for option, value in values.items() if value is not None}
         offered = {option.name: value for option, value in read.items() if value is not None and value in option.values}
         return changed(experiment, options={**experiment.options, **offered})

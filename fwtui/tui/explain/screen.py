@@ -408,11 +408,11 @@ class ExplainScreen(Frame):
         subject = self.query_one(WarpTable).subject
         if subject is None or subject.listing is None or subject.samples is None or not self.hot:
             return
-        line_chosen = subject.listing.lines[subject.place]
+        chosen_line = subject.listing.lines[subject.place]
         rows = instruction_rows(subject.listing, subject.place, subject.samples.samples)
-        heading = f"Instructions of {line_chosen.file}:{line_chosen.line}"
+        heading = f"Instructions of {chosen_line.file}:{chosen_line.line}"
         self.ask(
-            Dialog(heading, Scrolled([(line((line_chosen.text.strip(), STRONG)), ""), *rows])), opener="explain.instructions"
+            Dialog(heading, Scrolled([(line((chosen_line.text.strip(), STRONG)), ""), *rows])), opener="explain.instructions"
         )
 
     def action_undo(self) -> None:

@@ -339,9 +339,9 @@ class SessionsScreen(Frame):
             return
         before = getattr(entry, what)
 
-        def take(name: str) -> None:
-            if name != before:
-                self._mark = change(entry.path, name)
+        def take(text: str) -> None:
+            if text != before:
+                self._mark = change(entry.path, text)
                 self.say(f"{entry.name} has another {what} now; {self.key_of('sessions.undo')} undoes that")
                 self.read()
 

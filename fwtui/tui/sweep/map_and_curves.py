@@ -148,7 +148,7 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
         head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut(head, name):>{name}}"
         signed = squares.across.name == "kernel"
         lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
-        best, room = squares.best_rate, name - SIGN * any(row_here.kernel for row_here in squares.rows)
+        best, room = squares.best_rate, name - SIGN * any(one.kernel for one in squares.rows)
         for index, row_squares in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
             pieces: list[Piece] = [
