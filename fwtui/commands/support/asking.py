@@ -112,7 +112,8 @@ def check_device(args: argparse.Namespace, kernels: Iterable[str]) -> None:
     device, names = args.field_device or "auto", list(dict.fromkeys(kernels))
     if device != "auto" and all(kernel_named(name).backend == "cpu" for name in names):
         runs = "run" if len(names) > 1 else "runs"
-        raise Refused(f"{' and '.join(names)} {runs} on the CPU, which has no device {device}; leave out --device")
+        way = "leave out --device, or name a GPU kernel"
+        raise Refused(f"{' and '.join(names)} {runs} on the CPU, which has no device {device}; {way}")
 
 
 def admit_asked(args: argparse.Namespace) -> None:
