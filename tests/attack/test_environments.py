@@ -33,7 +33,7 @@ VALUES = (
     "xterm",
     os.fsdecode(b"\xff"),
 )
-PLACES = ("", "/dev/null", "/proc", "/nowhere/at/all", "relative", os.fsdecode(b"/tmp/\xff"), "/" + "x" * 300)
+PLACES = ("", "/dev/null", "/proc", "/proc/nowhere/at/all", "relative", os.fsdecode(b"/tmp/\xff"), "/" + "x" * 300)
 COMMANDS = (
     *(("list",), ("kernels",), ("--help",), ("--version",), ("config",), ("check", "lecture-tiles"), ("solve", "g.csv")),
     *(("replay", "lecture-tiles", "--json"), ("render", "lecture-tiles", "-o", "out.txt"), ("new", "mine.py")),
