@@ -35,6 +35,7 @@ class EventChild(ChildProcess):
     next = "a new one"  # what the next run gets after its death
     printed, last_heard = 0, 0.0  # bytes on stderr, and when it was heard last
     excess = ""  # why it was ended, in words that follow a name (fwtui.live.child)
+    _patience = 0.5  # seconds to wait, once, for the last words of a dead one
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None):
         self.lines: deque[Line | Corrupt] = deque()
@@ -85,7 +86,8 @@ class EventChild(ChildProcess):
     def last_words(self) -> str:
         """The end of its stderr, safe to show, with the first line of a crash before it."""
         if self.exit_code is not None:
-            self._listeners[1].join(0.5)  # the pipe of events closes first; stderr may still be arriving
+            self._listeners[1].join(self._patience)  # the pipe of events closes first; stderr may still be arriving
+            self._patience = 0.0
         lines = [clean(line) for line in bytes(self._stderr).decode("utf-8", "replace").splitlines()]
         lines = [line for line in lines if not line.startswith("Extension modules: ")]
         crash = next((f"{line}\n" for line in lines if line.startswith("Fatal Python error: ")), "")[:MAX_LENGTH]

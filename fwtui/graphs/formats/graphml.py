@@ -19,7 +19,7 @@ TITLE = "GraphML"
 SUFFIXES = (".graphml",)
 ORDER = 70
 ARC_BYTES = 55  # tags, and a weight of one digit
-_EDGE_TAGS = 4
+_EDGE_TAGS, _OTHER_TAGS = 4, 8  # that are written for an edge, and for no edge and no vertex
 _MOST_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
 
 
@@ -68,7 +68,7 @@ def read(source: GraphFile) -> Adjacency:
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     """Raises Refused for more edges than can be read again."""
-    edges, most = arc_count(graph), _MOST_TAGS // _EDGE_TAGS
+    edges, most = arc_count(graph), (_MOST_TAGS - _OTHER_TAGS - graph.n) // _EDGE_TAGS
     if edges > most:
         raise Refused(f"{edges:,} edges are too many for GraphML, which is read up to {most:,}; choose .npz or .csv")
     names = [quoteattr(name) for name in names_of(graph)]

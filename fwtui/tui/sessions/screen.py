@@ -340,9 +340,12 @@ class SessionsScreen(Frame):
         before = getattr(entry, what)
 
         def take(text: str) -> None:
-            if text != before:
+            if text == before:
+                return
+            try:
                 self._mark = change(entry.path, text)
                 self.say(f"{entry.name} has another {what} now; {self.key_of('sessions.undo')} undoes that")
+            finally:
                 self.read()
 
         self.ask(AskScreen(heading, before, hint="Enter keeps it, {key[dialog.close]} does not"), take)

@@ -145,6 +145,8 @@ def test_a_folder_and_an_unwritten_pipe_hold_no_file(tmp_path: Path, folder: Pat
     os.mkfifo(tmp_path / "c.toml")
     with pytest.raises(TimeoutError, match="nobody writes into it"):
         small_file.beginning(tmp_path / "c.toml", 9, patience=0.01)
+    with pytest.raises(Refused, match="cannot be read: nobody writes into it; correct"):
+        settings.load({"FWTUI_CONFIG": str(tmp_path / "c.toml")})
     (tmp_path / "plain").write_text("")
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("XDG_CONFIG_HOME", str(tmp_path / "plain"))
