@@ -95,11 +95,11 @@ def whole_percent(share: float) -> str:
 
 def of_ranks(run: Run) -> tuple[OfRank, ...]:
     """Every rank whose phases were timed, in order; empty for a run on one device."""
+    if len(run.ranks) < 2:
+        return ()
     ranks = {rank.rank: rank for rank in run.ranks}
     phases = {one.rank: one for one in run.rank_phases if one.rank in ranks}
-    return (
-        tuple(OfRank(ranks[number], run.timed(phases[number].parts)) for number in sorted(phases)) if len(run.ranks) > 1 else ()
-    )
+    return tuple(OfRank(ranks[number], run.timed(phases[number].parts)) for number in sorted(phases))
 
 
 def imbalance(ranks: Sequence[OfRank]) -> float | None:

@@ -379,9 +379,8 @@ class WatchLoop:
             return
         if not stop.is_set():
             yield from compiled_lines(compiled, request.capability)
-            if (
-                request.simulated and request.n > SIMULATOR_MAX_N and compiled is not None and compiled != Compiled()
-            ):  # of a GPU's kernel
+            of_gpu = compiled is not None and compiled != Compiled()
+            if of_gpu and request.simulated and request.n > SIMULATOR_MAX_N:
                 limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
                 yield Report(NOTE, f"n = {request.n} is left out: {limits}")
         for finding in findings:

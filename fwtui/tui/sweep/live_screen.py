@@ -141,19 +141,8 @@ class SweepDraft(Draft):
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
             hint = "1" if name in (DEVICES, GRAPHS) else OPEN
             main = name in (*MAIN, DEVICES)
-            rows.append(
-                FormRow(
-                    key,
-                    title,
-                    helps[name],
-                    text,
-                    None,
-                    there,
-                    hint,
-                    more=not main,
-                    changed=text not in ("", value(Experiment(), name)),
-                )
-            )
+            changed = text not in ("", value(Experiment(), name))
+            rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not main, changed=changed))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)
         question = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *QUESTIONS))
