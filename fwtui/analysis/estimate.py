@@ -109,11 +109,11 @@ def _checking(runs: Sequence[Run], experiment: Experiment) -> float:
     """Seconds of verification: those of the nearest sampled run scaled by n^2, plus SciPy's time for a new graph."""
     sampled = _nearest([r for r in runs if _sampled(r.experiment.verify, r.n, r.backend)], experiment.n)
     seconds = _grown(sampled, experiment, "verify")
-    has_reference = any(
+    no_new_reference = any(
         r.experiment.graph == experiment.graph and not _sampled(r.experiment.verify, r.n, r.backend) for r in runs
     )
-    has_reference |= _sampled(experiment.verify, experiment.n, kernel_named(experiment.kernel).backend)
-    return seconds if has_reference else seconds + REFERENCE * experiment.graphs * experiment.n**3
+    no_new_reference |= _sampled(experiment.verify, experiment.n, kernel_named(experiment.kernel).backend)
+    return seconds if no_new_reference else seconds + REFERENCE * experiment.graphs * experiment.n**3
 
 
 def _sampled(verify: str, n: int, backend: str) -> bool:

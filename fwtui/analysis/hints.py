@@ -17,7 +17,7 @@ from fwtui.analysis.ledger import (
     LedgerLine,
     counters_of,
     ledger,
-    roofs,
+    roofs_of,
     slowest_line,
     tiles_per_launch,
 )
@@ -65,7 +65,7 @@ class RunFacts:
     def __init__(self, model: Model, run: Run):
         self.model, self.run, self.e = model, run, run.experiment
         self.itemsize = ITEMSIZE.get(run.experiment.dtype, 4)
-        self.evidence, self.roofs, self.cpu = model.evidence(run), roofs(model, run), cpu_facts(model, run)
+        self.evidence, self.roofs, self.cpu = model.evidence(run), roofs_of(model, run), cpu_facts(model, run)
         self.lines = tuple(line for line in ledger(model, run) if line.seconds > 0)
         slowest = self.slowest = slowest_line(self.lines)
         self.counters = dict(counters_of(run, slowest.key)) if slowest is not None else {}

@@ -140,7 +140,7 @@ class LedgerLine(NamedTuple):
         return share if isfinite(share) else None
 
 
-def roofs(model: Model, run: Run) -> Roofs:
+def roofs_of(model: Model, run: Run) -> Roofs:
     """The roofs of the run's device; none for the simulator."""
     if run.simulated:
         return Roofs()
@@ -172,11 +172,8 @@ def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: boo
         copied = None  # what a copy in memory takes is no limit of a cache
     memory = the_level(level)
     names = [name for name, one in (("limit", noisy), (f"bandwidth of {memory}", doubtful and copied)) if one]
-    plain = (
-        next((one.relaxations_per_second for one in measured.forms if one.form == "float32"), None)
-        if measured is not None
-        else None
-    )
+    forms = measured.forms if measured is not None else ()
+    plain = next((one.relaxations_per_second for one in forms if one.form == "float32"), None)
     slower = plain if run.experiment.dtype == "float32" and plain and rate and plain < rate else None
     return Roofs(_all(run, copied), rate, form, memory=memory, noisy=" and ".join(names), float_minimum=slower)
 
@@ -192,14 +189,14 @@ def ledger(model: Model, run: Run) -> tuple[LedgerLine, ...]:
 
 
 def _lines(model: Model, run: Run) -> tuple[LedgerLine, ...]:
-    roof = roofs(model, run)
+    roofs = roofs_of(model, run)
     evidence = model.evidence(run) if run.backend == "cuda" else None
     phases = run.phases
     facts = cpu_facts(model, run)
-    lines = [_line(run, roof, phase, evidence, facts) for phase in phases]
+    lines = [_line(run, roofs, phase, evidence, facts) for phase in phases]
     if len(lines) > 1:
         amounts = (sum(getattr(phase, name) for phase in phases) for name in PhaseTime._fields[2:])
-        total = _line(run, roof, PhaseTime("", "all phases", *amounts), evidence, facts)
+        total = _line(run, roofs, PhaseTime("", "all phases", *amounts), evidence, facts)
         slowest = max(lines, key=lambda line: line.seconds)
         share = units.percent(slowest.seconds / total.seconds if total.seconds else None)
         lines.append(total._replace(limiter=Limiter(f"mostly {slowest.title}", share)))
@@ -211,19 +208,19 @@ def slowest_line(lines: Sequence[LedgerLine]) -> LedgerLine | None:
     return max((line for line in lines if line.key or len(lines) == 1), key=lambda line: line.seconds, default=None)
 
 
-def _line(run: Run, roof: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> LedgerLine:
+def _line(run: Run, roofs: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> LedgerLine:
     key, title, seconds, share, launches, relaxations, moved, *_ = phase
-    by_bytes, by_work = _over(moved, roof.bytes_per_second), _over(relaxations, roof.relaxations_per_second)
-    turns = _wavefronts(run, key, roof) if roof.shared_bytes_per_second else None
-    by_shared = _over((turns or 0.0) * SHARED_BYTES_PER_CLOCK * relaxations / WARP, roof.shared_bytes_per_second)
+    by_bytes, by_work = _over(moved, roofs.bytes_per_second), _over(relaxations, roofs.relaxations_per_second)
+    turns = _wavefronts(run, key, roofs) if roofs.shared_bytes_per_second else None
+    by_shared = _over((turns or 0.0) * SHARED_BYTES_PER_CLOCK * relaxations / WARP, roofs.shared_bytes_per_second)
     line = LedgerLine(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
     if facts is not None and not run.ranks and seconds > 0:
         busy_facts = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
-        return line._replace(limiter=_by_cpu(run, roof, line, busy_facts))
-    return line._replace(limiter=_limiter(run, roof, line, evidence if share >= MOSTLY else None))
+        return line._replace(limiter=_by_cpu(run, roofs, line, busy_facts))
+    return line._replace(limiter=_limiter(run, roofs, line, evidence if share >= MOSTLY else None))
 
 
-def _wavefronts(run: Run, phase: str, roof: Roofs) -> float | None:
+def _wavefronts(run: Run, phase: str, roofs: Roofs) -> float | None:
     """What a warp takes of shared memory for a relaxation of each of its threads, in accesses of all banks at once; None if not
     known. Bank conflicts are in it, as it was counted: in this run, else for the same code on a GPU of that kind in the ladder.
     """
@@ -232,7 +229,7 @@ def _wavefronts(run: Run, phase: str, roof: Roofs) -> float | None:
     counters = counters_of(run, phase)
     uncounted = "shared_load_wavefronts" not in counters and any(one.shared_bytes for one in run.occupancies)
     ladder = recorded_ladder() if uncounted else None
-    if ladder is not None and ladder.gpu is not None and ladder.gpu.compute_capability == roof.capability:
+    if ladder is not None and ladder.gpu is not None and ladder.gpu.compute_capability == roofs.capability:
         code = [getattr(run.experiment, name) for name in CODE]
         same = (one for one in ladder.runs.values() if [getattr(one.experiment, name) for name in CODE] == code)
         counters = next((counters_of(one, phase) for one in same), counters)
@@ -253,7 +250,7 @@ def tiles_per_launch(run: Run, line: LedgerLine) -> float | None:
     return line.relaxations / line.launches / tile**3 if tile > 1 and line.launches and line.relaxations else None
 
 
-def _limiter(run: Run, roof: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
+def _limiter(run: Run, roofs: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
     """The first known limiter of: launches, too few tiles, samples, counters, telemetry, roofs."""
     if line.seconds <= 0:
         return Limiter("too short to say", "")
@@ -273,13 +270,13 @@ def _limiter(run: Run, roof: Roofs, line: LedgerLine, evidence: Evidence | None)
     if sampled is None and counted is not None and counted.what != LATENCY:
         return counted
     tiles = tiles_per_launch(run, line)
-    if cuda and tiles is not None and roof.multiprocessors and tiles < roof.multiprocessors:
-        return Limiter("parallelism", f"{units.counted(round(tiles), 'tile')} for {roof.multiprocessors} SM{inside}")
+    if cuda and tiles is not None and roofs.multiprocessors and tiles < roofs.multiprocessors:
+        return Limiter("parallelism", f"{units.counted(round(tiles), 'tile')} for {roofs.multiprocessors} SM{inside}")
     if sampled is not None:
         full = counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= FULL
         busy, source = (counted.clause, counted.source) if full and counted else ("", "")
         return Limiter(sampled.noun, sampled.evidence, sampled.verb, busy, sampled.place, source)
-    return counted or _by_telemetry(evidence) or _by_roofs(run, roof, line, evidence)
+    return counted or _by_telemetry(evidence) or _by_roofs(run, roofs, line, evidence)
 
 
 def counters_of(run: Run, phase: str) -> Mapping[str, float]:
@@ -323,25 +320,25 @@ def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
     return None
 
 
-def _by_roofs(run: Run, roof: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
+def _by_roofs(run: Run, roofs: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
     """The limiter that the roofs prove; a share above 1 means that operands came from a nearer memory."""
     cuda = run.backend == "cuda"
     by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
     if by_work is not None and NEAR <= by_work <= 1 + ERROR:
         return Limiter("instructions", _of_limit(by_work))
     if by_shared is not None and NEAR <= by_shared <= 1:
-        source = MODEL if roof.shared_measured else SHEET
+        source = MODEL if roofs.shared_measured else SHEET
         return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth", source=source)
-    by_l2 = _over(line.device_bytes, roof.l2_bytes_per_second)
+    by_l2 = _over(line.device_bytes, roofs.l2_bytes_per_second)
     if by_bytes is not None and by_bytes > 1 and by_l2 is not None and NEAR <= by_l2 / line.seconds <= 1:
         return Limiter("the L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth", source=MODEL)
     if by_bytes is not None and NEAR <= by_bytes <= 1 and not cuda:
-        return Limiter(roof.memory, f"{whole_percent(by_bytes)} of its bandwidth", source=MODEL)
+        return Limiter(roofs.memory, f"{whole_percent(by_bytes)} of its bandwidth", source=MODEL)
     dram = evidence.dram_utilisation if evidence is not None else None
     if by_bytes is not None and dram is not None:
-        more = ", ".join([_in_l2(run, roof, dram), *_shares(by_work)])
-        return Limiter(UNKNOWN, f"{roof.memory} is {whole_percent(dram)} busy", source=GPM, more=more)
-    return _unknown(roof, by_bytes, by_work)
+        more = ", ".join([_in_l2(run, roofs, dram), *_shares(by_work)])
+        return Limiter(UNKNOWN, f"{roofs.memory} is {whole_percent(dram)} busy", source=GPM, more=more)
+    return _unknown(roofs, by_bytes, by_work)
 
 
 def _of_limit(share: float, limit: str = "") -> str:
@@ -349,15 +346,15 @@ def _of_limit(share: float, limit: str = "") -> str:
     return f"{whole_percent(share)} of {limit}" if share <= 1 else f"at {limit}"
 
 
-def _unknown(roof: Roofs, by_bytes: float | None, by_work: float | None, share_of: str = "") -> Limiter:
+def _unknown(roofs: Roofs, by_bytes: float | None, by_work: float | None, share_of: str = "") -> Limiter:
     """What is known of both roofs where neither is the reason."""
     work = _shares(by_work, share_of)
     if by_bytes is None:
         return Limiter(UNKNOWN, "".join(work) or UNMEASURED)
     if by_bytes <= 1:
-        busy, rest = f"{roof.memory} {whole_percent(by_bytes)} of its bandwidth", ""
+        busy, rest = f"{roofs.memory} {whole_percent(by_bytes)} of its bandwidth", ""
     else:
-        busy, rest = f"its requests are {units.gain(by_bytes)} what {roof.memory} could serve", ": caches serve the rest"
+        busy, rest = f"its requests are {units.gain(by_bytes)} what {roofs.memory} could serve", ": caches serve the rest"
     return Limiter(UNKNOWN, busy, source=MODEL, more=", ".join([rest, *work]))
 
 
@@ -369,31 +366,31 @@ def _shares(by_work: float | None, share_of: str = "") -> list[str]:
     return ["it is faster than the measured limit, which is too low: measure it again"]
 
 
-def _by_cpu(run: Run, roof: Roofs, line: LedgerLine, facts: CpuFacts) -> Limiter:
+def _by_cpu(run: Run, roofs: Roofs, line: LedgerLine, facts: CpuFacts) -> Limiter:
     """The first proven limiter of: too few tiles, instructions, the memory that holds the matrix, scalar code, both, waiting."""
     loop, busy, bandwidth = loop_of(run, line.key), facts.busy, facts.bytes_per_second
     tiles, cores = tiles_per_launch(run, line), facts.cores
     if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
         return Limiter("parallelism", f"{units.counted(round(tiles), 'tile')} for {cores} cores")
-    if bandwidth is None and "bandwidth" not in roof.noisy:
-        bandwidth = roof.bytes_per_second
+    if bandwidth is None and "bandwidth" not in roofs.noisy:
+        bandwidth = roofs.bytes_per_second
     seconds = _over(line.device_bytes, bandwidth)
     by_bytes = seconds / line.seconds if seconds else None
     by_work = line.by_work / facts.used / line.seconds if line.by_work else None
     share_of = "the limit of its busy cores" if facts.few else ""
     each = per_cycle(line.relaxations, line.seconds * (busy or 0.0), facts.clock_mhz)
     if by_work is not None and NEAR <= by_work <= 1 + ERROR:
-        return Limiter("instructions", f"{_of_limit(by_work, share_of)}{' (noisy)' * ('limit' in roof.noisy)}")
+        return Limiter("instructions", f"{_of_limit(by_work, share_of)}{' (noisy)' * ('limit' in roofs.noisy)}")
     if by_bytes is not None and NEAR <= by_bytes <= 1:
-        return Limiter(roof.memory, f"{whole_percent(by_bytes)} of its bandwidth", source=MODEL)
-    if by_work is not None and loop is not None and roof.float_minimum and roof.relaxations_per_second and has_minimum(loop):
-        faster = roof.relaxations_per_second / roof.float_minimum
+        return Limiter(roofs.memory, f"{whole_percent(by_bytes)} of its bandwidth", source=MODEL)
+    if by_work is not None and loop is not None and roofs.float_minimum and roofs.relaxations_per_second and has_minimum(loop):
+        faster = roofs.relaxations_per_second / roofs.float_minimum
         if NEAR <= by_work * faster <= 1 + ERROR:
             float_limit = _of_limit(
                 by_work * faster, share_of.replace("limit", "float32 limit") or "the measured limit of float32"
             )
             return Limiter(
-                "instructions", f"{float_limit}; a {roof.form.rpartition(', ')[2]} would do {units.gain(faster)} as many"
+                "instructions", f"{float_limit}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many"
             )
     if facts.scalar or (loop is not None and loop.lanes == 1):
         return Limiter("scalar instructions", "each does one relaxation, a vector instruction several")
@@ -402,29 +399,29 @@ def _by_cpu(run: Run, roof: Roofs, line: LedgerLine, facts: CpuFacts) -> Limiter
         return Limiter("instructions", f"{rate:.1f} a cycle")
     if by_work is not None and by_bytes is not None and TOGETHER <= by_work + by_bytes <= 1:
         both = f"{_of_limit(by_work, share_of)} and {whole_percent(by_bytes)} of the bandwidth, in turn"
-        return Limiter(f"instructions and {roof.memory}", both)
+        return Limiter(f"instructions and {roofs.memory}", both)
     if rate is not None and rate < STALLED and by_work is not None:
-        return Limiter(LATENCY, f"{rate:.1f} instructions a cycle, as it waits for results and for {roof.memory}")
-    return _unknown(roof, by_bytes, by_work, share_of)
+        return Limiter(LATENCY, f"{rate:.1f} instructions a cycle, as it waits for results and for {roofs.memory}")
+    return _unknown(roofs, by_bytes, by_work, share_of)
 
 
-def _in_l2(run: Run, roof: Roofs, dram: float) -> str:
+def _in_l2(run: Run, roofs: Roofs, dram: float) -> str:
     """Why device memory is idle: all that is computed fits in the L2 cache; empty if it does not, or where memory is in use."""
     matrix = run.experiment.graphs * run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
-    if dram >= MOSTLY_IDLE or not roof.l2_bytes or not 0 < matrix <= roof.l2_bytes:
+    if dram >= MOSTLY_IDLE or not roofs.l2_bytes or not 0 < matrix <= roofs.l2_bytes:
         return ""
-    sizes = units.scaled(matrix, "B"), units.scaled(roof.l2_bytes, "B")
+    sizes = units.scaled(matrix, "B"), units.scaled(roofs.l2_bytes, "B")
     what = "the matrix" if run.experiment.graphs == 1 else "the stack"
     return f" because {what} of {sizes[0]} fits in the L2 cache of {sizes[1]}"
 
 
-def formula(roof: Roofs, line: LedgerLine) -> str:
+def formula(roofs: Roofs, line: LedgerLine) -> str:
     """The calculation of the expected time: max(34.1 GB / 4.81 TB/s, ...) = 7.08 ms."""
     parts = []
     if line.by_bytes is not None:
-        parts.append((f"{units.scaled(line.device_bytes, 'B')} / {units.bandwidth(roof.bytes_per_second)}", line.by_bytes))
+        parts.append((f"{units.scaled(line.device_bytes, 'B')} / {units.bandwidth(roofs.bytes_per_second)}", line.by_bytes))
     if line.by_work is not None:
-        parts.append((f"{units.scaled(line.relaxations, 'relax')} / {units.rate(roof.relaxations_per_second)}", line.by_work))
+        parts.append((f"{units.scaled(line.relaxations, 'relax')} / {units.rate(roofs.relaxations_per_second)}", line.by_work))
     if not parts:
         return "no limit is known for it"
     if len(parts) == 1:

@@ -64,10 +64,10 @@ def measure() -> int:
             say(f"measuring the {device.backend.upper()}'s limits")
             live.measure_limits(device)
             finish(live)
-            limits_here = live.model.measured.get(device)
-            if limits_here is not None and limits_here.complete:
-                print("\n".join(map(clean, limit_lines(limits_here))), flush=True)
-            if limits_here is None or not limits_here.complete or limits_here.note:
+            measured_limits = live.model.measured.get(device)
+            if measured_limits is not None and measured_limits.complete:
+                print("\n".join(map(clean, limit_lines(measured_limits))), flush=True)
+            if measured_limits is None or not measured_limits.complete or measured_limits.note:
                 fault = live.model.fault
                 say(fault.message if fault is not None else "it was not measured")
                 worst = WORKER_DIED

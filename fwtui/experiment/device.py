@@ -68,17 +68,17 @@ def places(text: str) -> tuple[RankDevice, ...]:
     words = [word.strip() for word in text.split(",")]
     if len(words) > MOST:
         raise Refused(f"{len(words)} devices are more than {MOST}; give fewer")
-    places_read = tuple(_place(word, text) for word in words)
-    if len({place.gpu is None for place in places_read}) > 1:
+    rank_places = tuple(_place(word, text) for word in words)
+    if len({place.gpu is None for place in rank_places}) > 1:
         raise Refused(f"devices {brief(text)} mix GPUs and cpu; give either GPUs like 0,1 or cpu,cpu")
-    gpus = [place for place in places_read if place.gpu is not None]
+    gpus = [place for place in rank_places if place.gpu is not None]
     twice = next((place for place in gpus if gpus.count(place) > 1), None)
     if twice is not None:
         raise Refused(f"devices {brief(text)} name GPU {twice} twice; give each once")
-    crowd = max(sum(place.host == host for place in places_read) for host in {place.host for place in places_read})
+    crowd = max(sum(place.host == host for place in rank_places) for host in {place.host for place in rank_places})
     if crowd > MOST_ON_HOST:
         raise Refused(f"{crowd} devices on one machine are more than {MOST_ON_HOST}; give fewer")
-    return places_read
+    return rank_places
 
 
 def _place(word: str, text: str) -> RankDevice:

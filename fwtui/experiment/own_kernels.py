@@ -68,7 +68,7 @@ def own_kernels() -> Mapping[str, OwnKernel]:
 
 def known_kernels() -> Mapping[str, Kernel]:
     """Every rung, and after them the user's own kernels."""
-    return {**registry(), **{name: kernel.kernel for name, kernel in _own_kernels.items()}}
+    return {**registry(), **{name: one.kernel for name, one in _own_kernels.items()}}
 
 
 def is_path(text: str) -> bool:

@@ -132,7 +132,7 @@ class Live:
             self._limited.add(device)
             if (stored := limits.load(device)) is not None:
                 self.tell(msgspec.structs.replace(stored, t=self.now))
-        return (limits_here := self.model.measured.get(device)) is not None and limits_here.complete
+        return (measured_limits := self.model.measured.get(device)) is not None and measured_limits.complete
 
     def measure_limits(self, device: DeviceId) -> None:
         """Have the worker measure this device's limits; `busy` until it has. Raises Refused during a run."""
@@ -153,13 +153,13 @@ class Live:
     def answer(self, run: int) -> None:
         """Have the worker summarise a run's distances as an Answers event; `busy` until it has. Raises Refused."""
         self._refuse_if_busy()
-        stored_run = self.model.runs[run]
-        if reason := why_none(stored_run):
+        model_run = self.model.runs[run]
+        if reason := why_none(model_run):
             raise Refused(reason)
-        assert stored_run.verdict is not None
+        assert model_run.verdict is not None
         settled = self.experiments[run]
-        request = requests.AnswerRequest(run, settled, stored_run.verdict.checksum, path_of(settled.kernel))
-        self._ask(request, stored_run.device, settled.devices)
+        request = requests.AnswerRequest(run, settled, model_run.verdict.checksum, path_of(settled.kernel))
+        self._ask(request, model_run.device, settled.devices)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""

@@ -74,20 +74,16 @@ def cuda_engine(gpu: DeviceId) -> Engine:
     return engine
 
 
-def suited(kernel_wanted: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
+def suited(named_kernel: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
     """The requested kernel, or the best known one that takes the size. Raises Refused if none does."""
-    if (
-        kernel_wanted is not None
-        and engine.ranks
-        and not (kernel_wanted.ranked and kernel_wanted.backend == engine.target.backend)
-    ):
+    if named_kernel is not None and engine.ranks and not (named_kernel.ranked and named_kernel.backend == engine.target.backend):
         other = next(_preferred(n, dtype, engine)).id
         raise Refused(
-            f"kernel {kernel_wanted.id} does not run on these devices; choose {other}, or leave out the kernel or the devices"
+            f"kernel {named_kernel.id} does not run on these devices; choose {other}, or leave out the kernel or the devices"
         )
     simulated = engine.target.backend == "simulator"
     first: str | None = None
-    for kernel in [kernel_wanted] if kernel_wanted is not None else _preferred(n, dtype, engine):
+    for kernel in [named_kernel] if named_kernel is not None else _preferred(n, dtype, engine):
         shape = shape_of(kernel, n, dtype, nonnegative, simulated, max(1, len(engine.ranks)))
         reason = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if reason is None and (kernel.simulates or not simulated):
@@ -108,13 +104,13 @@ def _preferred(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
 
 
 def fitting(
-    kernel_wanted: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, result_bytes: int = 0
+    named_kernel: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, result_bytes: int = 0
 ) -> tuple[Kernel, Shape]:
     """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused.
 
     `result_bytes`: bytes per cell of its rows that stay with each rank.
     """
-    kernel, shape = suited(kernel_wanted, facts.n, dtype, facts.nonnegative, engine)
+    kernel, shape = suited(named_kernel, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
         from fwtui.engine.ranks import RankedEngine
 
@@ -142,7 +138,7 @@ def fitting(
 
 
 def sparser(
-    kernel_wanted: Kernel | None, graph: GivenGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
+    named_kernel: Kernel | None, graph: GivenGraph, facts: EdgeFacts, kernel: Kernel, shape: Shape, engine: Engine
 ) -> tuple[Kernel, Shape, str]:
     """The kernel and its shape, or those of one for sparse graphs that takes less time; and why, if METIS was asked.
 
@@ -151,7 +147,7 @@ def sparser(
     backend = engine.target.backend
     if kernel.ordered is not None:
         ordered = in_order(kernel, shape, graph.adjacency)
-    elif kernel_wanted is not None or backend not in SPARSE or engine.ranks:
+    elif named_kernel is not None or backend not in SPARSE or engine.ranks:
         return kernel, shape, ""
     else:
         ordered = ordered_shape(graph, facts, backend, shape.dtype, seconds_of(shape.n**3, backend, shape.itemsize), engine)

@@ -150,9 +150,9 @@ def solve_one(
     if least is None:
         return result
     why = f"all distances take less time than searches from {counted(least, 'vertex', 'vertices')}" if call.is_free else ""
-    rows_wanted = slice(None) if rows is None else rows
-    distances = np.asarray(result.distances)[rows_wanted]
-    before = result.predecessors[rows_wanted] if result.predecessors is not None else None
+    wanted_rows = slice(None) if rows is None else rows
+    distances = np.asarray(result.distances)[wanted_rows]
+    before = result.predecessors[wanted_rows] if result.predecessors is not None else None
     if columns is not None:
         distances = distances[:, columns]
     return Result(distances, before, replace(result.stats, reason=why), result.vertices, rows=rows, columns=columns)

@@ -59,16 +59,16 @@ def solve_stack(graphs: Any, call: Call | None = None, engine: Engine | None = N
         return _result(stack, [(stack, _one_by_one(stack, call, engine))], call)
     # a GPU pays as for one graph of as much work, unless some graph is too large for a block
     n = round(stack.relaxations ** (1 / 3)) if stack.n <= MOST_ON_GPU else 0
-    engine_used = engine or choose_engine(call.device, n, False)
-    engine_used.activate()
+    active_engine = engine or choose_engine(call.device, n, False)
+    active_engine.activate()
     call.clock.lap("set-up")
-    on_host = engine_used.target.backend == "cpu"
+    on_host = active_engine.target.backend == "cpu"
     if on_host and _is_quick(stack):
         return _result(stack, [(stack, _one_by_one(stack, call, engine))], call)
     small = stack.sizes <= (MOST if on_host else MOST_ON_GPU)
     solved = []
     for part in [stack] if small.all() or not small.any() else [stack.part(small), stack.part(~small)]:
-        result = _together(part, call, engine_used) if small[part.numbers].all() else None
+        result = _together(part, call, active_engine) if small[part.numbers].all() else None
         solved.append((part, result or _one_by_one(part, call, engine)))
     return _result(stack, solved, call)
 

@@ -7,7 +7,7 @@ from builders import model_of, occupancy
 from recorded import SESSION
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
-from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs, slowest_line, tiles_per_launch
+from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs_of, slowest_line, tiles_per_launch
 from fwtui.sessions.library import load_model, recorded_ladder
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -59,7 +59,7 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
     assert panels.expected == pytest.approx(0.01) and panels.share == pytest.approx(0.5)
     assert (total.launches, total.relaxations, total.device_bytes) == (20, 11 * 10**10, 288 * 10**8)
     assert total.seconds == pytest.approx(0.03) and total.expected == pytest.approx(0.011)
-    known = roofs(model, run)
+    known = roofs_of(model, run)
     assert formula(known, rest) == "max(24.0 GB / 4.80 TB/s, 10.0 Grelax / 10.0 Trelax/s) = max(5.00 ms, 1.00 ms)"
 
 
@@ -137,7 +137,7 @@ def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str
         again.runs[run.id] = run
         return next(one for one in ledger(again, run) if one.key == phase).by_shared
 
-    known = roofs(ladder, counted).shared_bytes_per_second or 0.0
+    known = roofs_of(ladder, counted).shared_bytes_per_second or 0.0
     part = next(one for one in counted.phases if one.key == phase)
     assert by_shared(counted) == pytest.approx(moved / known * part.relaxations / told["relaxations"])
     slowest = slowest_line(ledger(ladder, counted))
@@ -160,7 +160,7 @@ def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str
 def test_a_cpu_run_is_held_against_the_cpu(rate: float, copy: float, moved: int, expected: float, words: str) -> None:
     told = limits(rate, "cpu", copy=copy)
     model, run = modelled((part("rest", 1.0, 1, 10**9, moved),), told, kernel="tiled-cpu", backend="cpu", n=1000)
-    known = roofs(model, run)
+    known = roofs_of(model, run)
     assert known.bytes_per_second == copy and known.relaxations_per_second == rate and known.shared_bytes_per_second is None
     (line,) = ledger(model, run)
     assert line.expected == pytest.approx(expected) and str(line.limiter.sourced) == words
@@ -172,12 +172,12 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     model.devices = {model.watched: device}
     (line,) = ledger(model, run)
     assert line.expected is None and line.share is None and line.limiter[:2] == (UNKNOWN, "this device's limits are not measured")
-    assert formula(roofs(model, run), line) == "no limit is known for it"
+    assert formula(roofs_of(model, run), line) == "no limit is known for it"
 
 
 def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
     model, run = modelled((part("rest", 1.0),), backend="simulator", n=16)
-    assert ledger(model, run) == () and roofs(model, run) == roofs(model, run).__class__()
+    assert ledger(model, run) == () and roofs_of(model, run) == roofs_of(model, run).__class__()
     fresh = model_of(scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider", until="clean"))
     assert ledger(fresh, fresh.runs[1]) == ()
 

@@ -10,7 +10,7 @@ from pressing import keyed, opened, press, proceed, until
 from fwtui.analysis import ranks
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.hints import hints
-from fwtui.analysis.ledger import ledger, roofs
+from fwtui.analysis.ledger import ledger, roofs_of
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.plan_frames import PlanFrame, PlanFrames, Scene
 from fwtui.analysis.reason import reason
@@ -94,7 +94,7 @@ class TestGain:
         model.apply(events.Limits(t=0.1, backend="cuda", forms=(form,), complete=True))
         one, four = (limit_of(model, model.runs[number]) for number in (1, 2))
         assert one is not None and four is not None and four.relaxations_per_second == 4 * one.relaxations_per_second
-        assert roofs(model, model.runs[2]).bytes_per_second == 4 * 4.81e12
+        assert roofs_of(model, model.runs[2]).bytes_per_second == 4 * 4.81e12
         run, gpu = model.runs[2], model.gpu
         assert run.bandwidth is not None and share_of_peak(run, gpu) == pytest.approx(run.bandwidth / 4.81e12 / 4)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from fwtui.analysis.occupancy import occupancy
-from fwtui.campaigns.reproduce.results import Make, Missing, Results, kernel_here, needed
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, needed, needed_kernel
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
@@ -78,7 +78,7 @@ def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
 
     For float32, the kernel's own tile and options: from a run, else from compiling it without a GPU.
     """
-    kernel = kernel_here(kernel_id)
+    kernel = needed_kernel(kernel_id)
     for run in results.runs:
         used = next((o for o in run.occupancies if o.op == OP), None)
         if used is not None and same(run, Experiment(kernel=kernel_id), kernel):

@@ -65,7 +65,7 @@ def needed(value: Value | None, why: str) -> Value:
     return value
 
 
-def kernel_here(kernel_id: str) -> Kernel:
+def needed_kernel(kernel_id: str) -> Kernel:
     """The kernel of that id. Raises Missing if this version has none."""
     return needed(registry().get(kernel_id), f"kernel missing: {kernel_id}")
 
@@ -156,7 +156,7 @@ class Results:
 
     def find(self, experiment: Experiment) -> Run:
         """The latest verified run of exactly that, if none was wrong. Raises Missing with the reason."""
-        kernel = kernel_here(experiment.kernel)
+        kernel = needed_kernel(experiment.kernel)
         unknown = set(experiment.options) - {o.name for o in kernel.options}
         if unknown:
             raise Missing(f"{kernel.id} has no option {', '.join(sorted(unknown))}")

@@ -60,44 +60,44 @@ class Squares(NamedTuple):
         return max(rates, key=lambda place: (rates[place], place), default=(0, 0))
 
 
-def of_sweep(sweep: Sweep, across: str = "") -> Squares:
+def of_sweep(sweep: Sweep, axis_name: str = "") -> Squares:
     """A sweep's cells, run or not; rows without any cell that can run are left out."""
     axes = [axis for axis in sweep.grid.axes if len(axis.values) > 1] or list(sweep.grid.axes[:1])
-    axis, others = _across(axes, across)
+    across, others = _across(axes, axis_name)
     rows: dict[tuple[object, ...], SweepRow] = {}
     for rest in product(*(axis.values for axis in others)):
         there = dict(zip((axis.name for axis in others), rest, strict=True))
-        cells = [sweep.grid.at({**there, axis.name: x}) for x in axis.values]
+        cells = [sweep.grid.at({**there, across.name: x}) for x in across.values]
         first = next((cell.experiment for cell in cells if cell.experiment is not None), None)
         if first is not None:
             # a kernel without tiles has one row, not one per tile
             key = tuple(cell.key or cell.at for cell in cells)
-            rows.setdefault(key, _row(others, first, axis, [_square(sweep, cell) for cell in cells]))
-    return Squares(axis, tuple(rows.values()), tuple(axis.name for axis in axes))
+            rows.setdefault(key, _row(others, first, across, [_square(sweep, cell) for cell in cells]))
+    return Squares(across, tuple(rows.values()), tuple(axis.name for axis in axes))
 
 
-def of_runs(model: Model, across: str = "") -> Squares | None:
+def of_runs(model: Model, axis_name: str = "") -> Squares | None:
     """The finished runs of a session, including those outside sweeps; None if nothing varies among them."""
     runs = finished(model)
     axes = varied(r.experiment for r in runs)
     if not axes:
         return None
-    axis, others = _across(axes, across)
+    across, others = _across(axes, axis_name)
     rows: dict[tuple[int, ...], dict[str, Run]] = {}  # by the positions of the other values on their axes
     for run in runs:
         values = [(axis.values, value(run.experiment, axis.name)) for axis in others]
         place = tuple(texts.index(text) if text in texts else -1 for texts, text in values)
-        rows.setdefault(place, {})[value(run.experiment, axis.name)] = run
+        rows.setdefault(place, {})[value(run.experiment, across.name)] = run
     squares = [
         _row(
             others,
             next(iter(there.values())).experiment,
-            axis,
-            [Square(ENDED, there[x]) if x in there else Square() for x in axis.values],
+            across,
+            [Square(ENDED, there[x]) if x in there else Square() for x in across.values],
         )
         for _, there in sorted(rows.items(), key=lambda pair: pair[0])
     ]
-    return Squares(axis, tuple(squares), tuple(axis.name for axis in axes))
+    return Squares(across, tuple(squares), tuple(axis.name for axis in axes))
 
 
 def _across(axes: Sequence[SweepAxis], name: str) -> tuple[SweepAxis, list[SweepAxis]]:

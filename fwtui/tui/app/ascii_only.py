@@ -50,8 +50,8 @@ class Plain(LineFilter):
             return [s if s.control or s.text.isascii() else Segment(plain(s.text), s.style) for s in segments]
         # each character takes its style along where it moves
         styled = [(character, s.style) for s in segments if not s.control for character in s.text]
-        segments_out = [Segment(text, styled[place][1]) for text, place in _made(text)]
-        return [*(s for s in segments if s.control), *Segment.simplify(segments_out)]
+        ascii_segments = [Segment(text, styled[place][1]) for text, place in _made(text)]
+        return [*(s for s in segments if s.control), *Segment.simplify(ascii_segments)]
 
 
 def plain(text: str) -> str:

@@ -103,16 +103,16 @@ def _room(width: int) -> int:
 
 def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     room = _room(width) - 1
-    bars_drawn = charts.bars([s for part in parts for s in (part.baseline, part.seconds)], max(1, room))
+    drawn_bars = charts.bars([s for part in parts for s in (part.baseline, part.seconds)], max(1, room))
     lines: list[Content] = []
     for place, part in enumerate(parts):
         title = (f"{shortened(part.title, LABEL - 1):<{LABEL}}", MUTED)
         if part.baseline is not None:
-            lines.append(line(title, (bars_drawn[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
+            lines.append(line(title, (drawn_bars[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
             title = (" " * LABEL, "")
         if part.seconds is not None:
             change = share_changed(part.change)
-            bar, took = (bars_drawn[2 * place + 1], "$primary"), f" {'':>{NUMBER}}{units.duration(part.seconds):>{NUMBER}}"
+            bar, took = (drawn_bars[2 * place + 1], "$primary"), f" {'':>{NUMBER}}{units.duration(part.seconds):>{NUMBER}}"
             lines.append(line(title, bar, took, (f"{change:>{NUMBER}}", STRONG)))
     return lines
 
@@ -145,10 +145,10 @@ def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
     """Columns and their widths for a table of these runs of that many cells; the room left over says why."""
     run, kernel, verdict = next(row_cells for least, *row_cells in OWN if width >= least)
     overrides = {"run": run, "kernel": kernel, "verdict": verdict, "n": size_cells(runs)}
-    columns_here = columns_of(COMPARISON, width, runs)
-    fixed = [(c, overrides.get(c.key, c.cells)) for c in columns_here if c.key != "because"]
+    shown_columns = columns_of(COMPARISON, width, runs)
+    fixed = [(c, overrides.get(c.key, c.cells)) for c in shown_columns if c.key != "because"]
     overrides["because"] = room_beside(fixed, width)
-    return fixed if overrides["because"] < LEAST_BECAUSE else [(c, overrides.get(c.key, c.cells)) for c in columns_here]
+    return fixed if overrides["because"] < LEAST_BECAUSE else [(c, overrides.get(c.key, c.cells)) for c in shown_columns]
 
 
 def row_cells(line: CompareRow, label_width: int) -> dict[str, Text]:
@@ -183,5 +183,5 @@ class CompareTable(RunTable):
         self.call_after_refresh(lambda: self.scroll_to(y=min(self.scroll_y, above), animate=False))
 
     def show(self, lines: Sequence[CompareRow], width: int) -> None:
-        columns_here = columns(max(0, width), [line.entrant.run for line in lines])
-        self.agree(columns_here, {line.entrant.label: line for line in lines}, lambda line: row_cells(line, columns_here[0][1]))
+        shown_columns = columns(max(0, width), [line.entrant.run for line in lines])
+        self.agree(shown_columns, {line.entrant.label: line for line in lines}, lambda line: row_cells(line, shown_columns[0][1]))

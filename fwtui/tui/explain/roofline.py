@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fwtui.analysis.ledger import Roofs, ledger, roofs, slowest_line
+from fwtui.analysis.ledger import Roofs, ledger, roofs_of, slowest_line
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -36,7 +36,7 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     """The figure, and for each of its series the ids of the runs that are its points."""
     if run is None or run.simulated:
         return Figure(empty=NO_TIME if run is None else wording.simulated(run)), ()
-    roof = roofs(model, run)
+    roofs = roofs_of(model, run)
     runs = comparable(model, run)
     this_run = f"run {run.id}"
     groups: dict[str, list[Run]] = {}
@@ -46,9 +46,9 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     order = sorted(groups, key=lambda name: (name != this_run, name == DOUBTFUL, name))
     series = [_points(name, groups[name], name == this_run) for name in order]
     ids = [tuple(r.id for r in groups[name]) for name in order]
-    rules = _rules(model, roof, run)
+    rules = _rules(model, roofs, run)
     if runs:
-        slopes = _bandwidth_roofs(roof, runs, rules)
+        slopes = _bandwidth_roofs(roofs, runs, rules)
         series += slopes
         ids += [()] * len(slopes)
     # where memory's roof is known, it begins at the axis
@@ -76,30 +76,30 @@ def _named(run: Run) -> str:
     return f"run {run.id} {wording.kernel_words(run, 40)}{doubt}"
 
 
-def _rules(model: Model, roof: Roofs, run: Run) -> tuple[Rule, ...]:
+def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
     rules = []
-    if roof.relaxations_per_second:
-        most = roof.relaxations_per_second
-        rules.append(Rule(most, f"limit {units.rate(most)} ({roof.form}, measured)", short=f"limit {_rate(most)}"))
+    if roofs.relaxations_per_second:
+        most = roofs.relaxations_per_second
+        rules.append(Rule(most, f"limit {units.rate(most)} ({roofs.form}, measured)", short=f"limit {_rate(most)}"))
     slowest = slowest_line(ledger(model, run))
     if slowest is not None and slowest.by_shared:
         rate = slowest.relaxations / slowest.by_shared
         rules.append(Rule(rate, f"shared memory, by its accesses: {units.rate(rate)}", short=f"shared memory {_rate(rate)}"))
-    if roof.issued_per_second:
-        rate = roof.issued_per_second
+    if roofs.issued_per_second:
+        rate = roofs.issued_per_second
         rules.append(Rule(rate, f"its instructions, without a wait: {units.rate(rate)}", short=f"issue {_rate(rate)}"))
     return tuple(rules)
 
 
-def _bandwidth_roofs(roof: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
+def _bandwidth_roofs(roofs: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
     """The slopes of the L2 cache and of memory, from left of all runs up to the limit (or as high as anything is drawn)."""
-    named = [("L2 cache", roof.l2_bytes_per_second), (roof.memory.removeprefix("device "), roof.bytes_per_second)]
+    named = [("L2 cache", roofs.l2_bytes_per_second), (roofs.memory.removeprefix("device "), roofs.bytes_per_second)]
     measured = [(name, rate) for name, rate in named if rate]
     if not measured:
         return []
-    top = roof.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
+    top = roofs.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
     left = min([*(intensity(r) or 1.0 for r in runs), *(top / rate for _, rate in measured)]) / 2
-    noisy = " (noisy)" * ("bandwidth" in roof.noisy)
+    noisy = " (noisy)" * ("bandwidth" in roofs.noisy)
     return [
         Series(f"{name} {units.bandwidth(rate)}{noisy}", (left, top / rate), (left * rate, top), points=False, limit=True)
         for name, rate in measured
@@ -110,13 +110,13 @@ def missing(model: Model, run: Run | None, how: str) -> str:
     """What the roofline lacks, and how it can be measured; empty if it lacks nothing."""
     if run is None or run.simulated:
         return ""
-    roof = roofs(model, run)
+    roofs = roofs_of(model, run)
     missing_roofs = [
-        words for words, rate in (("limit", roof.relaxations_per_second), ("bandwidth", roof.bytes_per_second)) if rate is None
+        words for words, rate in (("limit", roofs.relaxations_per_second), ("bandwidth", roofs.bytes_per_second)) if rate is None
     ]
     words = [f"{'limits' if len(missing_roofs) > 1 else missing_roofs[0]} not measured {how}"] if missing_roofs else []
     if not intensity(run):
         words.append("bytes moved not known")
-    if roof.noisy:
-        words.append(f"{roof.noisy} measured while other programs ran")
+    if roofs.noisy:
+        words.append(f"{roofs.noisy} measured while other programs ran")
     return " · ".join(words)

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
-from fwtui.analysis.ledger import ledger, roofs
+from fwtui.analysis.ledger import ledger, roofs_of
 from fwtui.analysis.reason import reason
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
@@ -266,7 +266,7 @@ class ExplainScreen(Frame):
         lines = ledger(model, run) if run is not None else ()
         if self.look.details:
             lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
-        self.query_one(LedgerTable).show(LedgerSubject(run, roofs(model, run), lines, reason) if run is not None else None)
+        self.query_one(LedgerTable).show(LedgerSubject(run, roofs_of(model, run), lines, reason) if run is not None else None)
         self.query_one(CountersTable).show(run if single == "counters" else None)
         visible = self.query_one("#warps").display
         self._show_warps(self._warps(run, self._op) if visible and run is not None else None)
@@ -348,10 +348,10 @@ class ExplainScreen(Frame):
     def _cpu(self, run: Run, facts: CpuFacts) -> CpuSubject:
         """The facts of a run on a CPU, with the loop of the operation that is shown."""
         op = self._op or _slowest(run)
-        roof, limits = roofs(self.model, run), self.model.measured.get(run.device)
+        roofs, limits = roofs_of(self.model, run), self.model.measured.get(run.device)
         why = reason(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
         levels = limits.levels if limits is not None else ()
-        return CpuSubject(run.id, op, facts, loop_of(run, op), roof.relaxations_per_second, levels, why)
+        return CpuSubject(run.id, op, facts, loop_of(run, op), roofs.relaxations_per_second, levels, why)
 
     @property
     def ops(self) -> list[str]:

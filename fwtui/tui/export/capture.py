@@ -86,11 +86,11 @@ def capture(
     # the end comes first, and is as render() shows it: nothing that came before has scrolled a panel
     start = loaded.duration if ends else cut.begin
     clock = FilmClock(loaded, cut)
-    moments_wanted = [
+    wanted_screens = [
         ScreensWanted(str(path), cells, place, look, start, tuple(moments(loaded, clock, rate)))
         for cells, rate in [(size, cut.rate), (SMALL, min(cut.rate, SMALL_RATE))][: 1 + small]
     ]
-    screens_at = drawn_screens(loaded, moments_wanted, tell)
+    screens_at = drawn_screens(loaded, wanted_screens, tell)
     if ends:
         for screens in screens_at:
             screens.lines[-1] = screens.first
@@ -123,7 +123,7 @@ def capture(
             warps=[*islice(_warps(runs), MOST_SAMPLED)],
             left_out=tuple(_left_out(loaded, runs)),
         )
-        for part, screens in zip(moments_wanted, screens_at, strict=True)
+        for part, screens in zip(wanted_screens, screens_at, strict=True)
     ]
     return replace(films[0], small=replace(films[1], ground=films[0].ground) if small else None)
 
@@ -171,10 +171,8 @@ def moments(loaded: LoadedSession, clock: FilmClock, rate: float) -> list[Captur
                 keys.append(key._replace(marker=markers))
         elif not keys or keys[-1] != key:  # what happens at once is seen at once
             keys.append(key)
-    times_used = [*sorted({key.played for key in keys} | {clock.duration}), inf]
-    found = [
-        moment for moment in found if times_used[bisect_left(times_used, moment.played - step / 4)] > moment.played + step / 4
-    ]
+    key_times = [*sorted({key.played for key in keys} | {clock.duration}), inf]
+    found = [moment for moment in found if key_times[bisect_left(key_times, moment.played - step / 4)] > moment.played + step / 4]
     found = sorted([*found, *keys], key=lambda moment: moment.played)  # of one time: as they are in the file
     found = found[:: -(-len(found) // MOST_FRAMES) or 1]
     return [*found, CaptureMoment(clock.end, clock.duration, key=True)]

@@ -124,11 +124,11 @@ def _large(number: str) -> list[Content]:
 def show_card(screen: PlaceScreen) -> None:
     """Show the marker at the recording's position, if any, light what it is about, and hide what would tell its answer."""
     roomy = not (screen.has_class("-flat") or screen.has_class("-tiny"))
-    card_now, playback = card(screen.view, screen.key_of, roomy), screen.view.playback
-    screen.query_one(CueCard).show(card_now)
-    panel = card_now.cue.panel if card_now is not None else ""
+    current_card, playback = card(screen.view, screen.key_of, roomy), screen.view.playback
+    screen.query_one(CueCard).show(current_card)
+    panel = current_card.cue.panel if current_card is not None else ""
     lit = [*screen.pointed(panel)]
-    kind = card_now.cue.kind if card_now is not None and card_now.answer is None else None
+    kind = current_card.cue.kind if current_card is not None and current_card.answer is None else None
     screen.sight.veil(screen.giveaways(kind.name) if kind is not None else ())
     screen.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
@@ -138,8 +138,10 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
 
     `key_of` gives the name of a binding's key; `roomy` is whether the terminal is large.
     """
-    card_now = _card(view, key_of, roomy)
-    return card_now and card_now._replace(guess=view.guesses.get(card_now.number), source=_excerpt(view, card_now.cue))
+    current_card = _card(view, key_of, roomy)
+    if current_card is None:
+        return None
+    return current_card._replace(guess=view.guesses.get(current_card.number), source=_excerpt(view, current_card.cue))
 
 
 def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:

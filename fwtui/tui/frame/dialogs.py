@@ -70,15 +70,15 @@ class Dialog(Over, ModalScreen[str | None]):
         """A sentence before the hint."""
         self.query_one("#hint", Static).update(line((words, "$text-primary"), f" · {self.hint}"))
 
-    def answer(self, answer: str) -> None:
-        """Close with this answer, unless it is refused, which is said."""
+    def answer(self, text: str) -> None:
+        """Close with this text as the answer, unless it is refused, which is said."""
         try:
             if self.accept is not None:
-                self.accept(answer)
+                self.accept(text)
         except Refused as refusal:
             self.say(str(refusal))
         else:
-            self.dismiss(answer)
+            self.dismiss(text)
 
     def on_mount(self) -> None:
         # room for title and hint, however long the text is

@@ -87,13 +87,13 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
 
     Where they are `figured`, beside the figure, the time is not said again where the figure is it.
     """
-    figure_here = figure(s)
-    if s is None or not figure_here.number or s.run.seconds is None:
-        return (line((figure_here.words, MUTED)), line(""), line(""))
+    large_number = figure(s)
+    if s is None or not large_number.number or s.run.seconds is None:
+        return (line((large_number.words, MUTED)), line(""), line(""))
     run = s.run
     doubtful = wording.doubtful(run)
     alone = s.gained is None and (s.verdict is None or s.verdict.comparison is None)
-    first = line((figure_here.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
+    first = line((large_number.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
     count = run.done.count if run.done is not None else len(run.samples)
     around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []
     why = wording.verdict(run)[0].lstrip("?✗- ")
@@ -108,7 +108,7 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
     took = line((units.duration(run.seconds), "strike" if doubtful else STRONG), " " if around else ", ", sure)
-    return line("") if alone else first, sure if figured and figure_here.number == units.duration(run.seconds) else took, speed
+    return line("") if alone else first, sure if figured and large_number.number == units.duration(run.seconds) else took, speed
 
 
 def in_lines(subject: RunSubject, width: int) -> list[Content]:

@@ -237,8 +237,8 @@ class Lanes:
 
 def _either(masks: Sequence[int | None]) -> int | None:
     """Several throttle masks as one; None if none of them is known."""
-    masks_present = [mask for mask in masks if mask is not None]
-    return reduce(or_, masks_present) if masks_present else None
+    known_masks = [mask for mask in masks if mask is not None]
+    return reduce(or_, known_masks) if known_masks else None
 
 
 def _ends(name: str, high: float) -> str:

@@ -118,12 +118,12 @@ def history_columns(width: int, runs: Sequence[Run] = ()) -> Widths:
 
     The result gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
     """
-    columns_here, overrides = columns_of(HISTORY, max(width, 0), runs), {"total": NARROW_TOTAL} if width < WIDE else {}
+    shown_columns, overrides = columns_of(HISTORY, max(width, 0), runs), {"total": NARROW_TOTAL} if width < WIDE else {}
     overrides |= {"n": size_cells(runs)}
-    room = room_beside([(c, overrides.get(c.key, c.cells)) for c in columns_here if c.key != "result"], width)
+    room = room_beside([(c, overrides.get(c.key, c.cells)) for c in shown_columns if c.key != "result"], width)
     kernel, result = COLUMNS["kernel"].cells, COLUMNS["result"].cells
     overrides |= {"kernel": min(kernel + max(0, room - result), LONGEST), "result": max(8, min(result, room))}
-    return [(c, overrides.get(c.key, c.cells)) for c in columns_here]
+    return [(c, overrides.get(c.key, c.cells)) for c in shown_columns]
 
 
 def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:

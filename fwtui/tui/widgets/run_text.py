@@ -239,23 +239,23 @@ def rank_lines(run: Run, shares: Sequence[OfRank], width: int) -> list[Content]:
     """A bar for each rank, of its work, the broadcasts and the time in which it waits; then what these say."""
     number = "strike" if wording.doubtful(run) else ""
     parts = (WORK, SENDS, WAITS)
-    parts_here = parts if width >= LABEL + LEAST_BAR + 3 * NUMBER + 1 else parts[2:]
-    room = max(1, width - LABEL - len(parts_here) * NUMBER - 1)
+    numbered_parts = parts if width >= LABEL + LEAST_BAR + 3 * NUMBER + 1 else parts[2:]
+    room = max(1, width - LABEL - len(numbered_parts) * NUMBER - 1)
     most = max(one.seconds for one in shares) or 1.0
-    rows = [line((f"{'ranks':<{LABEL + room}} {''.join(f'{title:>{NUMBER}}' for title, _, _ in parts_here)}", MUTED))]
+    rows = [line((f"{'ranks':<{LABEL + room}} {''.join(f'{title:>{NUMBER}}' for title, _, _ in numbered_parts)}", MUTED))]
     for one in shares[:MOST_RANKS]:
         seconds = {WORK: one.work, **{part: one.share(key) * one.seconds for part, key in ((SENDS, BROADCAST), (WAITS, WAIT))}}
-        texts = "".join(f"{units.duration(seconds[part]):>{NUMBER}}" for part in parts_here)
+        texts = "".join(f"{units.duration(seconds[part]):>{NUMBER}}" for part in numbered_parts)
         label = (f"{shortened(one.name, LABEL - 1):<{LABEL}}", MUTED)
         rows.append(line(label, *_stacked([seconds[part] / most for part in parts], parts, room), " ", (texts, number)))
     if len(shares) > MOST_RANKS:
         rows.append(line((f"{'':<{LABEL}}and {units.counted(len(shares) - MOST_RANKS, 'other rank')}", MUTED)))
     link, even = carried(run), imbalance(shares)
-    rows_said = [
+    explanations = [
         (SENDS, [f"a row of tiles to every rank: {link}"] if link is not None else ["a row of tiles to every rank"]),
         (WAITS, ["until the owner of that row has made it", hidden(run)]),
     ]
-    for (title, sign, style), words in rows_said:
+    for (title, sign, style), words in explanations:
         first, *others = hanging(title, LABEL, [*filter(None, words)], width, most=MOST_SAID)
         rows += [line((sign, style), (f" {first.plain[: LABEL - 2]}", MUTED), first[LABEL:]), *others]
     if even is not None:

@@ -33,14 +33,14 @@ def bars(assessment: Assessment, width: int) -> list[Content]:
     if names[0] == names[1]:
         names = [f"run {run.id}" for run in both]
     room = max(4, width - NAME - TIME)
-    bars_drawn = charts.bars([run.seconds for run in both], room)
+    drawn_bars = charts.bars([run.seconds for run in both], room)
     return [
         line(
             (f"{shortened(name, NAME - 1):<{NAME}}", STRONG if run is assessment.run else MUTED),
             (bar, "$primary" if run is assessment.run else MUTED),
             f"{units.duration(run.seconds):>{TIME}}",
         )
-        for run, name, bar in zip(both, names, bars_drawn, strict=True)
+        for run, name, bar in zip(both, names, drawn_bars, strict=True)
     ]
 
 

@@ -64,15 +64,15 @@ def compiled(
     function: Any, arguments: Sequence[Any], cc: tuple[int, int], options: Mapping[str, Any] | None = None
 ) -> CompiledKernel:
     """A kernel for arguments of these types: numba's own, or as fwtui_kernels.compiled.gpu names them."""
-    options_used = {name: value for name, value in (options or {}).items() if name in COMPILED}
+    compile_options = {name: value for name, value in (options or {}).items() if name in COMPILED}
     arch = f"sm_{cc[0]}{cc[1]}{'a' if cc >= ARCHITECTURE_SPECIFIC else ''}"
 
     def unlinked_module() -> Any:
-        return _toolkit.ObjectCode.from_ltoir(unlinked(function, arguments, cc, options_used))
+        return _toolkit.ObjectCode.from_ltoir(unlinked(function, arguments, cc, compile_options))
 
     def linked(kind: str, **more: Any) -> tuple[bytes, str]:
         # what comes from the linker's cache has no log, which is where registers and spills are
-        link_options = {"link_time_optimization": True, "lineinfo": options_used.get("lineinfo"), "no_cache": True, **more}
+        link_options = {"link_time_optimization": True, "lineinfo": compile_options.get("lineinfo"), "no_cache": True, **more}
         linking = _toolkit.Linker(*modules, options=_toolkit.LinkerOptions(arch=arch, **link_options))
         return bytes(linking.link(kind).code), linking.get_info_log()
 
@@ -84,7 +84,7 @@ def compiled(
         except Exception as error:
             if _GRID_BARRIER in str(error) and len(modules) == 1:
                 modules.append(_toolkit.ObjectCode.from_library(pathfinder.find_static_lib("cudadevrt")))
-            elif _LINES_FAIL in str(error) and options_used.pop("lineinfo", False):
+            elif _LINES_FAIL in str(error) and compile_options.pop("lineinfo", False):
                 modules = [unlinked_module(), *modules[1:]]
             else:
                 raise

@@ -8,7 +8,7 @@ from builders import model_of, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.ledger import roofs
+from fwtui.analysis.ledger import roofs_of
 from fwtui.analysis.reason import LIMITS, reason
 from fwtui.analysis.report import result
 from fwtui.experiment.experiment import Experiment
@@ -120,7 +120,7 @@ def test_no_share_above_one_is_a_reason(n: int, caches: Any, limits: events.Limi
     header = model.header
     assert header is not None
     model.apply(replace(header, machine=replace(MACHINE, caches=caches)))
-    known = roofs(model, model.runs[1])
+    known = roofs_of(model, model.runs[1])
     assert known.memory == memory
     assert known.bytes_per_second == {"the L2 cache": 4e11, "memory": 1e9}.get(memory, 1e11 if limits.levels else None)
     assert not [share for share in re.findall(r"([\d,]+) %", why(model)) if int(share) > 100]

@@ -9,7 +9,7 @@ from itertools import product
 
 from fwtui.campaigns.reproduce.claim import ClaimAnswer, Ratio, claim, judged, near, ratio_words, time_ratio
 from fwtui.campaigns.reproduce.preset import Preset, RunScale
-from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask, kernel_here, needed
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask, needed, needed_kernel
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
@@ -62,7 +62,7 @@ def runs(results: Results, scale: RunScale) -> Iterator[Experiment]:
 @claim("HE1", "more threads (larger beta) in the sequential kernel: no gain", "slightly worse than 16")
 def more_threads(results: Results) -> ClaimAnswer:
     """sweep over the width of the base case at n = 256 and 8192"""
-    wider = needed([tile for tile in kernel_here(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
+    wider = needed([tile for tile in needed_kernel(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
     sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
     places = product(wider, dict.fromkeys((sizes[0], sizes[-1])))
     gains = {(tile, n): time_ratio(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
@@ -124,7 +124,7 @@ def _threads(experiment: Experiment) -> int:
 @claim("HE4", "the two half-size subproblems cannot run at the same time", "one needs the other")
 def halves(results: Results) -> ClaimAnswer:
     """derived from the plan's reads and writes"""
-    kernel = kernel_here(KLEENE)
+    kernel = needed_kernel(KLEENE)
     tile = kernel.default_tile
     chain = dependency(kernel.plan(Shape(4 * tile, tile, kernel.dtypes[0], options=kernel.defaults), False), 2 * tile)
     if chain is None:
@@ -184,7 +184,7 @@ def registers(results: Results) -> ClaimAnswer:
 @claim("HE7", "three multiplies by width; a larger beta may make one unnecessary", "may")
 def needless(results: Results) -> ClaimAnswer:
     """share of time per multiply over beta"""
-    tiles = kernel_here(KLEENE).tiles
+    tiles = needed_kernel(KLEENE).tiles
     n = results.sizes(*(plain(tile) for tile in tiles))[-1]
     words, absent = [], []
     for tile in tiles:
