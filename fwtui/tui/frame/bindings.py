@@ -92,7 +92,7 @@ TRANSPORT = (
     _moved("}", "move('step_round', 1)", "Next round", "to the next recorded round of a phase pass", id="round", rare=True),
     _moved("{", "move('step_round', -1)", "Round back", "to the previous recorded round", id="round.back", rare=True),
     _moved(")", "move('next_marker', 1)", "Next stop", "to the next marker", id="marker.next"),
-    _moved("(", "move('next_marker', -1)", "Stop back", "to the marker before", id="marker.before"),
+    _moved("(", "move('next_marker', -1)", "Previous stop", "to the marker before", id="marker.before"),
     _moved("G", "go", "Go to", "go to a time, a share, a run or a marker", is_presented),
     _arrow("right", "move('jump', 5)", "Forward", "5 s forward", "jump"),
     _arrow("left", "move('jump', -5)", "Backward", "5 s back", "jump.back"),

@@ -33,7 +33,7 @@ _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 BINDINGS = (
     bindings.COURSE,
     look(")", "lesson(1)", "Next stop", "the next step of the course", _not_begun, "learn.next"),
-    hidden_look("(", "lesson(-1)", "Stop back", "the step of the course before", _not_begun, "learn.before"),
+    hidden_look("(", "lesson(-1)", "Previous stop", "the step of the course before", _not_begun, "learn.before"),
     bound("r", "run_here", "Run here", "run this step's kernel here; without a GPU in the simulator", _not_now, "learn.run"),
     _stepped(".", "by('step', 1)", "Step", "to the next step", id="learn.step"),
     _changed("comma", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
