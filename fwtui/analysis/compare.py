@@ -289,7 +289,7 @@ def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:
         return "it is the baseline itself"
     for e in (entrant, baseline):
         if e.run.state != "done":
-            return f"{e.label} {'is still running' if e.run.state == 'running' else f'was {e.run.state}'}"
+            return f"{e.label} {'has not ended' if e.run.state == 'running' else f'was {e.run.state}'}"
         if e.run.simulated:
             return f"{e.label} was simulated, and nothing simulated is timed"
         if e.run.verified is not True:

@@ -110,13 +110,13 @@ class Bench:
         """Get the limits of these devices: stored ones, else measured now, before anything else runs."""
         for device in devices:
             if not self._live.tell_limits(device):
-                self._say(f"measuring the {device.backend.upper()}'s limit")
+                self._say(f"measuring {device.noun}'s limit")
                 self._live.measure_limits(device)
                 finish(self._live)
                 limits = self._live.model.measured.get(device)
                 if limits is None or not limits.complete or limits.note:
                     why = limits.note if limits is not None else "the worker died"
-                    self._say(f"the {device.backend.upper()}'s limit is not known: {why}")
+                    self._say(f"{device.noun}'s limit is not known: {why}")
 
     def heat(self, experiments: Sequence[Experiment], share: float) -> Heat:
         """Run all possible entrants in turns, within that share of the remaining time."""

@@ -61,7 +61,7 @@ def measure() -> int:
     worst = OK
     try:
         for device in _devices():
-            say(f"measuring the {device.backend.upper()}'s limits")
+            say(f"measuring {device.noun}'s limits")
             live.measure_limits(device)
             finish(live)
             measured_limits = live.model.measured.get(device)

@@ -29,6 +29,11 @@ class DeviceId(Struct, frozen=True, order=True):
         return str(self.index) if self.backend == "cuda" else self.backend
 
     @property
+    def noun(self) -> str:
+        """What a sentence calls a device that computes: the CPU, GPU 1."""
+        return f"GPU {self.index}" if self.backend == "cuda" else "the CPU"
+
+    @property
     def simulated(self) -> bool:
         return self.backend == "simulator"
 

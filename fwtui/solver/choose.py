@@ -33,14 +33,14 @@ _started_by: set[int] = set()  # the processes that started a GPU: this one, or 
 _NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
 
 
-def choose_engine(device: str | int | None, n: int, needed: bool) -> Engine:
-    """The GPU to use, or the CPU. Raises NoGpu for a missing GPU and Refused for an unknown device."""
+def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engine:
+    """The GPU to use, or the CPU if nothing needs a GPU. Raises NoGpu for a missing GPU and Refused for an unknown device."""
     device_id = DeviceId.parse("auto" if device is None else str(device), "cpu")
     if device_id.backend == "cpu":
-        if needed:
-            raise Refused("device 'cpu' does not suit it; give a GPU's number, or leave it out")
+        if needed_by:
+            raise Refused(f"device 'cpu' does not suit {needed_by}; give a GPU's number, or leave it out")
         return CPU
-    must = needed or device_id.backend == "cuda"
+    must = bool(needed_by) or device_id.backend == "cuda"
     if not must and n < _worth():
         return CPU
     if not must and not cubin_cache.some():  # else a GPU has been here

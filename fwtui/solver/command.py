@@ -84,7 +84,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
             clock.lap("write")
     output.print_answer(request, graph, result, pairs, clock.seconds)
     stats = result.stats
-    ranks = f" over {len(stats.devices)} ranks" if stats.devices else ""
+    ranks = f" over {units.counted(len(stats.devices), 'rank')}" if stats.devices else ""
     reason = f"; {stats.reason}" if stats.reason else ""
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}{reason}"
     report(f"{graph.name}: {units.vertices(graph.n)}, {units.counted(stats.edges, 'edge')}; {way}")

@@ -55,8 +55,9 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
         if resident:
             raise Refused(f"kernel {call.kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
         return nullcontext(choose.CPU)
-    # an array on a GPU is of any size, possibly without a length
-    return nullcontext(choose.choose_engine(call.device, 0 if resident else graph.n, resident or call.named is not None))
+    if resident:  # of any size, possibly without a length
+        return nullcontext(choose.choose_engine(call.device, 0, "an array on a GPU"))
+    return nullcontext(choose.choose_engine(call.device, graph.n, f"kernel {call.kernel}" if call.named is not None else ""))
 
 
 def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) -> OneGraph:

@@ -59,7 +59,7 @@ def solve_stack(graphs: Any, call: Call | None = None, engine: Engine | None = N
         return _result(stack, [(stack, _one_by_one(stack, call, engine))], call)
     # a GPU pays as for one graph of as much work, unless some graph is too large for a block
     n = round(stack.relaxations ** (1 / 3)) if stack.n <= MOST_ON_GPU else 0
-    active_engine = engine or choose_engine(call.device, n, False)
+    active_engine = engine or choose_engine(call.device, n)
     active_engine.activate()
     call.clock.lap("set-up")
     on_host = active_engine.target.backend == "cpu"

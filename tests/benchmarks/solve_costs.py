@@ -72,7 +72,7 @@ def _turned_rows(n: int) -> np.ndarray:
 
 def streaming(n: int, gibibytes: float) -> None:
     """int32, dense; in core first."""
-    engine = choose.choose_engine(None, n, needed=True)
+    engine = choose.choose_engine(None, n, needed_by="a test")
     graph = Adjacency(n, dense=_turned_rows(n))
     # the matrix is not looked through for what is known of it
     graph.__dict__["facts"] = EdgeFacts(n, n * (n - 1), 1.0, 999.0, True, True)

@@ -22,7 +22,7 @@ SIZES = (1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128)  # around the widths of a bl
 
 @pytest.fixture(scope="module")
 def engine() -> Any:
-    return choose.choose_engine(0, 0, needed=True)
+    return choose.choose_engine(0, 0, needed_by="a test")
 
 
 def checked(sizes: range | tuple[int, ...], scale: float, negative: bool, dtype: str, density: float, engine: Any) -> None:

@@ -59,8 +59,8 @@ def _layout(source: GraphFile) -> Layout:
     if not are_counts(words):
         raise source.wrong(number, f"{clean(' '.join(words))[:40]!r} is where the sizes should be; correct the line")
     sizes = [int(word) for word in words]
-    if len(sizes) != (3 if form == "coordinate" else 2):
-        raise source.wrong(number, f"{len(sizes)} sizes do not go with {form}; correct the line")
+    if len(sizes) != (takes := 3 if form == "coordinate" else 2):
+        raise source.wrong(number, f"{form} takes {takes} sizes, not {len(sizes)}; correct the line")
     n = sizes[0]
     if n != sizes[1]:
         raise Refused(f"{source.name} is {n:,} x {sizes[1]:,}, and a graph's matrix is square; choose another file")

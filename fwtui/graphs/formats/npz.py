@@ -61,8 +61,8 @@ def read(source: GraphFile) -> GivenGraph:
             if {"weights", "no_edge"} <= members.keys():
                 return _own(array("weights"), array("no_edge"), name)
             if len(members) != 1:
-                names = clean(", ".join(sorted(members)))[:80]
-                raise Refused(f"{name} holds the arrays {names or 'none'}; save one square matrix, or scipy.sparse.save_npz")
+                arrays = f"the arrays {clean(', '.join(sorted(members)))[:80]}" if members else "no array"
+                raise Refused(f"{name} holds {arrays}; save one square matrix, or scipy.sparse.save_npz")
             return weights_in(array(next(iter(members))), name)
     except _DAMAGED as error:
         raise Refused(f"{name} cannot be unpacked: {clean(str(error))[:80].lower()}; save it again") from None

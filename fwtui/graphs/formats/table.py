@@ -125,7 +125,7 @@ def _edges(rows: Iterable[tuple[int, list[str]]], columns: Columns, name: str) -
     """The line, source, target and weight of each row; of its other columns nothing is kept."""
     for line, row in rows:
         if len(row) != columns.fields:
-            raise Refused(f"{name}, line {line} has {len(row)} fields and the first line {columns.fields}; correct it")
+            raise Refused(f"{name}, line {line} has {counted(len(row), 'field')} and the first line {columns.fields}; correct it")
         if not row[columns.source] or not row[columns.target]:
             raise Refused(f"{name}, line {line} names no {'source' if not row[columns.source] else 'target'}; fill it in")
         yield line, row[columns.source], row[columns.target], "" if columns.weight is None else row[columns.weight]

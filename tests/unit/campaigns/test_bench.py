@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from builders import fwtui
+from msgspec.structs import replace
 from pretending import Pretend
 
 from fwtui.__main__ import main
@@ -44,7 +45,7 @@ class Worker:
 
     def answer(self, request: Any) -> Iterable[events.Event]:
         if isinstance(request, requests.ProbeRequest):
-            return [self.limits]
+            return [replace(self.limits, backend=request.backend)]
         assert request.brief
         if len(self.order) == self.most:
             raise KeyboardInterrupt
@@ -186,14 +187,19 @@ def test_the_command_says_when_something_is_wrong(pretend: Pretend, capsys: pyte
         assert sentence in out + err, bad
 
 
-def test_a_limit_that_cannot_be_measured_stops_nothing(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("device", "nouns"), [("auto", ["the CPU"]), ("0", ["the CPU", "GPU 0"])])
+def test_a_limit_that_cannot_be_measured_stops_nothing(
+    device: str, nouns: list[str], pretend: Pretend, capsys: pytest.CaptureFixture[str]
+) -> None:
     Worker(pretend, Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong"))
     words = ["bench", "-n", "64", "-k", "serial,naive", "--peers", "none", "--rounds", "1", "--json", "--telemetry-hz", "0"]
-    assert main(words) == 0
+    assert main([*words, "--device", device]) == 0
     out, err = capsys.readouterr()
     (result,) = json.loads(out)["results"]
     assert result["share_of_limit"] is None and result["seconds"] > 0
-    assert "the CPU's limit is not known: the probe is wrong" in err and "GPU" not in err, "there is none to ask"
+    told = [line for line in err.splitlines() if "limit" in line]
+    sentences = ("measuring {}'s limit", "{}'s limit is not known: the probe is wrong")
+    assert told == [f"fwtui: {sentence.format(noun)}" for noun in nouns for sentence in sentences]
 
 
 def test_an_interrupt_shows_what_was_measured(pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,19 +69,19 @@ class TestChoice:
             raise RuntimeError("Error at driver init: \n\nno driver\nis here.\n:")
 
         pretend.driver(True, none)
-        assert choose.choose_engine(None, 5000, needed=False) is choose.CPU
-        assert choose.choose_engine("cpu", 5000, needed=False) is choose.CPU
-        for asked, needed in ((0, False), ("1", False), (None, True)):
+        assert choose.choose_engine(None, 5000) is choose.CPU
+        assert choose.choose_engine("cpu", 5000) is choose.CPU
+        for asked, needed_by in ((0, ""), ("1", ""), (None, "a test")):
             with pytest.raises(NoGpu, match=r"cannot be used \(no driver is here\); run `fwtui doctor`"):
-                choose.choose_engine(asked, 5, needed)
-        with pytest.raises(Refused, match="'cpu' does not suit"):
-            choose.choose_engine("cpu", 5, needed=True)
+                choose.choose_engine(asked, 5, needed_by)
+        with pytest.raises(Refused, match="'cpu' does not suit a test; give"):
+            choose.choose_engine("cpu", 5, needed_by="a test")
 
     def test_small_graphs_stay_here(self, pretend: Pretend) -> None:
         pretend.driver(True, lambda gpu: pytest.fail("it was started"))
-        assert choose.choose_engine(None, choose.WORTH - 1, needed=False) is choose.CPU
+        assert choose.choose_engine(None, choose.WORTH - 1) is choose.CPU
         pretend.driver(False)
-        assert choose.choose_engine(None, choose.WORTH, needed=False) is choose.CPU
+        assert choose.choose_engine(None, choose.WORTH) is choose.CPU
 
     def test_every_type_has_a_kernel(self) -> None:
         from fwtui.engine.engine import HostEngine

@@ -168,15 +168,15 @@ class TestTheChoice:
         monkeypatch.setattr(choose, "_started_by", started)
         spent = SimpleNamespace(n=1000, seconds={"kernels": 2 * warm.LOADING_ON_GPU})
         fresh.took(spent)  # type: ignore[arg-type]
-        assert choose.choose_engine(None, 1000, False) is choose.CPU, "none stands"
+        assert choose.choose_engine(None, 1000) is choose.CPU, "none stands"
         started.add(os.getpid())
-        assert choose.choose_engine(None, 1000, False) is there and choose.choose_engine(None, 500, False) is choose.CPU
+        assert choose.choose_engine(None, 1000) is there and choose.choose_engine(None, 500) is choose.CPU
         monkeypatch.setattr(warm, "everyday", warm.SmallGraphCode(lambda: None))
-        assert choose.choose_engine(None, 1000, False) is choose.CPU and choose.choose_engine(None, 4000, False) is there
+        assert choose.choose_engine(None, 1000) is choose.CPU and choose.choose_engine(None, 4000) is there
         started.clear()
         started.add(1)
-        assert choose.choose_engine(None, 4000, False) is choose.CPU, "a fork has lost it"
-        assert choose.choose_engine(FIRST_GPU.index, 4000, False) is there, "and is told so by CUDA if it asks for it"
+        assert choose.choose_engine(None, 4000) is choose.CPU, "a fork has lost it"
+        assert choose.choose_engine(FIRST_GPU.index, 4000) is there, "and is told so by CUDA if it asks for it"
 
 
 class TestTheFile:
