@@ -65,7 +65,9 @@ def container_of(image: str, memory: float, gpu: bool) -> Container:
     command = container.command(f"fwtui-{os.urandom(8).hex()}", {}, ["-m", "fwtui", "--version"])
     try:
         ended = subprocess.run(command, capture_output=True, timeout=BEGINS_WITHIN, stdin=subprocess.DEVNULL, check=False)
-        lines = (ended.stderr if ended.returncode else ended.stdout).decode("utf-8", "replace").strip().splitlines()
+        output = (ended.stderr if ended.returncode else ended.stdout).decode("utf-8", "replace")
+        # docker's last line names its help, and the one before it why
+        lines = [line for line in output.splitlines() if line.strip() and not line.startswith("Run 'docker")]
     except (OSError, subprocess.TimeoutExpired) as error:
         lines = [str(error)]
     if lines[:1] != [f"fwtui {__version__}"]:

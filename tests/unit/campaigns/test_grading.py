@@ -176,7 +176,8 @@ def test_a_container_that_cannot_be_is_refused(
     with pytest.raises(Refused, match="a container takes podman or docker, and neither is on PATH; install one"):
         container_of("IMAGE", 1.0, False)
     tool = course / "podman"
-    for script, words in (("echo no such image >&2; exit 125", "no such image"), ("echo fwtui 0.1", "fwtui 0.1")):
+    help_line = "echo; echo \"Run 'docker run --help' for more information\""
+    for script, words in ((f"(echo no such image; {help_line}) >&2; exit 125", "no such image"), ("echo fwtui 0.1", "fwtui 0.1")):
         tool.write_text(f"#!/bin/sh\n{script}\n")
         tool.chmod(0o755)
         with pytest.raises(Refused, match=f"podman does not run fwtui .* in 'IMAGE': {words}; choose an image with that in it"):
