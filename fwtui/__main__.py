@@ -67,11 +67,14 @@ class _Parser(argparse.ArgumentParser):
         self.error(f"{unknown}; {hint}" if hint.endswith("?") else unknown)
 
 
+NARROWEST = 40  # cells of a terminal for which help is laid out
+
+
 class _Overview(_Parser):
     """The program's own parser, whose help shows the commands in groups."""
 
     def format_help(self) -> str:
-        cells = shutil.get_terminal_size().columns - 2
+        cells = max(NARROWEST, shutil.get_terminal_size().columns - 2)
         groups = overview(cells, "--all" in sys.argv)
         lines = [f"usage: {self.prog} [COMMAND] [OPTIONS]", "", *textwrap.wrap(self.description or "", cells), *groups]
         lines += ["", "`fwtui help COMMAND` says what a command takes.", "", *textwrap.wrap(EXIT_CODES, cells), ""]

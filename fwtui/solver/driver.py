@@ -12,6 +12,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import brief
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
+from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import DeviceArray, GivenGraph
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice
 from fwtui.solver import choose, costs, warm
@@ -54,6 +55,9 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
     if call.named is not None and call.named.backend != "cuda":
         if resident:
             raise Refused(f"kernel {call.kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
+        if call.device is not None and DeviceId.parse(str(call.device), "cpu").backend == "cuda":
+            way = "leave out the device, or name a GPU kernel"
+            raise Refused(f"kernel {call.kernel} runs on the CPU, which has no device {call.device}; {way}")
         return nullcontext(choose.CPU)
     if resident:  # of any size, possibly without a length
         return nullcontext(choose.choose_engine(call.device, 0, "an array on a GPU"))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fwtui.common import units
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.sessions.reader import LoadedSession, SessionFile, load, open_session
 from fwtui.sessions.recorder import Recorder
@@ -251,7 +252,7 @@ class TestFullDisk:
         command = [sys.executable, "-B", "-c", program, str(path), str(limit)]
         answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
         kept, _, failure = answer.stdout.strip().partition(" ")
-        assert failure == f"recording stopped: file too large, {kept} events kept in s"
+        assert failure == f"recording stopped: file too large, {units.counted(int(kept), 'event')} kept in s"
         loaded = load(path)
         assert len(loaded.lines) == int(kept) >= 1
         assert [getattr(line.event, "text", "") for line in loaded.lines[1:]] == [f"event {i}" for i in range(int(kept) - 1)]

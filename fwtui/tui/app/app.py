@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
 from textual import constants
 from textual.actions import ActionParseResult, parse
 from textual.app import ComposeResult, ScreenStackError
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from fwtui.tui.app.claims import Documents
     from fwtui.tui.app.crash_log import CrashLog
     from fwtui.tui.app.session_opener import SessionOpener
+    from fwtui.tui.app.terminal_input import InputFailed
     from fwtui.tui.frame.recording import Recording, SessionWanted
 
 PAGING = ("page_up", "page_down")
@@ -385,9 +385,10 @@ class FwtuiApp(Survivor):
         else:
             super().action_help_quit()
 
-    def panic(self, *renderables: RenderableType) -> None:
-        """The input thread has failed."""
-        self.exit(return_code=WRONG, message=Group(*renderables))
+    def on_input_failed(self, message: InputFailed) -> None:
+        if self.crash_log is None:
+            raise message.error
+        self._give_up(self.crash_log.keep(message.error))
 
     @cached_property
     def crash_log(self) -> CrashLog | None:
@@ -404,11 +405,14 @@ class FwtuiApp(Survivor):
             return False
         what = self.crash_log.keep(error)
         if not (self.painted and self.is_running) or self.view is None:
-            self.failure = self.failure or f"fwtui: error in the dashboard: {what}"
-            self.exit(return_code=WRONG)
+            self._give_up(what)
         else:
             self.call_later(self._draw_anew, failed_widget(error), what, self.crash_log)
         return True
+
+    def _give_up(self, what: str) -> None:
+        self.failure = self.failure or f"fwtui: error in the dashboard: {what}"
+        self.exit(return_code=WRONG)
 
     def _draw_anew(self, failed: Widget | None, what: str, log: CrashLog) -> None:
         """Make the place anew in which that widget has failed, or the program itself; if that never helps, say so there."""

@@ -40,6 +40,14 @@ class _Bell(Event):
         super().clear()
 
 
+class InputFailed(Message):
+    """No more input will come."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver for Linux and macOS, which decodes strictly and gives up at the first byte that is not UTF-8.
 
@@ -52,6 +60,12 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read and dispatch until the program ends or the terminal is gone, which terminal.listen() notices."""
+        try:
+            self._dispatch()
+        except Exception as error:
+            self.process_message(InputFailed(error))
+
+    def _dispatch(self) -> None:
         keys = KeyParser(constants.DEBUG)
         with selectors.SelectSelector() as selector:  # macOS has others that take no terminals
             selector.register(self.fileno, selectors.EVENT_READ)
