@@ -152,15 +152,18 @@ def _compiled(
         f'extern "C" int fwtui_sizes_{at}(int *found) {{ return fwtui::sizes({name}, found); }}\n'
         for at, name in enumerate(names)
     ]
+    try:
+        threads_code = _threads(compiler)  # before the folder below, which its watch does not know
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoTrial(f"{Path(source).name} takes a GPU: {Path(compiler).name} does not compile it here: {error}") from None
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
-        file, library = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
+        file, threads, library = (Path(folder) / name for name in ("kernel.cpp", "threads.o", "kernel.so"))
+        threads.write_bytes(threads_code)
         file.write_text(f'#include "{_STAND_IN}"\n#line 1 "{Path(source).name}"\n{text}\n{"".join(ends)}')
         options = [f"-D{name}={value}" for name, value in define] + [f"-I{folder}" for folder in include]
         reason = ""
         for looking in (_SEEN, ()):
             try:
-                threads = Path(folder) / "threads.o"
-                threads.write_bytes(_threads(compiler))
                 command = [compiler, *_OPTIONS, "-shared", *options, str(file), str(threads), "-o", str(library), *looking]
                 code, messages = _watched(command, folder)
                 if not code:
