@@ -38,8 +38,8 @@ def ranks_of(live: Live) -> tuple[int, ...]:
     return job.pids
 
 
-def assert_verifies(live: Live) -> None:
-    run = finished(live, SHORT)
+def assert_verifies(live: Live, devices: str) -> None:
+    run = finished(live, changed(SHORT, devices=devices))
     assert run.state == "done" and run.verified is True, (run.state, live.model.fault)
 
 
@@ -63,12 +63,13 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
         drain_until(live, lambda pids=pids: all(map(gone, pids)))
         assert not live.busy
         if attempt % 3 == 0:
-            assert_verifies(live)
+            assert_verifies(live, devices)
+    assert_verifies(live, devices)
     before = ranks_of(live)
-    assert_verifies(live)
+    assert_verifies(live, devices)
     assert ranks_of(live) == before, "the same devices have the same job"
     if attempts > 1:
-        assert finished(live, changed(SHORT, devices="cpu,cpu")).verified is True
+        assert_verifies(live, "cpu,cpu")
         assert len(ranks_of(live)) == 2 and all(map(gone, before)), "others have one of their own"
         before = ranks_of(live)
     live.close()
