@@ -100,28 +100,29 @@ def store_columns(array, at, apart, r):
 
 
 def close_tile_of(shape: Shape) -> Any:
-    """close_tile(matrix, row, column, by_columns, by_rows, rows_at): closes that tile in a block of (tile / 4)^2 threads, with
-    its copies, that by rows from word `rows_at` on. Each thread keeps 4 x 4 cells in registers from the first k to the last.
+    """close_tile(matrix, row, at, by_columns, by_rows, rows_at): closes the tile that begins `at` cells after the first of that
+    row of cells, in a block of (tile / 4)^2 threads, with its copies, that by rows from word `rows_at` on. Each thread keeps
+    4 x 4 cells in registers from the first k to the last.
     """
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     side = tile // 4
     both = 2 * tile
 
     @jit(device=True, inline="always")
-    def close_tile(matrix, row, column, by_columns, by_rows, rows_at):
+    def close_tile(matrix, row, at, by_columns, by_rows, rows_at):
         rows = cuda.shared.array(both, word, ALIGN16)
         columns = cuda.shared.array(both, word, ALIGN16)
         t = uint32(cuda.threadIdx.x)
         y = int32(t // side)
         x = int32(t % side)
         n = matrix.shape[1]
-        here = (row * tile + 4 * y) * n + column * tile + 4 * x
+        here = (row + 4 * y) * n + at + 4 * x
         r = close(matrix, here, n, rows, columns, tile, y, x, word)
         # recomputed: keeping the addresses would not leave 1024 threads enough registers
         t = device.anew(t)
         y = int32(t // side)
         x = int32(t % side)
-        here = (row * tile + 4 * y) * n + column * tile + 4 * x
+        here = (row + 4 * y) * n + at + 4 * x
         store_closed(matrix, here, n, cell, r)
         # each panel finds its four words side by side
         store_columns(by_columns, 4 * x * tile + 4 * y, tile, r)
@@ -132,10 +133,11 @@ def close_tile_of(shape: Shape) -> Any:
 
 def pivot_of(shape: Shape) -> Op:
     """Closes tile (p, p); both copies are one array: by columns for the row panel, then by rows for the column panel."""
-    close_tile, threads, cells = close_tile_of(shape), (shape.tile // 4) ** 2, shape.tile**2
+    close_tile, tile = close_tile_of(shape), shape.tile
+    threads, cells = (tile // 4) ** 2, tile**2
 
     @jit(launch_bounds=(threads, 1))
     def pivot(matrix, closed, p):
-        close_tile(matrix, p, p, closed, closed, cells)
+        close_tile(matrix, p * tile, p * tile, closed, closed, cells)
 
     return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED))

@@ -38,11 +38,13 @@ def ops_of(shape: Shape, target: Target) -> dict[str, Op]:
 
 def pivot_of(shape: Shape) -> Op:
     """Closes tile (p, p), the rank's tile (top, p)."""
-    close_tile, threads = close_tile_of(shape), (shape.tile // 4) ** 2
+    close_tile, tile = close_tile_of(shape), shape.tile
+    threads = (tile // 4) ** 2
 
     @jit(launch_bounds=(threads, 1))
     def pivot(matrix, closed, square, p, top):
-        close_tile(matrix, top, p, closed, square, 0)
+        # counted from row 0: a row besides would not leave 1024 threads enough registers
+        close_tile(matrix, 0, (top * matrix.shape[1] + p) * tile, closed, square, 0)
 
     return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED, SQUARE + args[0] % 2))
 
