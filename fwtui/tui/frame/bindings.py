@@ -13,7 +13,7 @@ from fwtui.tui.actions import Action, Arrowed, bound, first, hidden, hidden_look
 from fwtui.tui.frame.places import BESIDE, PLACES
 
 if TYPE_CHECKING:
-    from fwtui.tui.frame.base_screens import PlaceScreen
+    from fwtui.tui.frame.view import View
 
 
 live, recorded, over_another = attrgetter("source"), attrgetter("playback"), attrgetter("close")  # of a view
@@ -47,18 +47,18 @@ _nothing_to_scroll = unless(
 )
 
 
-def _asks(screen: PlaceScreen, by_run: bool) -> bool:
+def _asks(view: View, by_run: bool) -> bool:
     """Whether the marker at the recording's position asks what has an answer; if `by_run`, what a run answers."""
     from fwtui.learn.questions import cue_of
 
-    marker, playback = screen.view.marker, screen.view.playback
+    marker, playback = view.marker, view.playback
     if marker is None or (playback is not None and playback.over):
         return False
     return cue_of(marker[2]).kind is not None if by_run else cue_of(marker[2]).answered
 
 
-_nothing_asked = unless(lambda screen: _asks(screen, False), "no marker here asks a question that has an answer")
-_no_guess = first(unless(lambda screen: _asks(screen, True), "no marker here asks what a run answers"), no_run)
+_nothing_asked = unless(lambda screen: _asks(screen.view, False), "no marker here asks a question that has an answer")
+_no_guess = first(unless(lambda screen: _asks(screen.view, True), "no marker here asks what a run answers"), no_run)
 
 _played = partial(look, belongs=recorded)
 _moved = partial(hidden_look, belongs=recorded)
