@@ -21,7 +21,7 @@ GROUPS = {  # in the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
     "measure": ("sweep", "compare", "reproduce", "bench", "tune", "counters", "instructions", "graph"),
     "record": ("check", "export", "merge", "trim", "mark", "render"),
-    "teach": ("new", "watch", "learn", "serve", "grade"),
+    "teach": ("new", "watch", "learn", "serve"),
     "maintain": ("rank", "warm", "docs", "doctor", "config", "completion"),
 }
 # those that it tells with --all alone

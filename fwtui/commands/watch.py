@@ -8,15 +8,21 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from threading import Event
+from typing import Any
+
+from msgspec import structs
 
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import agree
 from fwtui.commands.support.printing import folded, table
 from fwtui.commands.support.recording import add_samples, samples_wanted
 from fwtui.common import units
+from fwtui.common.as_json import as_json
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
 from fwtui.common.spark import ASCII_BARS, BARS, spark
@@ -27,11 +33,12 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import located, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
-from fwtui.live.judging import Times, WatchLoop, WatchRequest, asked_for
+from fwtui.live.judging import USUAL_N, Times, WatchLoop, WatchRequest, asked_for
 from fwtui.live.session import Live
 from fwtui.live.watching import NOTE, VERDICT, Began, Judged, Overtaken, Report, WatchUpdate, capability_of
 from fwtui.machine.auto import settle_here
 from fwtui.sessions.versions import Version, Versions, curve
+from fwtui.stream.trials import Finding
 
 CURVE = 30  # versions in the curve, the last ones
 VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}
@@ -50,17 +57,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "show the course's prompts, from a naive kernel to tiles; each save says which one comes next"
     parser.add_argument("--course", action="store_true", help=about)
     what = parser.add_mutually_exclusive_group()
-    about = "judge it once; the exit code says whether it is right (0) or wrong (1)"
+    about = "check the file once; exit code 0 if it is right, 1 if it is wrong or broken, 3 if nothing could be tested here"
     what.add_argument("--once", action="store_true", help=about)
     what.add_argument("--versions", action="store_true", help="list the versions that were judged")
     about = "write that version back to the file; what stands there becomes a version, too"
     what.add_argument("--back", type=int, metavar="NUMBER", help=about)
+    about = "with --once: one JSON object on stdout with every finding, for a program that grades kernels"
+    parser.add_argument("--json", action="store_true", help=about)
     add_samples(parser)
     about = "run your own kernel's file without being asked; its folder is then trusted from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
 
 def execute(args: argparse.Namespace) -> int:
+    if args.json and (not args.once or args.course):
+        raise Refused("--json prints the findings of one check; add --once, and omit --course")
     # a file that is gone, or no kernel any more, can still be gone back to
     given_path = Path(args.file).expanduser()
     path = given_path.resolve() if args.versions or args.back is not None else located(args.file)
@@ -81,7 +92,7 @@ def execute(args: argparse.Namespace) -> int:
     agree([path], args.trust)
     ended = Event()
     on_signals(stop)
-    code = OK
+    code, updates_seen = OK, list[WatchUpdate]()
     if prompted is not None and not args.once:
         print("\n".join(_prompt(prompted)), flush=True)
     times = Times(request, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(args))
@@ -89,7 +100,9 @@ def execute(args: argparse.Namespace) -> int:
         try:
             with closing(sitting.run(ended, args.once)) as updates:
                 for words in updates:
-                    _show(words, request, versions)
+                    updates_seen.append(words)
+                    if not args.json:
+                        _show(words, request, versions)
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
                         prompted.hear(words)
@@ -103,6 +116,8 @@ def execute(args: argparse.Namespace) -> int:
             on_signals(signal.SIG_IGN)
             ended.set()
             return SIGNALLED + stopped.signum
+    if args.json:
+        print(as_json(findings_data(request, updates_seen)), flush=True)
     return code
 
 
@@ -127,6 +142,32 @@ def _show(update: WatchUpdate, request: WatchRequest, versions: Versions) -> Non
         case Judged(version=version):
             lines = ending(version, versions.all()) if version is not None else []
     print("\n".join(lines), flush=True)
+
+
+def findings_data(request: WatchRequest, updates: Sequence[WatchUpdate]) -> dict[str, Any]:
+    """Collect the updates since the last save; `right` is None if nothing could be tested on this device."""
+    last = max((place for place, update in enumerate(updates) if isinstance(update, Began)), default=0)
+    reports = [update for update in updates[last:] if isinstance(update, Report)]
+    result = next((update for update in reversed(updates[last:]) if isinstance(update, Judged)), None)
+    return {
+        "file": request.path.name,
+        "device": str(request.device),
+        "right": result.right if result is not None and result.tried else None,
+        "summary": result.verdict if result is not None else "",
+        "n": request.n or USUAL_N,
+        "seconds": next((report.seconds for report in reports if report.seconds is not None), None),
+        "findings": [_finding_data(report.finding) for report in reports if report.finding is not None],
+        "remarks": [report.sentence for report in reports if report.finding is None and report.about != VERDICT],
+    }
+
+
+def _finding_data(finding: Finding) -> dict[str, Any]:
+    where = structs.asdict(finding.where) if finding.where is not None else None
+    if where is not None:
+        del where["mask"]
+    return {name: getattr(finding, name) for name in ("case", "outcome", "sentence", "n", "tile", "dtype", "seconds")} | {
+        "where": where
+    }
 
 
 def _prompt(prompted: Prompted, before: int = 1) -> list[str]:

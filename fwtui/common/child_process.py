@@ -16,7 +16,6 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from fwtui.common.container import Container
 from fwtui.common.environment import worker_environment
 from fwtui.common.process_limits import MARK, end_family, new_mark
 from fwtui.common.text import clean
@@ -153,21 +152,13 @@ class ChildProcess:
 
 
 class ModuleProcess(ChildProcess):
-    """One of this program's modules that serve requests (fwtui.common.serve); `simulated`: its GPUs are Numba's simulator.
+    """One of this program's modules that serve requests (fwtui.common.serve); `simulated`: its GPUs are Numba's simulator."""
 
-    It runs `within` a container, if one is given.
-    """
-
-    def __init__(self, module: str, *arguments: str, simulated: bool = False, within: Container | None = None):
-        environment, command = worker_environment("simulator" if simulated else "real"), python(module, *arguments)
-        self._within, self._name = within, f"fwtui-{os.urandom(8).hex()}"
-        if within is not None:
-            command = within.command(self._name, environment, command[2:])
-        super().__init__(command, environment, stdin=subprocess.PIPE)
+    def __init__(self, module: str, *arguments: str, simulated: bool = False):
+        environment = worker_environment("simulator" if simulated else "real")
+        super().__init__(python(module, *arguments), environment, stdin=subprocess.PIPE)
 
     def kill(self) -> None:
-        if self._within is not None:  # which outlives the command that began it
-            self._within.tell("kill", self._name)
         super().kill()
         end_family(self.pid, self.mark)
 

@@ -11,7 +11,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable
-from types import UnionType
 from typing import NoReturn, TypeVar
 
 import msgspec
@@ -68,7 +67,7 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 
 def serve(
-    kind: type[Request] | UnionType,
+    kind: type[Request],
     handler: Callable[[Request, Parent], object],
     *,
     ready: Callable[[], object] = lambda: None,

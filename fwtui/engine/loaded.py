@@ -19,10 +19,6 @@ class NotTaken(Refused):
     """The kernel does not take this shape on this device."""
 
 
-class NotHere(NotTaken):
-    """This machine cannot run the kernel, which says nothing of the kernel."""
-
-
 def check_taken(kernel: Kernel, shape: Shape, engine: Engine) -> None:
     """Raises NotTaken."""
     if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
@@ -98,7 +94,7 @@ def loaded(
     try:
         program = engine.build(kernel, shape)
     except NoTrial as lacking:
-        raise NotHere(str(lacking)) from None
+        raise NotTaken(str(lacking)) from None
     with stage("allocate"):
         it = LoadedKernel(kernel, engine, program, plan, program.allocate())
     try:

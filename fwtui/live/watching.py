@@ -15,7 +15,6 @@ from fwtui.analysis.occupancy import TABLE
 from fwtui.analysis.warps import derived, line_words, main_samples
 from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, ModuleProcess
-from fwtui.common.container import Container
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
 from fwtui.sessions.versions import Version
@@ -78,9 +77,9 @@ class Saved(Event):
         return super().is_set() or self._ended.is_set() or self._watched.changed
 
 
-def compiler(within: Container | None = None) -> ChildProcess:
-    """A process that compiles one kernel, once it is asked. Raises OSError."""
-    return ModuleProcess("fwtui.measure.off_gpu_compile", within=within)
+def compiler() -> ChildProcess:
+    """Start a process that compiles one kernel when it gets a request. Raises OSError."""
+    return ModuleProcess("fwtui.measure.off_gpu_compile")
 
 
 def compile_kernel(

@@ -17,7 +17,6 @@ from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.inputs import fill_for
-from fwtui.stream.grades import SubmissionReply
 from fwtui.stream.trials import RACY, WRONG
 from fwtui_kernels.own import complaint, files_of
 from fwtui_kernels.plan import WARP, Kernel, Shape
@@ -34,7 +33,7 @@ class Case(NamedTuple):
     graph: Experiment
 
 
-def ladder(kernel: Kernel | SubmissionReply, tile: int, simulated: bool, more: Sequence[int] = ()) -> Iterator[Case]:
+def ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ()) -> Iterator[Case]:
     """From one vertex up; every kind at two tiles and a bit, every number type at one tile and one more."""
     side = tile if tile > 1 else SIMULATED_SIDE if simulated else WARP
     most = min(kernel.max_n, max(SIMULATOR_MAX_N, side + 1) if simulated else kernel.max_n)

@@ -1,6 +1,6 @@
 """What a trial of a kernel is asked, and what it finds: one JSON object per line between two processes.
 
-Everything here is data, so that code that shows, counts or grades it needs nothing of what ran the kernel.
+Everything here is data, so that code that shows or counts it needs nothing of what ran the kernel.
 """
 
 from __future__ import annotations

@@ -57,14 +57,6 @@ def files_of(path: Path) -> tuple[Path, ...]:
     return (path, *(beside for suffix in SOURCES if (beside := path.with_suffix(suffix)).is_file()))
 
 
-def is_still(path: Path, text: bytes) -> bool:
-    """Whether the file is there and says that."""
-    try:
-        return path.read_bytes() == text
-    except OSError:
-        return False
-
-
 def fingerprint(path: Path) -> str:
     """What tells this edition of the kernel from others: a hash of its files. Raises OSError."""
     digest = sha256()

@@ -113,6 +113,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["new", "link.py"], "link.py is a link to a file that is not there; remove the link, or choose another name"),
     (["watch", "my.py", "--for", "sm_91"], "'sm_91' is no architecture of a GPU that is known here; choose one of sm_50, "),
     (["watch", "my.py", "-n", "many"], "'many'"),
+    (["watch", "my.py", "--json"], "--json prints the findings of one check; add --once, and omit --course"),
     (["watch", "my.py", "--back", "3"], "there is no version 3 of my.py; `fwtui watch` keeps each save that it judges"),
     (["watch", "my.py", "--device", "moon"], "device 'moon' is neither auto, simulator nor a GPU's number"),
     (["instructions", "-k", "serial"], "serial runs on the CPU, and these are a GPU's instructions; choose a CUDA kernel"),

@@ -195,9 +195,16 @@ def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
     else:
         Versions(path).keep_unjudged()
     path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))
-    wrong = fwtui(tmp_path, "watch", "mine.py", "--once", "--trust", "--device", "simulator")
+    words = ("watch", "mine.py", "--once", "--trust", "--device", "simulator")
+    wrong = fwtui(tmp_path, *words, *([] if whole else ["--json"]))
     assert wrong.returncode == 1
-    assert "NOT RIGHT: n = 3, one less than a block: wrong at row " in wrong.stdout and "it began in " in wrong.stdout
+    if whole:
+        assert "NOT RIGHT: n = 3, one less than a block: wrong at row " in wrong.stdout and "it began in " in wrong.stdout
+    else:
+        found = json.loads(wrong.stdout)
+        assert found["file"] == "mine.py" and found["right"] is False and found["seconds"] is None
+        first = next(finding for finding in found["findings"] if finding["outcome"] == "wrong")
+        assert first["n"] == 3 and first["where"]["n"] == 3 and found["summary"] == first["sentence"]
     assert main(["watch", "mine.py", "--back", "1"]) == 0
     assert capsys.readouterr().out.startswith("mine.py is version 1 again, of ")
     assert path.read_text() == python(None, "mine")

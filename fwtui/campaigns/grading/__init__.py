@@ -1,1 +1,0 @@
-"""Grading own kernels for a course: the rubric, the points, and the processes that judge."""
