@@ -18,7 +18,7 @@ from fwtui.graphs.graph import GraphInput
 from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.inputs import fill_for
 from fwtui.stream.trials import RACY, WRONG
-from fwtui_kernels.own import complaint, files_of
+from fwtui_kernels.own import complaint
 from fwtui_kernels.plan import WARP, Kernel, Shape
 
 SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
@@ -86,11 +86,6 @@ def relaxations(n: int, tile: int) -> int:
 def runs_once(n: int, tile: int) -> bool:
     """Whether a case is so large that the simulator has time for one run of it."""
     return relaxations(n, tile) > LARGE_SIMULATED
-
-
-def takes_time(path: str) -> bool:
-    """Whether the kernel in that file takes time in the simulator: CUDA's C++ is compiled for the host, and takes none."""
-    return not path or len(files_of(Path(path))) < 2
 
 
 def tile_of(kernel: Kernel, simulated: bool) -> int:

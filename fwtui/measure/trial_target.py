@@ -29,7 +29,7 @@ from fwtui.common.text import clean
 from fwtui.common.units import counted
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
+from fwtui.engine.loaded import LoadedKernel, NotHere, NotTaken, loaded
 from fwtui.engine.verify import Verifier, number_words, reference
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import FULL_CHECK, kernel_named
@@ -45,7 +45,6 @@ from fwtui.measure.trial_cases import (
     ladder,
     misuse_in,
     runs_once,
-    takes_time,
     tile_of,
     watching,
 )
@@ -113,7 +112,6 @@ class TrialRun:
         self._verifier = Verifier()
         self._explained = request.brief  # of wrong cases the first is looked into
         self._doubt = ""
-        self._takes_time = takes_time(request.path)
         self._looked_at: Counter[Any] = Counter()  # accesses to memory by function, in the simulator
 
     def run(self, most: int | None = None) -> None:
@@ -126,17 +124,13 @@ class TrialRun:
             return
         if self._guarded(PLANNING, lambda: self._plan(kernel)) is None:
             return
-        if self._request.device.simulated and kernel.backend == "cuda" and not kernel.simulates:
-            sentence = "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
-            self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=sentence))
-            return
-        engine = self._guarded(LOADING, lambda: engine_for(CPU if kernel.backend == "cpu" else self._request.device))
+        engine = self._guarded(LOADING, lambda: self._engine(kernel))
         if engine is None:
             return
         simulated = engine.target.backend == "simulator"
         tile, fine = self._request.tile or tile_of(kernel, simulated), True
         cases = list(islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most))
-        graphs = affordable(cases, tile) if simulated and self._takes_time else cases
+        graphs = affordable(cases, tile) if simulated else cases
         for case in graphs:
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
             if finding is None:
@@ -153,10 +147,12 @@ class TrialRun:
             self._tell(Finding(case="races", outcome=DOUBTFUL, sentence=self._doubt))
 
     def _guarded(self, case: str, work: Callable[[], Any]) -> Any:
-        """What the work gives; None if it raised, which is told."""
+        """Return the result of `work`; None if it raised, which is reported as a finding."""
         self._tell(Begun(case))
         try:
             return work()
+        except (NotHere, NoTrial) as lacking:
+            self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=f"all graphs: left out: {lacking}"))
         except (Exception, SystemExit) as error:
             sentence = failure(error, Path(self._request.path) if self._request.path else None)
             where = "" if case in (LOADING, PLANNING) or isinstance(error, Refused) else f"{case}: "
@@ -167,6 +163,13 @@ class TrialRun:
         if self._request.path:
             return load(Path(self._request.path), self._request.kernel)
         return kernel_named(self._request.kernel)
+
+    def _engine(self, kernel: Kernel) -> Engine:
+        """Return the engine that runs the kernel. Raises NoTrial if that is the simulator and the kernel needs a GPU."""
+        device = CPU if kernel.backend == "cpu" else self._request.device
+        if device.simulated and not kernel.simulates:
+            raise NoTrial("the simulator does not run this kernel; it takes a GPU")
+        return engine_for(device)
 
     def _plan(self, kernel: Kernel) -> bool:
         """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
@@ -193,7 +196,9 @@ class TrialRun:
         try:
             with loaded(kernel, shape, engine, graph.matrix) as it:
                 passes = self._passes(it, graph, case)
-        except (NotTaken, NoTrial) as refusal:
+        except NotHere:
+            raise
+        except NotTaken as refusal:
             return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
@@ -220,7 +225,7 @@ class TrialRun:
         engine, simulated = it.engine, it.engine.target.backend == "simulator"
         checksums: list[str] = []
         seconds, failed, log = None, None, None
-        slow = simulated and self._takes_time and runs_once(graph.n, it.program.shape.tile)
+        slow = simulated and runs_once(graph.n, it.program.shape.tile)
         for repeat in range(1 if self._request.brief or slow else SIMULATED_REPEATS if simulated else REPEATS):
             # what goes around a negative cycle changes all the time
             with watching(simulated and not repeat and not graph.may_have_negative_cycles, self._looked_at) as looked:

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from ptyrun import PtyRun
 
+from fwtui.commands.new import python
 from fwtui.sessions.reader import load
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -73,12 +74,11 @@ BUSY = {
     "bench": Busy(("bench",), runs("fwtui.measure.worker"), signal.SIGTERM, ONE),
     "tune": Busy(("tune", "--kernel", "tiled-cpu"), runs("fwtui.measure.worker"), signal.SIGTERM, ("-n", "64", "--seconds", "1")),
     "watch": Busy(("watch", "mine.py", "--trust"), runs("fwtui.measure.trial_target"), signal.SIGTERM, ("--once",)),
-    "watch CUDA C++": Busy(("watch", "compiled.py", "--trust"), runs("sleep 1234"), signal.SIGKILL, b"\x03", 130),
     "dashboard": Busy(("dashboard",), runs("fwtui.machine.telemetry.sampler"), signal.SIGKILL, b"q"),
     "replay": Busy(("replay", "h200-n4096"), says(b"playing"), signal.SIGHUP, b"q"),
     "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM, b"\x03", 130),
 }
-QUICK = ("run", "solve", "solve ranks", "watch CUDA C++")  # each in another way; the others with -m slow
+QUICK = ("run", "solve", "solve ranks")  # each in another way; the others with -m slow
 QUICK_ENDS = ("dashboard",)
 
 
@@ -100,14 +100,10 @@ def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: sign
         n = 1000 if number else 40
         np.save(folder / "g.npy", np.random.default_rng(1).integers(1, 99, (n, n)).astype(np.float64))
         (folder / "out.csv").write_text("as it was")
-    if {"mine.py", "compiled.py"} & {*BUSY[name].words}:
-        _new(folder, BUSY[name].words[1])
-    compiler = tmp_path / "c++"  # one that works for long, in a process of its own
-    compiler.write_text("#!/bin/sh\nsleep 1234 &\nwait\n")
-    compiler.chmod(0o755)
+    if "mine.py" in BUSY[name].words:
+        (folder / "mine.py").write_text(python(None, "mine"))
     there = {path.name for path in folder.iterdir()}
     environment = {MARK: str(tmp_path), "TMPDIR": str(temporary), "XDG_DATA_HOME": str(tmp_path / "data")}
-    environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     before = set(Path("/tmp").glob("hydra_hwloc_xmlfile_*"))
     more = None if number or isinstance(end, bytes) else end  # with these words it ends by itself
     words, alone = (*BUSY[name].words, *(more or ())), more is not None
@@ -143,15 +139,7 @@ def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: sign
         last = load(folder / "r").end
         assert last is not None and last.reason == ("signal" if number else "closed")
     if number != signal.SIGKILL:
-        _wait_until(lambda: not list(temporary.iterdir()))  # what watches a compiler outlives it for a moment
-
-
-def _new(folder: Path, name: str) -> None:
-    from fwtui.commands.new import cuda, python
-
-    texts = cuda("one-thread", [], []) if name == "compiled.py" else {".py": python(None, "mine")}
-    for suffix, text in texts.items():
-        (folder / name).with_suffix(suffix).write_text(text)
+        assert not list(temporary.iterdir())
 
 
 def _family(mark: Path) -> set[psutil.Process]:

@@ -87,7 +87,7 @@ class RaceLog:
 
     def __init__(self, looked_at: Counter[CodeType]) -> None:
         self.looked_at = looked_at
-        self._races: dict[tuple[At | KernelLine, At | KernelLine, bool], Race] = {}
+        self._races: dict[tuple[At, At, bool], Race] = {}
         self._unread: list[_Cell] = []
         self.divergence = ""
 
@@ -100,11 +100,6 @@ class RaceLog:
         key = (one[0], write[0], harms)
         if key not in self._races and len(self._races) < _MOST_RACES:
             self._races[key] = Race(memory, reads, _place(one[0]), one[1], _place(write[0]), write[1], harms)
-
-    def add(self, races: Iterable[Race]) -> None:
-        """Those that something else has found."""
-        for race in races:
-            self._races.setdefault((race.at, race.written_at, race.harms), race)
 
     @property
     def unwritten(self) -> KernelLine | None:

@@ -1,4 +1,4 @@
-"""Kernels in CUDA C++: compiled by NVRTC (nvrtc), and where GPUs are simulated by the machine's C++ compiler (cuda_on_host).
+"""Kernels in CUDA C++: NVRTC (nvrtc) compiles them on any machine; they run only on a GPU.
 
 A function takes pointers to its buffers, then n (the vertices of a row in memory, padded to whole tiles), then the integers of
 the step: `template <typename T> __global__ void relax(T *distance, int n, int k)`.
@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fwtui_kernels.own import at_function
+from fwtui_kernels.own import NoTrial, at_function
 from fwtui_kernels.plan import Shape, Target
-from fwtui_kernels.programs import cuda_on_host
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
 
 NUMBER = {"float32": "float", "int32": "int", "int16": "short"}
@@ -56,31 +54,26 @@ def program(
     define: Mapping[str, object] = {},
     **more: Any,
 ) -> CudaProgram:
-    """The operations of a plan from the .cu file with that name; `more` are those of CudaProgram.
+    """Return the program whose operations are functions of the .cu file with that name; `more` is passed to CudaProgram.
 
-    Folders to `include` are meant from the file's own. What is wrong in the source raises OwnKernelError.
+    Paths in `include` are relative to the file's folder. Raises OwnKernelError for an error in the source, and NoTrial if the
+    target is not a GPU.
     """
     source = Path(file).with_suffix(".cu")
     defined = {**macros(shape), **{name: str(value) for name, value in define.items()}}
     folders = [source.parent, *(source.parent / folder for folder in include)]
-    functions = [launch.function for launch in launches.values()]
     if target.cc is None:
-        here = cuda_on_host.compiled(source, functions, defined, folders)
+        raise NoTrial(f"{source.name} compiles on any machine but runs only on a GPU")
 
-        def made(launch: Launch) -> Any:
-            check = partial(check_parameters, source, launch.name)
-            return cuda_on_host.HostKernel(source, here, launch.function, launch.name, shape.padded, check)
+    from fwtui_kernels.programs import nvrtc  # a machine without a GPU may lack its packages
 
-    else:
-        from fwtui_kernels.programs import nvrtc  # for which a machine without a GPU needs no packages
+    code = nvrtc.compiled(source, [launch.function for launch in launches.values()], defined, folders, target.cc)
 
-        code = nvrtc.compiled(source, functions, defined, folders, target.cc)
+    def operation(launch: Launch) -> Op:
+        function = nvrtc.SourceKernel(source, code, launch.function, launch.name, launch.shared, shape.padded)
+        return Op(function, launch.block, launch.grid, launch.buffers)
 
-        def made(launch: Launch) -> Any:
-            return nvrtc.SourceKernel(source, code, launch.function, launch.name, launch.shared, shape.padded)
-
-    ops = {name: Op(made(launch), launch.block, launch.grid, launch.buffers) for name, launch in launches.items()}
-    return CudaProgram(shape, target, ops, **more)
+    return CudaProgram(shape, target, {name: operation(launch) for name, launch in launches.items()}, **more)
 
 
 def check_parameters(source: Path, name: str, takes: tuple[int, ...], buffers: int, integers: int) -> None:

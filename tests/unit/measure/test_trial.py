@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from shutil import which
 from threading import Event
 
 import msgspec
@@ -243,39 +242,9 @@ def test_a_right_kernel_is_called_right(name: str, tmp_path: Path) -> None:
     assert verdict(found).startswith("right in all "), verdict(found)
 
 
-ALL_RIGHT, RELAXED = "right in all 13 cases, up to n = ", "        distance[i * n + j] = min(distance[i * n + j],"
-NO_BARRIER = r"reads what mine\.cu:5[56] of thread \(\d, \d\) writes in shared memory; no barrier between; wrong at .*"
-
-
-SYNC, ATOMIC = "    __syncthreads();\n", "        atomicMin(distance + i * n + j,"
-APART = r"n = 1, .*: mine\.cu: of the 64 threads of block \(0, 0\) \d+ wait at line \d+, \d+ wait at .*, and all .*"
-ELSEWHERE = r"n = 3, .*: it races; mine\.cu:10 reads what mine\.cu:10 of .* writes in .*; wrong at .*"
-CUDA = [
-    ("one_thread", "", "", "right", f"{ALL_RIGHT}11"),
-    ("tile_32", f"{SYNC}    T own =", "    T own =", "racy", rf"n = 9, .*: it races: mine\.cu:5[89] {NO_BARRIER}.*"),
-    ("one_thread", "if (i < n && j < n)", "if (i >= 0)", "broken", r".*mine\.cu:5: relax<float> writes outside its buffers: .*"),
-    ("one_thread", "int i =", "int m = __popc(n), i =", "left out", r".*the stand-in for CUDA here does not compile it: .*"),
-    ("tile_32", f"*cell;\n{SYNC}    for", f"*cell;\n    if (x > y)\n    {SYNC}    for", "wrong", APART),
-    ("tile_32", "", "", "right", f"{ALL_RIGHT}21"),
-    ("one_thread", RELAXED, RELAXED.replace("i * n + j", "j * n + i", 1), "racy", ELSEWHERE),
-    ("one_thread", RELAXED, ATOMIC, "right", f"{ALL_RIGHT}11"),
-    ("one_thread", "int n, int k)\n{", "int k)\n{\n    int n = 4;", "broken", r".*mine\.cu:5: relax takes 2 parameters.*"),
-]
-
-
-@pytest.mark.parametrize(
-    ("example", "old", "new", "outcome", "sentence"),
-    [pytest.param(*of, marks=[pytest.mark.slow] * (at > 4)) for at, of in enumerate(CUDA)],
-)
-def test_cuda_source_is_tried_without_a_gpu(
-    example: str, old: str, new: str, outcome: str, sentence: str, tmp_path: Path
-) -> None:
-    if which("c++") is None:
-        pytest.skip("there is no C++ compiler here")
-    (tmp_path / "mine.py").write_text((EXAMPLES / f"{example}.py").read_text())
-    text = (EXAMPLES / f"{example}.cu").read_text()
-    assert old in text
-    (tmp_path / "mine.cu").write_text(text.replace(old, new, 1))
+def test_cuda_source_is_left_out_without_a_gpu(tmp_path: Path) -> None:
+    for suffix in (".py", ".cu"):
+        (tmp_path / f"mine{suffix}").write_text((EXAMPLES / f"one_thread{suffix}").read_text())
     found = findings(tmp_path / "mine.py")
-    told = verdict(found) if outcome in ("right", "broken", "wrong", "racy") else found[1].sentence
-    assert re.fullmatch(sentence, told) and found[-1].outcome == outcome, told
+    assert [finding.outcome for finding in found] == ["right", "left out"], "the plan is checked all the same"
+    assert verdict(found) == "all graphs: left out: mine.cu compiles on any machine but runs only on a GPU"
