@@ -4,13 +4,12 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.2.0"
-__all__ = ["Failed", "Refused", "Result", "StackResult", "__version__", "shortest_path", "solve"]
+__all__ = ["Failed", "Refused", "Result", "__version__", "shortest_path", "solve"]
 # brought when they are asked for: they need NumPy and more, which the command line does without
 _LATER = {
     "solve": "fwtui.solver.solve",
     "shortest_path": "fwtui.solver.like_scipy",
     "Result": "fwtui.solver.result",
-    "StackResult": "fwtui.solver.result",
     "Refused": "fwtui.common.errors",
     "Failed": "fwtui.common.errors",
 }

@@ -41,7 +41,7 @@ def run_events(
     """A run from its beginning to its end, with `more` before its phases; by default a pass takes the middle of `passes`."""
     at: dict[str, Any] = {"t": 1.0, "run": run}
     names = tuple(events.PhaseName(part.phase, part.phase) for part in parts)
-    work = relaxations or sum(part.relaxations for part in parts) or e.graphs * e.n**3
+    work = relaxations or sum(part.relaxations for part in parts) or e.n**3
     middle = sorted(passes)[len(passes) // 2] if passes and seconds is None else seconds
     return [
         events.RunStarted(experiment=e, title=e.kernel.title(), backend=backend, phases=names, **at),

@@ -69,10 +69,10 @@ def pairs(a: events.Answers) -> int:
     return a.vertices * max(a.vertices - 1, 0)
 
 
-def facts(a: events.Answers, edges: int | None = None, graphs: int = 1) -> list[tuple[str, str]]:
-    """The facts, each with a name and a line of text; of many graphs they are those of the first."""
-    rows = [("graph", f"the first of {graphs:,}")] * (graphs > 1) + [("vertices", f"{a.vertices:,}")]
-    if edges is not None and graphs == 1:
+def facts(a: events.Answers, edges: int | None = None) -> list[tuple[str, str]]:
+    """Return the facts, each with a name and a line of text."""
+    rows = [("vertices", f"{a.vertices:,}")]
+    if edges is not None:
         rows.append(("edges", f"{edges:,}"))
     rows += [
         ("reachable", f"{_share(a)} of {pairs(a):,} ordered pairs"),

@@ -73,13 +73,11 @@ def _bare(rate: float) -> str:
 
 def _requested_kernel(row: TableRow) -> str:
     e = row.run.experiment
-    graphs = f", {e.graphs:,} graphs" if e.graphs > 1 else ""
-    return f"{e.kernel}{' (auto)' if e.auto else ''}{f' on {e.devices}' if e.devices else ''}{graphs}"
+    return f"{e.kernel}{' (auto)' if e.auto else ''}{f' on {e.devices}' if e.devices else ''}"
 
 
 def _kernel(row: TableRow) -> str:
-    experiment = row.run.experiment
-    return f"{experiment.kernel} x{experiment.graphs:,}" if experiment.graphs > 1 else experiment.kernel
+    return row.run.experiment.kernel
 
 
 def _weights(row: TableRow) -> str:
@@ -189,7 +187,7 @@ def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | N
     """
     if baseline is None:
         return model.first_run_of(run)
-    latest = model.once(_latest).get((baseline, run.size), {})
+    latest = model.once(_latest).get((baseline, run.n), {})
     return latest.get(run.experiment.dtype) or max(latest.values(), key=lambda other: other.id, default=None)
 
 
@@ -198,7 +196,7 @@ def _latest(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
     latest: dict[tuple[object, ...], dict[str, Run]] = {}
     for run in sorted(model.runs.values(), key=lambda run: run.id):
         if run.state == "done" and run.seconds and not run.wrong:
-            latest.setdefault((run.experiment.kernel, run.size), {})[run.experiment.dtype] = run
+            latest.setdefault((run.experiment.kernel, run.n), {})[run.experiment.dtype] = run
     return latest
 
 

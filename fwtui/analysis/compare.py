@@ -234,7 +234,7 @@ def speedup(run: Run, against: Run | None) -> float | None:
 
     None if the two did not do the same work, or one of them is not finished or not verified.
     """
-    if against is None or run.size != against.size or not (run.counts and against.counts):
+    if against is None or run.n != against.n or not (run.counts and against.counts):
         return None
     assert run.seconds and against.seconds
     times = ratio(run.passes, against.passes)
@@ -295,9 +295,6 @@ def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:
         if e.run.verified is not True:
             state = e.run.verdict.verdict if e.run.verdict is not None else "unverified"
             return f"{e.label} is {state}, so its time does not count"
-    if run.experiment.graphs != base.experiment.graphs:
-        ours, theirs = (units.counted(one.experiment.graphs, "graph") for one in (run, base))
-        return f"{ours} of n = {run.n}, not {theirs} of n = {base.n}, are other work; rates can be compared, times cannot"
     if run.n != base.n:
         return f"n = {run.n} is not the same work as n = {base.n}; rates can be compared, times cannot"
     return ""

@@ -45,11 +45,10 @@ def expect(
     alike = _alike(runs, experiment)
     nearest = _nearest(alike, experiment.n)
     if nearest is None:
-        one = experiment.graphs * experiment.n**3 / rates[backend]
+        one = experiment.n**3 / rates[backend]
     else:
-        one = _more(nearest, experiment) * seconds_at(
-            median(run.seconds or 0.0 for run in alike if run.n == nearest.n), nearest.n, experiment.n, backend
-        )
+        known = median(run.seconds or 0.0 for run in alike if run.n == nearest.n)
+        one = seconds_at(known, nearest.n, experiment.n, backend)
     compiling = FIRST_COMPILE * (not _repeats(runs, experiment))
     stages = _grown(_nearest(alike or runs, experiment.n), experiment, *GROWING)
     return Expected(one, _passes(one, experiment, brief) + stages + _checking(runs, experiment) + compiling, compiling)
@@ -113,7 +112,7 @@ def _checking(runs: Sequence[Run], experiment: Experiment) -> float:
         r.experiment.graph == experiment.graph and not _sampled(r.experiment.verify, r.n, r.backend) for r in runs
     )
     no_new_reference |= _sampled(experiment.verify, experiment.n, kernel_named(experiment.kernel).backend)
-    return seconds if no_new_reference else seconds + REFERENCE * experiment.graphs * experiment.n**3
+    return seconds if no_new_reference else seconds + REFERENCE * experiment.n**3
 
 
 def _sampled(verify: str, n: int, backend: str) -> bool:
@@ -121,16 +120,11 @@ def _sampled(verify: str, n: int, backend: str) -> bool:
     return verify in ("sample", "off") or (verify == "auto" and n > FULL_CHECK.get(backend, 0))
 
 
-def _more(run: Run, experiment: Experiment) -> float:
-    """How many times the graphs of that run are wanted, at least as many."""
-    return max(1.0, experiment.graphs / run.experiment.graphs)
-
-
 def _grown(run: Run | None, experiment: Experiment, *stages: str) -> float:
     """Seconds of that run's stages scaled up to the wanted size."""
     if run is None:
         return 0.0
-    times = _more(run, experiment) * max(1.0, experiment.n / max(run.n, ONLY_OVERHEAD)) ** 2
+    times = max(1.0, experiment.n / max(run.n, ONLY_OVERHEAD)) ** 2
     return times * sum(run.stage_seconds(name) or 0.0 for name in stages)
 
 

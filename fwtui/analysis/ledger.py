@@ -407,12 +407,11 @@ def _by_cpu(run: Run, roofs: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
 
 def _in_l2(run: Run, roofs: Roofs, dram: float) -> str:
     """Why device memory is idle: all that is computed fits in the L2 cache; empty if it does not, or where memory is in use."""
-    matrix = run.experiment.graphs * run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
+    matrix = run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
     if dram >= MOSTLY_IDLE or not roofs.l2_bytes or not 0 < matrix <= roofs.l2_bytes:
         return ""
     sizes = units.scaled(matrix, "B"), units.scaled(roofs.l2_bytes, "B")
-    what = "the matrix" if run.experiment.graphs == 1 else "the stack"
-    return f" because {what} of {sizes[0]} fits in the L2 cache of {sizes[1]}"
+    return f" because the matrix of {sizes[0]} fits in the L2 cache of {sizes[1]}"
 
 
 def formula(roofs: Roofs, line: LedgerLine) -> str:

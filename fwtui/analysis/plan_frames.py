@@ -300,7 +300,4 @@ def _lit(frames: PlanFrames, frame: PlanFrame, run: Run, about: str) -> Scene:
     short = f"{frame.round}/{frames.rounds}"
     words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
     texts = words if frames.rounds > 1 else (f"{about}{phase}", phase)
-    if run.experiment.graphs > 1:
-        one = f"graph 0 of {run.experiment.graphs:,}"
-        texts = (f"{about}{one}, like all", f"{one}, like all", one)
     return Scene(frames.side, texts, frame.sources, frame.targets, deal=frames.deal, sent=frame.sent)

@@ -129,7 +129,7 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
         ours, theirs = (number_word(one.device_count) for one in (run, base))
         several = "GPUs" if run.backend == "cuda" else "machines"
         yield run.device_count / base.device_count, f"{ours} {several} instead of {theirs}"
-    if run.relaxations and base.relaxations and run.n == base.n and run.experiment.graphs == base.experiment.graphs:
+    if run.relaxations and base.relaxations and run.n == base.n:
         gain = base.relaxations / run.relaxations
         amounts = " -> ".join(units.scaled(one.relaxations, "").strip() for one in (base, run))
         yield gain, f"does {_count(gain)} times {'fewer' if gain > 1 else 'more'} relaxations: {amounts}"

@@ -17,7 +17,6 @@ from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import gain, imbalance, of_ranks
 from fwtui.analysis.reason import reason
-from fwtui.analysis.stack import graphs_per_second
 from fwtui.analysis.warps import loop_facts, shares
 from fwtui.stream.events import WarpSamples
 from fwtui.stream.model import Model
@@ -65,7 +64,6 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "indicative": done.indicative if done is not None else None,
         "instrumentation": done.instrumentation if done is not None else None,
         "relaxations_per_second": run.rate,
-        "graphs_per_second": graphs_per_second(run),
         "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
         "limit_clock_mhz": limit.clock_mhz if limit is not None else None,
         "limit_form": limit.form.key if limit is not None else None,

@@ -164,7 +164,7 @@ def _candidates(model: Model, run: Run) -> Iterator[tuple[str, str]]:
     """Kernels that hints name, then the best of the CPU, then the fastest of the session on the same graph."""
     kernel = run.experiment.kernel
     yield from ((hint.see, hint.sentence) for hint in hints(model, run) if hint.see not in ("", NAIVE, kernel))
-    if run.backend == "cpu" and run.experiment.graphs == 1 and rungs().get(kernel, 0) < rungs()[ALL_CORES]:
+    if run.backend == "cpu" and rungs().get(kernel, 0) < rungs()[ALL_CORES]:
         yield ALL_CORES, ""
     alike = [one for one in model.runs.values() if _same_work(one, run) and one.experiment.kernel != kernel]
     best = min(alike, key=lambda one: one.seconds or 0.0, default=None)
@@ -186,7 +186,7 @@ def predicted(model: Model, run: Run, kernel: str, recorded: Model) -> tuple[flo
     """
     there = [r for r in recorded.runs.values() if r.counts and r.seconds and r.experiment.kernel == kernel]
     near = next((r for r in there if r.experiment.dtype == run.experiment.dtype and run.n * LIKE[run.backend] > r.n), None)
-    if near is None or not near.seconds or run.experiment.graphs != 1:
+    if near is None or not near.seconds:
         return None
     device, here = ComparedRun(recorded, near).device, ComparedRun(model, run).device
     cores = [m.header.machine.cores if m.header is not None else 0 for m in (recorded, model)]

@@ -25,15 +25,13 @@ from fwtui.experiment.fields import BY_NAME
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.machine.auto import auto_device
-from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.peers import PACKAGES, RUNGS, installed
 
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
-SMALL_SIZES = "16,32,64,128"  # of many graphs at once
-GRAPH = ("kind", "density", "weights", "real", "negative", "connected", "seed", "graphs", "device")
+GRAPH = ("kind", "density", "weights", "real", "negative", "connected", "seed", "device")
 RESULT = (
-    *("n", "graphs", "dtype", "kernel", "peer", "auto", "backend", "tile", "options", "launch"),
+    *("n", "dtype", "kernel", "peer", "auto", "backend", "tile", "options", "launch"),
     *("seconds", "spread", "turns", "passes"),
     *("relaxations_per_second", "limit_relaxations_per_second", "limit_form", "share_of_limit", "ratio_to_best_peer"),
     *("best_peer", "verified", "checksum"),
@@ -112,9 +110,6 @@ def _grid(args: argparse.Namespace) -> tuple[Experiment, list[str], list[str], l
         if not is_peer(name):
             raise Refused(f"there is no peer {quoted(name)}; {instead(name, (*RUNGS, *PACKAGES, 'none'))}")
     usual = SIZES[backend]
-    if base.graphs > 1:
-        usual, others = SMALL_SIZES, others if args.peers is not None else []
-        names = names or [kernel.id for kernel in registry().values() if kernel.stacks and kernel.backend in ("cpu", backend)]
     names = [name for name in names if name not in others]
     return base, names, others, sorted(choices_of(usual if args.n is None else args.n, "n")), dtypes
 

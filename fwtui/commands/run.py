@@ -12,7 +12,7 @@ import sys
 
 import msgspec
 
-from fwtui.analysis import answers, stack
+from fwtui.analysis import answers
 from fwtui.analysis.columns import TableRow, texts
 from fwtui.analysis.hints import hints
 from fwtui.analysis.report import result
@@ -133,9 +133,8 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
         if as_table:
             if args.answers and (summary := run.summary) is not None and summary.vertices:
                 edges = run.graph.edges if run.graph is not None else None
-                facts = answers.facts(summary, edges, run.experiment.graphs)
+                facts = answers.facts(summary, edges)
                 print("\n".join([f"run {run.id}", *answers.lines(summary, facts), ""]), flush=True)
-            hinted += [(f"run {run.id}", f"{words}.") for words in stack.in_words(run)]
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")

@@ -11,7 +11,7 @@ from typing import Any
 from fwtui.analysis.columns import LEAST, SCALED, SWEPT, TableRow, head, line
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.report import result
-from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, SweepAxis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Grid, GridCell
 from fwtui.campaigns.sweep.question import QUESTIONS
@@ -123,8 +123,6 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
     plain.field_kernel = kernels[0].id if kernels else None
     if DEVICES in texts and not kernels:
         plain.field_kernel = next(k.id for k in registry().values() if k.ranked and (k.backend == "cuda") == gpu)
-    elif GRAPHS in texts and not kernels:
-        plain.field_kernel = next(k.id for k in registry().values() if k.stacks and (k.backend == "cuda") == gpu)
     base = experiments(plain, gpu)[0]
     check_device(args, [kernel.id for kernel in kernels] or [base.kernel])
     axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]

@@ -44,13 +44,8 @@ def _check(where: str, shape: Shape, per_cell: int, free: int, ranks: int = 1) -
     """`ranks`: that many have a share each, and the free memory is that for one."""
     usable = max(0, free - KEPT_FREE)
     row = -(-shape.padded * per_cell // _ROW) * _ROW
-    needed = row * (shape.rows if ranks > 1 else shape.graphs * shape.padded)
+    needed = row * (shape.rows if ranks > 1 else shape.padded)
     if needed > usable:
-        if shape.graphs > 1:
-            raise Refused(
-                f"{shape.graphs:,} graphs of {shape.n} vertices in {shape.dtype} need {memory(needed)} of {where} memory and "
-                f"{memory(free)} are free; choose up to {usable // (row * shape.padded):,} graphs"
-            )
         whole = shape.tile * ranks  # a row of tiles for each
         fits = isqrt(usable * ranks // per_cell) // whole * whole
         where += f" memory for each of {ranks} ranks" if ranks > 1 else " memory"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,10 +14,9 @@ from fwtui.common import units
 from fwtui.graphs import bounds
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, fletcher64, no_distance, no_path, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials
-from fwtui.graphs.graph import GraphInput, blocks, diagonals
+from fwtui.graphs.graph import GraphInput, blocks
 
 SOURCES = 16  # rows of a sampled check
-LEAST_GRAPHS, MOST_GRAPHS = 16, 1024  # of many that are compared
 _SEED = 16807  # which rows: the same for every kernel
 _SPARSE = 20  # sparser than one edge in that many cells, SciPy's Dijkstra beats its Floyd-Warshall
 _REFERENCES = 2
@@ -74,20 +73,18 @@ class Verifier:
         full_limit: int,
         kernel_id: str,
         form: str = "",
-        tell: Callable[[float], None] = lambda share: None,
     ) -> VerifierFinding:
         """The verdict on canonical distances, of the shape of the graph's matrix.
 
         `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and the checksums of other kernels and of
-        other forms of this one), "auto" (full up to full_limit vertices), or "off". Of many graphs "auto" and "sample"
-        compare some in full. A negative diagonal is always checked. `form` describes in words everything that changes the
-        kernel's compiled code. `tell` is called with the share of many graphs that is done; what it raises ends the check.
+        other forms of this one), "auto" (full up to full_limit vertices), or "off". A negative
+        diagonal is always checked. `form` describes in words everything that changes the kernel's compiled code.
         """
         start = time.perf_counter()
         facts = self._recall(graph, key)
         checksum = fletcher64(distances)
         case = _Verification(graph, facts, distances, how, full_limit, (kernel_id, form), checksum)
-        finding = self._several(case, tell) if graph.graphs > 1 else self._one(case)
+        finding = self._one(case)
         if finding.verdict in ("verified", "unverified") and how != "off":
             facts.checksums[case.whose] = checksum
         reachable = None if finding.verdict == "negative cycle" else reachable_pairs(distances)
@@ -103,37 +100,6 @@ class Verifier:
             reason = f"the graph has a negative cycle through {cycle[0]}, and no distance on the diagonal is negative"
             return VerifierFinding("wrong", reason)
         return self._full(case) if how == "full" or (how == "auto" and graph.n <= case.full_limit) else self._sample(case)
-
-    def _several(self, case: _Verification, tell: Callable[[float], None]) -> VerifierFinding:
-        """Some of many graphs, each in full, and every one that does not look like distances."""
-        graph, distances, how = case.graph, case.distances, case.how
-        most = max(LEAST_GRAPHS, min(MOST_GRAPHS, case.full_limit**3 // graph.n**3))
-        suspects = _suspects(graph, distances)
-        if how == "off":
-            numbers = suspects
-        elif how == "full" or graph.graphs <= most or not bounds.proved_by_edges(graph, graph.dtype):
-            numbers = np.arange(graph.graphs)
-        else:
-            numbers = np.union1d(np.random.default_rng(_SEED).permutation(graph.graphs)[:most], suspects)
-        for done, number in enumerate(numbers.tolist()):
-            tell(done / len(numbers))
-            one = "off" if how == "off" else "full"
-            finding = self._one(
-                _Verification(graph.part(number), _GraphFacts(), distances[graph.rows(number)], one, 0, case.whose)
-            )
-            if finding.verdict not in ("verified", "unverified"):
-                where = f"wrong in graph {number}" if finding.how.startswith("wrong at") else f"graph {number}:"
-                return finding._replace(how=f"{where} {finding.how.removeprefix('wrong ')}")
-        if how == "off":
-            return VerifierFinding("unverified", "verification is off")
-        cells = len(numbers) * graph.n**2
-        which = f"all {graph.graphs:,}" if len(numbers) == graph.graphs else f"{len(numbers):,} of {graph.graphs:,}"
-        agreed = f"{cells:,} cells of {which} graphs {_agreement(graph)} SciPy's"
-        return (
-            VerifierFinding("verified", agreed, cells)
-            if len(numbers) == graph.graphs
-            else self._compared_to_others(case, agreed, cells)
-        )
 
     def _recall(self, graph: GraphInput, key: Hashable) -> _GraphFacts:
         # a file may change under its name; these facts then usually change too
@@ -243,14 +209,6 @@ def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tu
             first = (int(wrong[0][0]) + rows.start, int(wrong[0][1]))
         count += len(wrong)
     return count, first
-
-
-def _suspects(graph: GraphInput, distances: np.ndarray) -> np.ndarray:
-    """The graphs with cells that are not distances, or with another diagonal than zeros, which says nothing if it is rounded."""
-    diagonal = distances[diagonals(distances)]
-    rows = np.flatnonzero(diagonal != 0 if graph.exact_sums else diagonal < 0)
-    bad = [np.flatnonzero(no_distance(distances[block]).any(axis=1)) + block.start for block in blocks(distances)]
-    return np.unique(np.concatenate([rows, *bad]) // graph.n)
 
 
 def _obviously_wrong(graph: GraphInput, distances: np.ndarray) -> str | None:

@@ -26,16 +26,13 @@ FIRST_BUDGET = 2.0  # seconds of passes of a first run on a CPU, so that nobody 
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
 KINDS = ("random", "grid", "road", "small-world", "power-law")  # of generated graphs, numbered as in hashing.py
-MOST_GRAPHS = 100_000  # of one run
-SIMULATED_GRAPHS = 32
 # fields of an Experiment: those that decide the graph, those that decide how distances are computed, and the rest
-GENERATED = ("n", "kind", "density", "low", "high", "real", "negative", "connected", "exact", "seed", "graphs")
+GENERATED = ("n", "kind", "density", "low", "high", "real", "negative", "connected", "exact", "seed")
 HOW_COMPUTED = ("kernel", "code", "dtype", "tile", "options", "launch", "memory", "devices")
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
 FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell unless asked otherwise
 
 _Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-_Graphs = Annotated[int, Meta(ge=1, le=MOST_GRAPHS)]
 _Float = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 
 
@@ -55,7 +52,6 @@ class Experiment(Struct, frozen=True, kw_only=True):
     connected: bool = False
     exact: bool = False
     seed: _Int = 7
-    graphs: _Graphs = 1  # of n vertices each, solved at once; the first has the seed, each further one the next seed
     dtype: str = "float32"
     tile: _Int = 0
     options: dict[str, _Int] = {}
@@ -78,7 +74,6 @@ class Experiment(Struct, frozen=True, kw_only=True):
             nonnegative=nonnegative,
             options=tuple(sorted(self.options.items())),
             ranks=max(1, len(self.places)),
-            graphs=self.graphs,
         )
 
     @property
@@ -206,7 +201,6 @@ def settle(experiment: Experiment, simulated: bool = False) -> Settled:
     settled = Settled(**_fields(experiment) | decided, runs_on=runs_on)
     _check_choices(settled, kernel, simulated, experiment.options)
     _check_devices(settled, kernel, simulated, ranks)
-    _check_graphs(settled, kernel, simulated)
     _check_numbers(settled, kernel, simulated)
     if not settled.file and (sentence := kernel.refuses(settled.shape(settled.n))):
         raise Refused(sentence)
@@ -256,22 +250,6 @@ def _check_devices(e: Experiment, kernel: Kernel, simulated: bool, ranks: Sequen
     if ranks and (ranks[0].gpu is None) != (kernel.backend == "cpu"):
         other = next((k.id for k in known_kernels().values() if k.ranked and k.backend != kernel.backend), "another kernel")
         raise Refused(f"{kernel.id} does not run on {brief(e.devices)}; choose {other}, or other devices")
-
-
-def _check_graphs(e: Experiment, kernel: Kernel, simulated: bool) -> None:
-    if e.graphs == 1:
-        return
-    if not kernel.stacks:
-        several = _one_of([k.id for k in known_kernels().values() if k.stacks])
-        raise Refused(f"{kernel.id} takes one graph, not {e.graphs:,}; choose {several}, or leave out the graphs")
-    if e.file:
-        raise Refused(f"a graph file is one graph, not {e.graphs:,}; leave out either the file or the graphs")
-    most = SIMULATED_GRAPHS if simulated else MOST_GRAPHS
-    if not 1 <= e.graphs <= most:
-        where = " in the simulator" if simulated else ""
-        raise Refused(f"graphs {e.graphs} is outside 1 to {most}{where}; choose a value in between")
-    if e.seed + e.graphs - 1 > MAX_SEED:
-        raise Refused(f"seed {e.seed} leaves no room for the seeds of {e.graphs:,} graphs; choose a smaller one")
 
 
 def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:

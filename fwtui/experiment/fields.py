@@ -13,7 +13,7 @@ from typing import Any
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, quoted
 from fwtui.experiment.device import ALL, DeviceId, places
-from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, MOST_GRAPHS, Experiment, kernel_named
+from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
@@ -167,11 +167,6 @@ FIELDS: tuple[Field, ...] = (
         vertices(MOST_N),
         "N",
         "n",
-    ),
-    Field(
-        *("graphs", "Graphs", f"how many graphs of n vertices to solve at once, 1 to {MOST_GRAPHS}; each has the next seed"),
-        *(_number("graphs", 1, MOST_GRAPHS), "COUNT"),
-        offered=lambda k: k.stacks,
     ),
     Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", str, "PATH"),
     Field("kind", "Graph kind", _KINDS, _kind, "KIND", choices=lambda k, s: KINDS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
@@ -26,7 +26,6 @@ from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.opening import MAX_BYTES
 from fwtui_kernels.plan import ITEMSIZE, NO_EDGE
 
-TOGETHER = 256  # graphs whose recipes are made at once
 SURELY = 0.9  # of the expected text: the number of edges is only known afterwards
 
 
@@ -189,35 +188,18 @@ def _permuted(index: np.ndarray, rule: CellRule) -> np.ndarray:
 
 
 def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
-    """The requested graph, or graphs. `fill` writes the matrix; compiled versions are in fwtui.engine.
+    """Return the requested graph. `fill` writes the matrix; compiled versions are in fwtui.engine.
 
     Raises Refused if the number of edges cannot connect the graph or the weights do not fit the type.
     """
     recipe = recipe_for(spec)
-    matrix = np.empty((spec.graphs * recipe.n, recipe.n), dtype=recipe.dtype)
-    potentials = np.zeros(len(matrix) if recipe.potential_range else 0, np.int64)
-    for number, graph_recipe in enumerate(_recipes(spec.seed, spec.graphs, recipe)):
-        rows = slice(number * recipe.n, (number + 1) * recipe.n)
-        fill(matrix[rows], graph_recipe)
-        if recipe.potential_range:
-            potentials[rows] = graph_recipe.potentials
-    many = f"{spec.graphs:,} of " if spec.graphs > 1 else ""
+    matrix = np.empty((recipe.n, recipe.n), dtype=recipe.dtype)
+    fill(matrix, recipe)
     name = f"G({spec.n}, {spec.density:g})" if spec.kind == "random" else f"{spec.kind} {spec.n}"
-    graph = replace(graph_of(matrix, not spec.real, many + name), note=_note(spec, recipe))
+    graph = replace(graph_of(matrix, not spec.real, name), note=_note(spec, recipe))
     if not recipe.potential_range:
         return graph
-    return replace(graph, potentials=recipe.weight(potentials), potential_range=recipe.weight(recipe.potential_range))
-
-
-def _recipes(seed: int, count: int, first: Recipe) -> Iterator[Recipe]:
-    """Those of that many graphs, which differ in their seeds alone."""
-    for begin in range(0, count, TOGETHER):
-        seeds = np.arange(seed + begin, seed + min(begin + TOGETHER, count), dtype=np.uint64)
-        keys = PLAIN.graph_key(seeds)
-        vertices = np.arange(len(first.potentials), dtype=np.uint64)
-        potentials = PLAIN.potential(keys[:, None], vertices, np.uint64(first.potential_range)).astype(np.int64)
-        for key, shuffle_key, potential in zip(keys, PLAIN.mix(keys), potentials, strict=True):
-            yield replace(first, rule=first.rule._replace(key=key, shuffle_key=shuffle_key), potentials=potential)
+    return replace(graph, potentials=recipe.weight(recipe.potentials), potential_range=recipe.weight(recipe.potential_range))
 
 
 def _note(spec: Experiment, recipe: Recipe) -> str:
@@ -230,8 +212,6 @@ def _note(spec: Experiment, recipe: Recipe) -> str:
         )
     if recipe.rule.connected:
         notes.append("strongly connected by i -> i + 1")
-    if spec.graphs > 1:
-        notes.append(f"seeds {spec.seed} to {spec.seed + spec.graphs - 1}")
     if recipe.rule.exact:
         notes.append("exact number of edges")
     return "; ".join(notes)

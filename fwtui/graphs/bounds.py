@@ -151,9 +151,6 @@ def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
         )
     if proved_by_edges(graph, dtype):
         return BY_EDGES
-    if graph.graphs > 1:
-        proofs = {check_range(graph.part(number), dtype, distances_from) for number in range(graph.graphs)}
-        return AFTERWARDS if AFTERWARDS in proofs else BY_SEARCHES
     matrix, start = graph.matrix, np.zeros(1, dtype=np.int64)
     if graph.may_have_negative_cycles:
         matrix = np.maximum(matrix, matrix.dtype.type(0))  # no shorter than the true weights: the bound still holds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwtui.graphs.graph import GraphInput, diagonals, each_block
+from fwtui.graphs.graph import GraphInput, each_block
 from fwtui_kernels.plan import NO_EDGE
 
 NO_PATH = 2**31 - 1  # +inf for real weights
@@ -52,7 +52,7 @@ def no_distance(distances: np.ndarray) -> np.ndarray:
 def reachable_pairs(distances: np.ndarray) -> int:
     """Ordered pairs i != j with a path, in canonical distances."""
     apart = sum(each_block(distances, lambda rows: int(np.count_nonzero(no_path(distances[rows])))))
-    diagonal = int(np.count_nonzero(~no_path(distances[diagonals(distances)])))
+    diagonal = int(np.count_nonzero(~no_path(distances.diagonal())))
     return distances.size - apart - diagonal
 
 

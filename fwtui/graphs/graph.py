@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -47,14 +47,13 @@ class EdgeFacts:
 class GraphInput(EdgeFacts):
     """What a kernel is given. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
 
-    matrix: np.ndarray  # (graphs x n, n), fwtui_kernels.plan.NO_EDGE for no edge, diagonals 0 (below 0: a negative self-loop)
+    matrix: np.ndarray  # (n, n), fwtui_kernels.plan.NO_EDGE for no edge, diagonal 0 (below 0: a negative self-loop)
     negative_share: float | None = None  # of the edges
-    potentials: np.ndarray | None = None  # (graphs x n,), int64 or float64, in units of the weights
+    potentials: np.ndarray | None = None  # (n,), int64 or float64, in units of the weights
     potential_range: int | float = 0  # of the potentials, if there are any
     name: str = ""
     note: str = ""
     vertices: Vertices | None = None  # names from a file; None: 0 .. n - 1
-    graphs: int = 1  # whose matrices lie one below the other; edges are those of all
 
     @property
     def drift(self) -> int | float:
@@ -68,17 +67,6 @@ class GraphInput(EdgeFacts):
     @property
     def no_edge(self) -> int | float:
         return NO_EDGE[self.dtype]
-
-    def part(self, number: int) -> GraphInput:
-        """One of its graphs. Its edges are the mean of all."""
-        rows = self.rows(number)
-        potentials = self.potentials[rows] if self.potentials is not None else None
-        edges = self.edges // self.graphs
-        return replace(self, matrix=self.matrix[rows], potentials=potentials, edges=edges, graphs=1)
-
-    def rows(self, number: int) -> slice:
-        """Where that graph is in the matrix."""
-        return slice(number * self.n, (number + 1) * self.n)
 
     @property
     def may_have_negative_cycles(self) -> bool:
@@ -106,19 +94,12 @@ def each_block(matrix: np.ndarray, work: Callable[[slice], T], cells: int | None
         return [result for share in pool.map(lambda share: [work(rows) for rows in share], shares) for result in share]
 
 
-def diagonals(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places of the diagonal, or of those of all matrices that lie one below the other."""
-    rows = np.arange(len(matrix))
-    return rows, rows % max(1, matrix.shape[1])
-
-
 def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
-    """The graph or graphs of a kernel's matrix, scanned for their facts; sums of weights are assumed to be exact."""
+    """Return the graph of a kernel's (n, n) matrix, scanned for its facts; sums of weights are assumed to be exact."""
     no_edge = matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     lowest = -np.inf if matrix.dtype.kind == "f" else np.iinfo(matrix.dtype).min
-    on_diagonal = diagonals(matrix)
-    diagonal = matrix[on_diagonal]
-    matrix[on_diagonal] = no_edge  # the zeros would hide the least weight
+    diagonal = matrix.diagonal().copy()
+    np.fill_diagonal(matrix, no_edge)  # the zeros would hide the least weight
 
     def scan(rows: slice) -> tuple[int, int, float, float]:
         block = matrix[rows]
@@ -127,9 +108,8 @@ def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
         return int(np.count_nonzero(present)), int(np.count_nonzero(block < 0)), float(block.min()), float(highest)
 
     counts = [one for one in each_block(matrix, scan) if one[0]]
-    matrix[on_diagonal] = diagonal
+    np.fill_diagonal(matrix, diagonal)
     edges, negative = sum(one[0] for one in counts), sum(one[1] for one in counts)
     low = min([*(float(x) for x in diagonal if x < 0), *(one[2] for one in counts)], default=None)
     high, share = max((one[3] for one in counts), default=None), negative / edges if edges else None
-    n = matrix.shape[1]
-    return GraphInput(n, edges, low, high, integer, True, matrix, share, name=name, graphs=len(matrix) // max(1, n))
+    return GraphInput(len(matrix), edges, low, high, integer, True, matrix, share, name=name)

@@ -22,62 +22,6 @@ from fwtui.graphs.adjacency import (
     of_matrix,
     of_rows,
 )
-from fwtui.graphs.stack import Stack, naming
-
-_NATIVE = (
-    np.float64,
-    np.float32,
-    np.int64,
-    np.int32,
-)  # weights in a stack that are read as they are; others become float64
-
-
-def is_stack(graphs: Any) -> bool:
-    """Whether it is several graphs: an array of three dimensions, or a list of what is a graph each."""
-    if isinstance(graphs, np.ndarray):
-        return graphs.ndim == 3
-    if not isinstance(graphs, list | tuple) or not graphs:
-        return False
-    first, networkx = graphs[0], sys.modules.get("networkx")
-    if isinstance(first, list | tuple):
-        return bool(first) and isinstance(first[0], list | tuple)
-    return getattr(first, "ndim", 0) == 2 or (networkx is not None and isinstance(first, networkx.Graph))
-
-
-def stack_of(graphs: Any) -> Stack:
-    """The stack in an array or a list. Raises Refused if it is none, TypeError for an object of unknown kind."""
-    if isinstance(graphs, np.ndarray):
-        count, rows, columns = graphs.shape
-        if rows != columns:
-            raise Refused(f"an array of shape {graphs.shape} is not a stack of graphs; give b square matrices of n x n weights")
-        if not count:
-            raise Refused(f"an array of shape {graphs.shape} holds no graph; give at least one")
-        weights, clear = weights_in(graphs), isinstance(graphs, np.ma.MaskedArray)
-        return Stack(_native(weights), np.full(count, rows), np.arange(count), np.full(count, clear), True)
-    read = [naming(number, _square, graph) for number, graph in enumerate(graphs)]
-    cells = [matrix.reshape(-1) for matrix, _ in read]
-    if len({part.dtype for part in cells}) > 1:
-        cells = [part.astype(np.float64) for part in cells]
-    sizes = np.array([len(matrix) for matrix, _ in read])
-    return Stack(_native(np.concatenate(cells)), sizes, np.arange(len(sizes)), np.array([clear for _, clear in read]), False)
-
-
-def _native(weights: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(weights, None if weights.dtype in _NATIVE else np.float64).reshape(-1)
-
-
-def _square(graph: Any) -> tuple[np.ndarray, bool]:
-    """A graph's weights, +inf for no edge, and whether zeros are edges for sure."""
-    if isinstance(graph, np.ndarray | list | tuple):
-        weights = weights_in(graph)
-        if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
-            raise Refused(f"an array of shape {weights.shape} is not a graph; give a square matrix of n x n weights")
-        return weights, isinstance(graph, np.ma.MaskedArray)
-    adjacency = of_object(graph)
-    matrix = np.full((adjacency.n, adjacency.n), np.inf)
-    sources, targets, weights = adjacency.all_arcs()
-    np.minimum.at(matrix, (sources, targets), weights)
-    return matrix, True
 
 
 def graph_of(graph: Any) -> GivenGraph:

@@ -212,7 +212,7 @@ def answer_of(kind: QuestionKind, model: Model, run: Run, baseline: Run | None =
     """What a run of a session answers; without a baseline it is compared with the run before it. Raises Refused."""
     before = baseline if kind.compares else None
     if kind.compares and before is None:  # the last of that n that had ended before this one began
-        there = (r for r in model.runs.values() if r.size == run.size and r.finished is not None and r.finished <= run.started)
+        there = (r for r in model.runs.values() if r.n == run.n and r.finished is not None and r.finished <= run.started)
         before = max((r for r in there if r.seconds and not r.wrong), key=lambda r: r.started, default=None)
     return kind.answer(ComparedRun(model, run), ComparedRun(model, before) if before is not None else None)
 

@@ -272,9 +272,7 @@ def _settled(experiment: Experiment) -> Experiment:
     dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
     values = ((option, experiment.options.get(option.name, option.default)) for option in kernel.options)
     options = {option.name: value for option, value in values if value in option.values}
-    plain = changed(
-        experiment, code="", graphs=1, tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file=""
-    )
+    plain = changed(experiment, code="", tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
     if not kernel.ranked:
         return settle(changed(plain, devices=""), cuda)
     settled = settle(changed(plain, tile=0, devices=""), cuda)  # it runs on one device here, as if on two

@@ -156,7 +156,7 @@ def guard(worker: EventChild, request: requests.Work, busy: Callable[[], bool], 
     """Watch the worker in a thread as long as it is `busy` with a request for a user's file; then end what that started."""
     if isinstance(request, requests.ProbeRequest) or not request.own:
         return
-    memory = ProcessLimits().memory + MATRICES * 4 * request.experiment.n**2 * request.experiment.graphs / 2**30
+    memory = ProcessLimits().memory + MATRICES * 4 * request.experiment.n**2 / 2**30
     limits, begun = ProcessLimits(memory=memory), time.monotonic()
 
     def watch() -> None:

@@ -61,8 +61,6 @@ def _choices(experiment: Experiment) -> Iterator[Experiment]:
         backend = "cpu" if experiment.places and experiment.places[0].gpu is None else "cuda"
         ranked = next(kernel.id for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
         configs = [(Config(kernel=ranked), KNOWN)]
-    elif experiment.graphs > 1:
-        configs = [(Config(kernel=_stacked(device == CPU, experiment.n)), KNOWN)]
     else:
         n = TYPICAL[backend] if experiment.file else experiment.n
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
@@ -94,12 +92,6 @@ def check_there(devices: tuple[RankDevice, ...], count: int, reason: str) -> Non
             )
 
 
-def _stacked(on_cpu: bool, n: int = 1) -> str:
-    """The kernel for many graphs of n vertices at once: the CPU's takes larger ones."""
-    by_backend = {kernel.backend == "cpu": kernel for kernel in registry().values() if kernel.stacks}
-    return by_backend[on_cpu or n > by_backend[False].max_n].id
-
-
 def _device_of(experiment: Experiment) -> DeviceId:
     """The device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
     kernel, device = kernel_named(experiment.kernel), experiment.device_id
@@ -122,6 +114,5 @@ def _device_of(experiment: Experiment) -> DeviceId:
         return device.on("cuda")
     if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
-        other = "tiled-cpu" if experiment.graphs == 1 else _stacked(True)
-        raise NoGpu(f"{kernel.id} needs a GPU ({here.reason}); choose a CPU kernel such as {other}{simulator}")
+        raise NoGpu(f"{kernel.id} needs a GPU ({here.reason}); choose a CPU kernel such as tiled-cpu{simulator}")
     return DeviceId("simulator")

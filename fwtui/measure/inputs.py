@@ -72,9 +72,8 @@ class Inputs:
         fill = fill_for(job.engine, job.experiment.n)
         compiled = (fill, job.experiment.dtype)
         if compiled not in self._compiled:
-            generate(
-                changed(job.experiment, n=2, density=1.0, graphs=1), fill
-            )  # compile first, so that the stage times only generating
+            # compile first, so that the stage times only generating
+            generate(changed(job.experiment, n=2, density=1.0), fill)
             self._compiled.add(compiled)
         with job.stage("graph"):
             return generate(job.experiment, fill)

@@ -56,7 +56,7 @@ class Passes:
     def load(self, matrix: Any) -> None:
         """Load the graph for restore(); the copy is reported apart from reordering."""
         program, buffers, stream = self.loaded.program, self.loaded.buffers, self.job.engine.stream
-        size = program.shape.graphs * program.shape.padded**2 * program.shape.itemsize
+        size = program.shape.padded**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.job.stage("load", size):
                 self.loaded.load(matrix)
@@ -69,7 +69,7 @@ class Passes:
     def unload(self) -> Any:
         """The result, of the shape of the input, as a host array."""
         program, buffers, stream = self.loaded.program, self.loaded.buffers, self.job.engine.stream
-        size = program.shape.graphs * program.shape.n**2 * program.shape.itemsize
+        size = program.shape.n**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.job.stage("unload", size):
                 return program.unload(buffers, stream)

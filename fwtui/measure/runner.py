@@ -190,8 +190,7 @@ class Runner:
         form = " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))  # what decides its code and data
         with job.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
-            tell = job.progress("verify")
-            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel, form, tell)
+            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel, form)
         if len(finding.cycle) > MOST_CYCLE:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
@@ -202,8 +201,7 @@ class Runner:
 
 
 def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Distances:
-    """Of many graphs those of the first; the checksum is that of all."""
-    return Distances(run, cells[: graph.n], graph.vertices or Vertices(range(graph.n)), checksum)
+    return Distances(run, cells, graph.vertices or Vertices(range(graph.n)), checksum)
 
 
 def answers(distances: Distances) -> events.Answers:

@@ -33,7 +33,7 @@ def main() -> None:
 
 def by_solving(device: str, dtype: str, n: int, *others: int) -> None:
     """Dense graphs and sparse ones, in the forms that libraries and files have, with predecessors; a dense one of each other
-    size; and on the CPU a stack.
+    size.
     """
     import numpy as np
     from scipy.sparse import csr_array
@@ -61,9 +61,6 @@ def by_solving(device: str, dtype: str, n: int, *others: int) -> None:
     if device != "cpu":
         solve(weights.astype(dtype), dtype=dtype, device=device)
         answer(of_object(sparse), Call(dtype, device=device))  # arcs, as files of edges have them
-    else:
-        for predecessors in (False, True):
-            solve(np.array([weights[:8, :8]] * 4096), dtype=dtype, device=device, predecessors=predecessors)
 
 
 if __name__ == "__main__":

@@ -248,8 +248,6 @@ class ArcList(DeviceGraph):
 
 def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
     """A square device array as a graph. Raises Refused if it is not one."""
-    if matrix.ndim == 3:
-        raise Refused(f"a stack of shape {matrix.shape} is solved from host memory only; copy the array there")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise Refused(f"an array of shape {matrix.shape} is not a graph; give a square matrix of n x n weights")
     kind = np.dtype(matrix.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -20,7 +20,7 @@ _INTEGERS = (int, np.integer)
 class Stats:
     """How an answer was found. Times are seconds of wall-clock time."""
 
-    n: int  # of a stack: the most vertices of a graph
+    n: int
     edges: int  # of the input, self-loops not counted
     dtype: str  # in which the distances were computed
     proof: str  # the proof that they fit it
@@ -32,8 +32,7 @@ class Stats:
     # by stage, if it applies, and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once per
     # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
     seconds: Mapping[str, float]
-    graphs: int = 1
-    relaxations: int = 0  # the sum of n^3 of a stack's graphs, or those of a sparse graph; 0: n^3
+    relaxations: int = 0  # those of a sparse graph; 0: n^3
     reason: str = ""  # why this way was taken; empty if only one was looked at
 
     @property
@@ -99,34 +98,6 @@ class Result:
                 "a path needs all distances in host memory; copy or gather them, leave out targets, or ask for predecessors"
             )
         return self.paths.path(source, target)
-
-
-@dataclass(frozen=True, eq=False)
-class StackResult:
-    """All shortest paths of each graph of a stack, in its order.
-
-    `distances` and `predecessors` are (b, n, n) arrays if the stack was one, else lists of (n, n) arrays; in other respects they
-    are those of Result.
-    """
-
-    distances: Any
-    predecessors: Any | None
-    stats: Stats
-    paths_of: Callable[[int], Paths]  # of one graph
-
-    def __len__(self) -> int:
-        return self.stats.graphs
-
-    def path(self, graph: int, source: int, target: int) -> list[int]:
-        """Like that of Result, in the graph of that number."""
-        from fwtui.solver.paths import follow
-
-        if not 0 <= graph < len(self):
-            raise IndexError(f"graph {graph} is not in 0 to {len(self) - 1}")
-        _check_vertices(len(self.distances[graph]), source, target)
-        if self.predecessors is not None:
-            return follow(self.predecessors[graph][source], source, target)
-        return self.paths_of(graph).path(source, target)
 
 
 def _check_vertices(n: int, source: int, target: int) -> None:

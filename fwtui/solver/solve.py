@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any
 
 import numpy as np
 
@@ -12,48 +12,13 @@ from fwtui.common.errors import Refused
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, least_of_parallel
 from fwtui.graphs.bounds import unfit
-from fwtui.graphs.library_objects import graph_of, is_stack
+from fwtui.graphs.library_objects import graph_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call
 from fwtui.solver.costs import why_searches
 from fwtui.solver.driver import answer
-from fwtui.solver.result import Result, StackResult
+from fwtui.solver.result import Result
 from fwtui.solver.rows import by_searches
-
-# for type checkers, to which an array of unknown shape is one graph
-Matrix = np.ndarray[tuple[int, int], Any]
-Stack = np.ndarray[tuple[int, int, int], Any] | list[np.ndarray] | tuple[np.ndarray, ...]
-
-
-class StackOptions(TypedDict, total=False):
-    """What solve takes beside a stack of graphs."""
-
-    dtype: str | None
-    predecessors: bool
-    kernel: str
-    device: str | int | None
-
-
-class Options(StackOptions, total=False):
-    """What solve takes beside one graph."""
-
-    devices: str | None
-    comm: Any
-    gather: bool
-    sources: Sequence[Hashable] | None
-    targets: Sequence[Hashable] | None
-
-
-@overload
-def solve(graph: Matrix, **options: Unpack[Options]) -> Result: ...
-
-
-@overload
-def solve(graph: Stack, **options: Unpack[StackOptions]) -> StackResult: ...  # pyright: ignore[reportOverlappingOverload]
-
-
-@overload
-def solve(graph: Any, **options: Unpack[Options]) -> Result: ...
 
 
 def solve(
@@ -68,15 +33,14 @@ def solve(
     gather: bool = False,
     sources: Sequence[Hashable] | None = None,
     targets: Sequence[Hashable] | None = None,
-) -> Result | StackResult:
+) -> Result:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
     `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, a table
     (pandas, polars, pyarrow) with the columns source, target and weight, or an array on a GPU (`__cuda_array_interface__`),
-    where its distances stay. A (b, n, n) array or a list of graphs is a stack: they are solved at once, and the answer is a
-    StackResult. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably fit, else
-    int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to use the
-    GPU if that pays.
+    where its distances stay. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably
+    fit, else int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to
+    use the GPU if that pays.
 
     `sources` are the vertices whose rows of distances are wanted, and `targets` those whose columns are: integers are their
     numbers, all else are labels. Row k of the result belongs to the k-th source, column k to the k-th target. Memory is needed
@@ -98,7 +62,7 @@ def solve(
     distances are float32 if that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) if the
     input is not a graph or does not fit, and TypeError.
     """
-    several, resident = is_stack(graph), hasattr(graph, "__cuda_array_interface__")
+    resident = hasattr(graph, "__cuda_array_interface__")
     call = Call(dtype, predecessors, kernel, device, devices)
     if sources is not None or targets is not None:
         ends = "targets" if sources is None else "sources"
@@ -106,8 +70,8 @@ def solve(
             raise Refused(
                 f"distances of some {ends} are found by one process; leave out either {ends}, or comm, devices and gather"
             )
-        if several or resident:
-            raise Refused(f"{ends} are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
+        if resident:
+            raise Refused(f"{ends} are vertices of a graph in host memory; omit {ends}, or copy the array to the host")
         if targets is not None and predecessors:
             raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
     if comm is not None:
@@ -123,12 +87,6 @@ def solve(
         return solve_ranked(read, comm, gather, call)
     if gather:
         raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
-    if several:
-        if devices is not None:
-            raise Refused("a stack of graphs is solved on one device; leave devices out")
-        from fwtui.solver.stack import solve_stack
-
-        return solve_stack(graph, call)
     given = graph if resident else graph_of(graph)
     rows = None if sources is None else _numbers("source", sources, given.vertices)
     columns = None if targets is None else _numbers("target", targets, given.vertices)

@@ -1,4 +1,4 @@
-"""A graph as the driver sees it, whatever its representation: on the host, on a GPU, over ranks, or a stack of small ones."""
+"""A graph as the driver sees it, whatever its representation: on the host, on a GPU, or over ranks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
 
 class SolverGraph(Protocol[Answer]):
-    """One graph, or a stack, in the representation in which its engine solves it.
+    """One graph in the representation in which its engine solves it.
 
     `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
     """
@@ -192,18 +192,18 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
     return program, plan, buffers
 
 
-def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, what: str = "the graph") -> None:
+def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray) -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
     cycle, _ = cycle_or_heights(graph)
     if cycle:
-        raise cycle_error(graph.vertices, [*cycle, cycle[0]], what)
+        raise cycle_error(graph.vertices, [*cycle, cycle[0]])
     # float32 may make a cycle of weight 0 slightly negative, but not below this
     rounding = graph.n * float(np.finfo(np.float32).eps) * max(-(facts.low or 0), facts.high or 0)
     if facts.integer or float(diagonal.min()) < -rounding:
-        raise cycle_error(graph.vertices, [int(diagonal.argmin())], what)
+        raise cycle_error(graph.vertices, [int(diagonal.argmin())])
 
 
-def cycle_error(vertices: Vertices, closed: Sequence[int], what: str = "the graph") -> Exception:
+def cycle_error(vertices: Vertices, closed: Sequence[int]) -> Exception:
     """SciPy's NegativeCycleError with the vertices of a cycle, from one of them back to it, or with one that is on it."""
     from scipy.sparse.csgraph import NegativeCycleError
 
@@ -211,4 +211,4 @@ def cycle_error(vertices: Vertices, closed: Sequence[int], what: str = "the grap
     if len(names) > _SHOWN:
         names = [*names[: _SHOWN - 2], "...", names[-1]]
     where = f": {' -> '.join(names)}" if len(names) > 1 else f" through {names[0]}"
-    return NegativeCycleError(f"{what} has a negative cycle{where}")
+    return NegativeCycleError(f"the graph has a negative cycle{where}")

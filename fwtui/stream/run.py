@@ -179,18 +179,13 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def rate(self) -> float | None:
-        """Relaxations per second of the user's graphs, as `needed` counts them."""
+        """Relaxations per second of the user's graph, as `needed` counts them."""
         return _per_second(self.needed, self.seconds)
 
     @property
-    def size(self) -> tuple[int, int]:
-        """Its vertices, and how many graphs of them: runs of one size do the same work."""
-        return self.n, self.experiment.graphs
-
-    @property
     def needed(self) -> int:
-        """The relaxations of the user's graphs, without padding; for a sparse one those that its plan leaves."""
-        return self.experiment.graphs * min(self.n**3, self.relaxations or self.n**3)
+        """The relaxations of the user's graph, without padding; for a sparse one those that its plan leaves."""
+        return min(self.n**3, self.relaxations or self.n**3)
 
     @property
     def bandwidth(self) -> float | None:

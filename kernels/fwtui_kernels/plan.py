@@ -114,7 +114,6 @@ class Shape:
     nonnegative: bool = True
     options: tuple[tuple[str, int], ...] = ()  # the kernel's own choices, sorted by name
     ranks: int = 1  # processes that share the matrix, each with every ranks-th row of tiles
-    graphs: int = 1  # of n vertices each, whose matrices lie one below the other; a plan's rectangles are those of each
     order: EliminationOrder | None = None  # of the vertices, for a kernel that leaves out what a sparse graph does not need
 
     @property
@@ -130,8 +129,8 @@ class Shape:
 
     @property
     def rows(self) -> int:
-        """The most rows of the padded matrix, or of all of them, that a rank holds."""
-        return -(-self.padded // self.tile // self.ranks) * self.tile * self.graphs
+        """The most rows of the padded matrix that a rank holds."""
+        return -(-self.padded // self.tile // self.ranks) * self.tile
 
     def spans(self, rank: int) -> list[tuple[int, int]]:
         """First row and end of each row of tiles that a rank holds, in order; the padding belongs to the last one."""
@@ -324,7 +323,6 @@ class Kernel:
     # for a kernel that takes sparse graphs: the shape with the order of the vertices that suits the matrix, or the
     # sources and targets of the arcs
     ordered: Callable[[Shape, Any], Shape] | None = None
-    stacks: bool = False  # whether it takes several graphs at once
     numbered: bool = False  # whether a step's first arg is its round from 0; otherwise a round begins with the first phase
 
     @property

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]  # pyright: ignore[reportMissingImports]
 
 import fwtui
-from fwtui import Failed, Refused, Result, StackResult, shortest_path, solve
+from fwtui import Failed, Refused, Result, shortest_path, solve
 
 inf = float("inf")
 matrix = np.array([[0, 3, inf], [inf, 0, 4], [1, inf, 0]])
-result: Result = solve(matrix, dtype="int32", predecessors=True)  # to mypy, an array of unknown shape may also be a stack
+result = solve(matrix, dtype="int32", predecessors=True)
 assert_type(result, Result)
 assert_type(result.path(0, 2), list[int])
 assert result.path(0, 2) == [0, 1, 2]
@@ -21,14 +21,10 @@ assert_type(result.stats.rate, float | None)
 assert result == result and result != solve(matrix) and len({result, result}) == 1
 
 roads: object = pyarrow.table({"source": ["a", "b", "c"], "target": ["b", "c", "a"], "weight": [3, 4, 1]})
-named: Result = solve(roads)
+named = solve(roads)
 assert_type(named.path("a", "c"), list[Any])
 assert named.path("a", "c") == ["a", "b", "c"] and named.path(0, 2) == [0, 1, 2]
 assert repr(named.vertices) == "Vertices(['a', 'b', 'c'])"
-
-stack: StackResult = solve([matrix, matrix])
-assert_type(stack, StackResult)
-assert_type(stack.path(1, 0, 2), list[int])
 
 assert_type(shortest_path(matrix), np.ndarray)
 distances, predecessors = shortest_path(matrix, return_predecessors=True)

@@ -231,20 +231,6 @@ def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:
     assert draft.experiment().kernel == "serial" and not draft.experiment().auto
 
 
-def test_only_kernels_that_take_many_graphs_have_a_row_for_them() -> None:
-    form = draft("naive")
-    assert not next(row for row in form.rows() if row.key == "graphs").shown
-    form.set("kernel", "stacked-cpu")
-    form.set("n", "64")
-    assert form.text("graphs") == "1" and not form.errors(), "before anything was typed there"
-    form.set("graphs", "1000")
-    assert form.text("graphs") == "1000" and form.experiment().graphs == 1000
-    form.set("graphs", "0")
-    assert form.errors() == {"graphs": "graphs 0 is outside 1 to 100000; choose a value in between"}
-    form.set("kernel", "naive")
-    assert form.experiment().graphs == 1
-
-
 async def test_a_kernel_of_ones_own_is_chosen_in_the_form_once_its_folder_is_trusted(
     dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

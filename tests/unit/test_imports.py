@@ -43,7 +43,6 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui_kernels.compiled.object_code": ("llvmlite",),
     "fwtui_kernels.one_core": ("llvmlite",),
     "fwtui_kernels.programs.nvrtc": ("cuda",),
-    "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
     **dict.fromkeys(
         (f"fwtui_kernels.compiled.{name}" for name in ("simulator", "device", "cubin_cache", "array_abi", "ptxas")), ()
     ),
@@ -52,7 +51,7 @@ MAY: dict[str, tuple[str, ...]] = {
 }
 
 # the file of a rung with functions for the CPU, which is run without all this to be listed; kernels for a GPU bring nothing
-ON_CPU = ("k10_serial", "k15_scipy", "k20_tiled_cpu", "k24_stacked_cpu", "k26_sparse_cpu", "k86_stacked")
+ON_CPU = ("k10_serial", "k15_scipy", "k20_tiled_cpu", "k26_sparse_cpu")
 MAY |= {f"fwtui_kernels.{name}": ("numba", "llvmlite", "scipy") for name in ON_CPU}
 
 # one process that imports what is light and the first list; each other list in a fork of it

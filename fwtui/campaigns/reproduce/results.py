@@ -71,10 +71,10 @@ def needed_kernel(kernel_id: str) -> Kernel:
 
 
 def later(rung: str, dtype: str) -> list[str]:
-    """The CUDA kernels for large graphs of that type after that rung of the ladder."""
+    """The CUDA kernels of that type after that rung of the ladder."""
     names = list(registry())
     after = [registry()[name] for name in names[names.index(rung) + 1 :]] if rung in names else []
-    return [kernel.id for kernel in after if kernel.backend == "cuda" and not kernel.stacks and dtype in kernel.dtypes]
+    return [kernel.id for kernel in after if kernel.backend == "cuda" and dtype in kernel.dtypes]
 
 
 def label(experiment: Experiment) -> str:

@@ -17,10 +17,9 @@ from fwtui_kernels.plan import Kernel
 
 ALL = "all"
 DEVICES = "devices"  # an axis of numbers of devices, while the field has a list of them
-GRAPHS = "graphs"
 # fields that can be swept, besides the kernels' options
-NAMES = ("kernel", "n", "kind", "density", "dtype", "tile", "launch", "memory", DEVICES, GRAPHS)
-MEASURED = ("n", "density", "tile", DEVICES, GRAPHS)  # those with numeric values, like every option
+NAMES = ("kernel", "n", "kind", "density", "dtype", "tile", "launch", "memory", DEVICES)
+MEASURED = ("n", "density", "tile", DEVICES)  # those with numeric values, like every option
 MOST_VALUES = 100
 
 
@@ -62,8 +61,6 @@ def value(experiment: Experiment, name: str) -> str:
     kernel = known_kernels().get(experiment.kernel)
     if name == DEVICES:
         return str(max(1, len(experiment.places))) if kernel is not None and kernel.ranked else ""
-    if name == GRAPHS:
-        return str(experiment.graphs) if kernel is not None and kernel.stacks else ""
     if field is None:
         return str(experiment.options[name]) if name in experiment.options else ""
     return "" if name == "tile" and not experiment.tile else field.show(experiment)
@@ -73,8 +70,6 @@ def named(name: str, text: str) -> str:
     """A value in words: tile 32; names stay alone."""
     if name == DEVICES:
         return counted(int(text), "device", "devices")
-    if name == GRAPHS:
-        return counted(int(text), "graph")
     return text if name in ("kernel", "kind", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import FASTER, SLOWER, ComparedRun, compare, judge
-from fwtui.campaigns.sweep.axis import GRAPHS, SweepAxis, named, value, varied
+from fwtui.campaigns.sweep.axis import SweepAxis, named, value, varied
 from fwtui.campaigns.sweep.scaling import Scaling, scalings
 from fwtui.campaigns.sweep.scaling import sentences as scaling_sentences
 from fwtui.common import units
@@ -20,7 +20,6 @@ from fwtui.experiment.experiment import Experiment, identity
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-NEARLY = 0.9  # of the best rate
 At = TypeVar("At", int, float)  # a value on an axis
 
 
@@ -71,11 +70,6 @@ class SweepSeries(NamedTuple):
     points: tuple[tuple[float, Run], ...]
 
     @property
-    def graphs(self) -> int:
-        """How many each of its runs has at once."""
-        return self.points[0][1].experiment.graphs
-
-    @property
     def runs(self) -> dict[float, Run]:
         """Value on the axis -> the run that counts."""
         return {x: run for x, run in self.points if run.counts}
@@ -95,12 +89,11 @@ class Findings(NamedTuple):
     unclear: tuple[str, ...]  # possible break-evens, and why they are unclear
     best_rates: dict[int, float]
     scalings: tuple[Scaling, ...] = ()
-    filling: tuple[str, ...] = ()  # how many graphs fill the device
 
     @property
     def sentences(self) -> list[str]:
         sentences = [self.best] if self.best else []
-        sentences += [*scaling_sentences(self.scalings), *self.filling]
+        sentences += scaling_sentences(self.scalings)
         sentences += [
             f"{name}: {line_fit.words}" if len(self.fits) > 1 else line_fit.words for name, line_fit in self.fits.items()
         ]
@@ -217,7 +210,7 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
     clear = tuple(crossing for crossing in crossings if isinstance(crossing, BreakEven))
     unclear = tuple(crossing for crossing in crossings if isinstance(crossing, str))
-    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, counted), tuple(_filling(counted)))
+    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, counted))
 
 
 def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[BreakEven | str]:
@@ -225,23 +218,10 @@ def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterato
     largest = max((at for line in lines for at in line.seconds), default=0.0)
     winner = min((line for line in lines if largest in line.seconds), key=lambda line: line.seconds[largest], default=None)
     for line in lines:
-        if winner is not None and line is not winner and line.graphs == winner.graphs:
+        if winner is not None and line is not winner:
             crossing = break_even(model, line, winner, axis)
             if crossing is not None:
                 yield crossing
-
-
-def _filling(counted: Sequence[Run]) -> Iterator[str]:
-    """How many graphs at once give nearly the best rate, of each series over several numbers of them."""
-    for line in series(counted, GRAPHS):
-        rates = {int(x): run.rate for x, run in line.points if run.rate}
-        if len(rates) > 2:
-            most = max(rates.values())
-            enough = min(graphs for graphs, rate in rates.items() if rate >= NEARLY * most)
-            if enough > (fewest := min(rates)):
-                alone = f"{units.counted(fewest, 'graph')} reach{'es' * (fewest == 1)} {units.percent(rates[fewest] / most)}"
-                reached = f"{units.counted(enough, 'graph')} at once reach {units.percent(rates[enough] / most)}"
-                yield f"{line.name}: {reached} of the best rate, {units.rate(most)}; {alone}."
 
 
 def best(model: Model, runs: Iterable[Run]) -> str:
@@ -249,14 +229,13 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     counted = [r for r in runs if r.counts]
     if not counted:
         return ""
-    sizes = Counter(r.size for r in counted)
+    sizes = Counter(r.n for r in counted)
     size = max((size for size, several in sizes.items() if several > 1), default=max(sizes))
-    ranked = sorted((r for r in counted if r.size == size), key=lambda r: r.seconds or 0.0)
+    ranked = sorted((r for r in counted if r.n == size), key=lambda r: r.seconds or 0.0)
     axes = varied(r.experiment for r in ranked)
     names = [words(r.experiment, axes) for r in ranked]
     first = ranked[0]
-    at = f"n = {size[0]}{f', {size[1]:,} graphs' * (size[1] > 1)}"
-    sentence = f"Fastest at {at}: {names[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
+    sentence = f"Fastest at n = {size}: {names[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
         comparison = compare(ComparedRun(model, first), ComparedRun(model, ranked[1]))
         by = f"{comparison.gained}, " if comparison.verdict == FASTER else ""

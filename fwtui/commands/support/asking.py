@@ -19,7 +19,7 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Option
 
-SEVERAL = ("kernel", "n", "graphs", "kind", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
+SEVERAL = ("kernel", "n", "kind", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
 GRAPH = ("n", "file", "kind", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
 
 MOST_NAMED = 2  # kernels in the heading of a group of options
@@ -182,7 +182,7 @@ def _experiment(
         changes |= field.read(text.strip())
     base = defaults(gpu)
     device = changes.get("device", preferred.text(EXPERIMENT + "device"))
-    usual = AUTO.id if changes.get("devices") or changes.get("graphs", 1) != 1 else preferred.kernel or base.kernel
+    usual = AUTO.id if changes.get("devices") else preferred.kernel or base.kernel
     kernel = kernel_named(str(changes.get("kernel", usual)))
     if every is not None:  # all on the same graph
         n = preferred.values.get(EXPERIMENT + "n")

@@ -45,7 +45,7 @@ def ending(baseline: ComparedRun, entrant: ComparedRun, found: Comparison) -> En
     """How the race of the two ends."""
     runners = baseline, entrant
     times = [e.run.seconds or 0.0 for e in runners]
-    if entrant.run.size != baseline.run.size or not (entrant.run.verified and baseline.run.verified) or min(times) <= 0:
+    if entrant.run.n != baseline.run.n or not (entrant.run.verified and baseline.run.verified) or min(times) <= 0:
         return Ending(f"Nobody has won: {found.why}.")
     if found.verdict == SAME:
         return Ending(f"A draw: {found.why}.")

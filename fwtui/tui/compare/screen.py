@@ -160,13 +160,13 @@ class CompareScreen(Frame):
         pinned = next((e for e in entrants if e.label == label), None)
         ours = [e for e in reversed(entrants) if not e.session] + [e for e in entrants if e.session]
         good = [e for e in ours if e.run.verified and e.run.seconds]
-        first: dict[tuple[object, ...], ComparedRun] = {}
+        first: dict[int | tuple[int, str], ComparedRun] = {}
         for e in sorted(good, key=lambda e: e.run.device_count):
-            first.setdefault(e.run.size, e)
-            first.setdefault((*e.run.size, e.run.experiment.dtype), e)
+            first.setdefault(e.run.n, e)
+            first.setdefault((e.run.n, e.run.experiment.dtype), e)
 
         def baseline(e: ComparedRun) -> ComparedRun | None:
-            key = e.run.size if e.run.device_count == 1 else (*e.run.size, e.run.experiment.dtype)
+            key = e.run.n if e.run.device_count == 1 else (e.run.n, e.run.experiment.dtype)
             return pinned or first.get(key) or next(iter(good), None)
 
         return baseline

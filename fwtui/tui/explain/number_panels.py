@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis import stack
 from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
 from fwtui.analysis.ledger import LedgerLine, Roofs, formula
 from fwtui.analysis.ranks import of_ranks
@@ -64,8 +63,6 @@ class LedgerTable(Drawn[LedgerSubject | None]):
             if one.key and (formulas or not wide):
                 name = shortened(one.title, title - 1)
                 rows += hanging(name, title, formulas if wide else [one.limiter.sentence(), *formulas], width)
-        if words := stack.place(run):
-            rows += hanging("many graphs", title, [words], width, most=4)
         if words := of_ranks(run):
             rows += [line(""), *run_text.rank_lines(run, words, width)]
         if subject.missing:

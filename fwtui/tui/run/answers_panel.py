@@ -222,7 +222,7 @@ class AnswersPanel(VerticalScroll):
 
 
 def _facts(run: Run, answers_event: events.Answers) -> list[tuple[str, str]]:
-    facts = answers.facts(answers_event, run.graph.edges if run.graph is not None else None, run.experiment.graphs)
+    facts = answers.facts(answers_event, run.graph.edges if run.graph is not None else None)
     if answers_event.run != run.id:
         facts.append(("found for", f"run {answers_event.run}, which computed the same distances of the same graph"))
     if answers_event.seconds is not None:

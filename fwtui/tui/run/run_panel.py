@@ -199,7 +199,6 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield RunSection(lambda subject, width: [run_text.title(subject, width)])
         yield Figures()
         yield RunSection(in_lines, classes="total")
-        yield RunSection(run_text.many, classes="many")
         yield RunSection(lambda s, width: bars(s.verdict, width) if s.verdict and not s.gained else [], classes="reason both")
         yield RunSection(lambda subject, width: run_text.explained(subject, width, "why", "now"), classes="reason")
         yield RunSection(lambda subject, width: run_text.explained(subject, width, "next"), classes="next")

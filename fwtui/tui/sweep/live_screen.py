@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 
-from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, SweepAxis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settle
 from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS, Sweep
@@ -39,18 +39,15 @@ NO_AXES = (QUESTION, WEAK, WITHIN)
 YES_NO = ("no", "yes")
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
-SMALL_SIZES = "16..128"  # of many graphs at once
 # axes that only some kernels have
 HAVING: Mapping[str, Callable[[Kernel], object]] = {
     DEVICES: lambda k: k.ranked,
-    GRAPHS: lambda k: k.stacks,
     "tile": lambda k: k.tiles,
 }
 OPEN = "each kernel's own"
 HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
-    GRAPHS: "graphs that are solved at once, like 1,10,100,1000",
     QUESTION: " ".join(
         (
             "it fills in what follows; n: how does time grow with it?",
@@ -92,12 +89,11 @@ class SweepDraft(Draft):
         kernel = loaded_kernel(experiment)
         plain = changed(experiment, code="", tile=0, options={}, launch="", devices="", file="", auto="")
         self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
-        defaults = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": "", DEVICES: "1", GRAPHS: "1"}
+        defaults = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": "", DEVICES: "1"}
         defaults |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}
         self._texts = {name: "" if text == defaults.get(name) else text for name, text in texts.items()}
-        sizes = SMALL_SIZES if kernel.stacks else USUAL_SIZES[kernel.backend]
-        self._texts |= {"n": sizes, "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN, WEAK: "no"}
+        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN, WEAK: "no"}
         self.last = ""
 
     @property
@@ -139,7 +135,7 @@ class SweepDraft(Draft):
                 there = any(map(HAVING[name], kernels))
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
-            hint = "1" if name in (DEVICES, GRAPHS) else OPEN
+            hint = "1" if name == DEVICES else OPEN
             main = name in (*MAIN, DEVICES)
             changed = text not in ("", value(Experiment(), name))
             rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not main, changed=changed))

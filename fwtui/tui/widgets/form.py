@@ -31,7 +31,7 @@ UNITS = {"SECONDS": "s"}
 Simulated = Callable[[Kernel, str], bool]  # (kernel, device) -> whether it would run in the simulator
 Settled = Callable[[Experiment], Experiment]  # raises Refused for what cannot run here
 GRAPH = "n"  # the row that takes a number of vertices or the path of a file
-MAIN = ("kernel", GRAPH, "graphs", "density", "dtype", "tile", "device")  # what is in sight, in this order
+MAIN = ("kernel", GRAPH, "density", "dtype", "tile", "device")  # what is in sight, in this order
 DECIDING = ("kernel", "device", "n")  # what the kernel's own choices depend on
 REST_HELP = "all other settings: the graph's weights and seed, the kernel's own options, how it is timed and checked"
 

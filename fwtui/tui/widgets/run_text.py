@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis import answers, sparsity, stack
+from fwtui.analysis import answers, sparsity
 from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.ledger import UNKNOWN
 from fwtui.analysis.limits import Limit, share_of_peak
@@ -130,13 +130,6 @@ def title(s: RunSubject, width: int) -> Content:
 def explained(s: RunSubject, width: int, *only: str) -> list[Content]:
     """Those parts of the verdict: why, what limits it now, and what to try next."""
     return verdict_text.explained(s.verdict, width, s.ask, s.next_key, only, s.details) if s.verdict is not None else []
-
-
-def many(s: RunSubject, width: int) -> list[Content]:
-    """What a run of many graphs is in a student's words; nothing for a single graph."""
-    first, *others = stack.in_words(s.run) or [""]
-    lines = [line((f"{first}{';' * bool(others)}", STRONG)), *(line((words, MUTED)) for words in others)] if first else []
-    return [row for one in lines for row in one.wrap(width)]
 
 
 def progress(s: RunSubject, width: int) -> list[Content]:
@@ -390,6 +383,5 @@ def checked(s: RunSubject, width: int) -> list[Content]:
     if left_out := sparsity.in_words(run, s.foreseen if run.seconds is None else None):
         lines += hanging("order", LABEL, left_out, width)
     if run.answers is not None:
-        of_first = [f"the first of {run.experiment.graphs:,} graphs"] * (run.experiment.graphs > 1)
-        lines += hanging("answers", LABEL, [*of_first, *answers.in_short(run.answers)], width)
+        lines += hanging("answers", LABEL, answers.in_short(run.answers), width)
     return lines

@@ -30,17 +30,11 @@ def _linked(e: Experiment, density: str) -> str:
     return f"{density} {e.density:g}" if e.kind == "random" else e.kind
 
 
-def size_words(n: int, e: Experiment) -> str:
-    """n 4096, or, of many graphs, 10,000 x n 64."""
-    return f"{e.graphs:,} x n {n}" if e.graphs > 1 else f"n {n}"
-
-
 def kernel_and_size(run: Run) -> str:
     """A run's shortest name: Katz-Kider · n 4096."""
     e = run.experiment
     kernel = f"auto: {run.title or e.kernel}" if e.auto else run.title or e.kernel
-    size = size_words(run.n, e)
-    return f"{kernel} · {size}" if run.n else kernel  # a file's size is not known before it is read
+    return f"{kernel} · n {run.n}" if run.n else kernel  # a file's size is not known before it is read
 
 
 def kernel_words(run: Run, most: int) -> str:
@@ -75,7 +69,7 @@ def summary(e: Experiment, most: int) -> str:
 
 
 def _summary(e: Experiment, density: str, tile: str, dtype: str) -> str:
-    graph = [e.file.rsplit("/", 1)[-1]] if e.file else [size_words(e.n, e), _linked(e, density)]
+    graph = [e.file.rsplit("/", 1)[-1]] if e.file else [f"n {e.n}", _linked(e, density)]
     words = [e.kernel, *graph, f"{tile} {e.tile}" if e.tile else "", dtype, e.launch]
     return " · ".join(filter(None, words))
 
@@ -95,10 +89,8 @@ def cycle(vertices: tuple[int, ...]) -> str:
 def part_checked(run: Run) -> str:
     """16 rows, where a verified run was not compared in every cell; else nothing."""
     found = run.verdict
-    if found is None or found.verdict != "verified" or not run.n or not 0 < found.cells < run.experiment.graphs * run.n**2:
+    if found is None or found.verdict != "verified" or not run.n or not 0 < found.cells < run.n**2:
         return ""
-    if run.experiment.graphs > 1:
-        return f"{found.cells // run.n**2:,} of {run.experiment.graphs:,} graphs"
     count, what = (found.cells, "cell") if found.cells < run.n else (found.cells // run.n, "row")
     return units.counted(count, what)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from fwtui.engine import verify
-from fwtui.engine.engine import Cancelled
 from fwtui.engine.verify import SOURCES, Verifier, VerifierFinding
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
@@ -270,51 +269,3 @@ def test_weights_off_the_grid_are_compared_within_units_in_the_last_place(tmp_pa
         wrong = right.copy()
         wrong[at] = value
         assert check(graph, wrong, how).verdict == "wrong"
-
-
-def stacked(graphs: int, n: int, **kind: Any) -> tuple[GraphInput, np.ndarray]:
-    """Many graphs and their canonical distances."""
-    stack = generate(Experiment(n=n, graphs=graphs, **kind))
-    return stack, np.concatenate([solved(stack.part(number)) for number in range(graphs)])
-
-
-def test_of_a_few_graphs_each_is_compared_and_a_negative_cycle_found() -> None:
-    stack, distances = stacked(5, 12, dtype="int32")
-    assert check(stack, distances, "auto")[:3] == ("verified", "720 cells of all 5 graphs equal SciPy's", 720)
-    distances[3 * 12 + 4, 7] += 1
-    finding = check(stack, distances, "auto")
-    assert finding.verdict == "wrong" and finding.how.startswith("wrong in graph 3 at (4, 7): ")
-    stack, distances = stacked(3, 8, dtype="int32", low=-4, high=5)
-    finding = check(stack, distances, "off")
-    assert finding.verdict == "negative cycle" and finding.how.startswith("graph ") and finding.cycle
-
-
-def test_comparing_many_graphs_tells_how_far_it_is_and_can_be_ended() -> None:
-    stack, distances = stacked(4, 5)
-    shares: list[float] = []
-
-    def tell(share: float) -> None:
-        shares.append(share)
-        if share == 0.5:
-            raise Cancelled
-
-    with pytest.raises(Cancelled):
-        Verifier().check(stack, "key", distances, "full", 512, "naive", tell=tell)
-    assert shares == [0.0, 0.25, 0.5]
-
-
-def test_of_many_graphs_some_are_compared_and_all_that_look_wrong() -> None:
-    stack, distances = stacked(40, 200, dtype="int32", density=0.02)
-    verifier = Verifier()
-    finding = check(stack, distances, "sample", verifier)
-    assert finding[:2] == ("verified", "640,000 cells of 16 of 40 graphs equal SciPy's")
-    again = check(stack, distances, "sample", verifier, "other")
-    assert again.how.endswith("; same checksum as naive")
-    unseen = distances.copy()
-    compared = np.random.default_rng(verify._SEED).permutation(40)[:16]
-    left = next(number for number in range(40) if number not in compared)
-    unseen[left * 200 + 1, 2] += 1
-    assert "the checksum differs from that of naive" in check(stack, unseen, "sample", verifier, "third").how
-    assert check(stack, unseen, "full").how.startswith(f"wrong in graph {left} at (1, 2)")
-    unseen[left * 200 + 1, 1] = 1  # no distance from a vertex to itself
-    assert check(stack, unseen, "sample").how.startswith(f"wrong in graph {left} at (1, 1): 1, expected 0")

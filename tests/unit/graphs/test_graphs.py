@@ -11,7 +11,6 @@ from pretending import Pretend
 from fwtui.common.errors import Refused
 from fwtui.engine import generate_cpu
 from fwtui.engine.searches import distances_from, unreachable_pairs
-from fwtui.experiment import generate as made
 from fwtui.experiment.experiment import KINDS as LINKED
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.generate import expected_share, fill_numpy, generate, potential_range, recipe_for
@@ -77,19 +76,6 @@ def test_numpy_and_compiled_write_the_same_bytes(dtype: str, kind: dict[str, Any
         generate_cpu.fill(by_numba, recipe)
         assert by_numpy.tobytes() == by_numba.tobytes(), n
         assert not by_numpy.diagonal().any()
-
-
-@pytest.mark.parametrize("kind", (*KINDS[-2:], {"exact": True}), ids=str)
-def test_each_of_many_graphs_is_the_one_of_its_seed(kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    recipes: list[int] = []
-    monkeypatch.setattr(made, "recipe_for", lambda asked: recipes.append(1) or recipe_for(asked))
-    stack = generate(Experiment(n=9, graphs=2 * made.TOGETHER + 1, seed=5, **kind))
-    assert len(recipes) == 1, "one for all"
-    for number in (0, 1, made.TOGETHER - 1, made.TOGETHER, 2 * made.TOGETHER):
-        alone = generate(Experiment(n=9, seed=5 + number, **kind))
-        assert (stack.part(number).matrix == alone.matrix).all()
-        if alone.potentials is not None:
-            assert (stack.part(number).potentials == alone.potentials).all()
 
 
 def test_seeds_and_densities_matter_and_a_small_graph_is_the_corner_of_a_larger_one() -> None:

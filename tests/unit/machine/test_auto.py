@@ -240,12 +240,6 @@ def test_a_tune_that_keeps_nothing_does_not_go_on_from_there(
         assert capsys.readouterr().err.endswith(f"{words}\n")
 
 
-@pytest.mark.parametrize(("n", "kernel"), [(100, "stacked"), (200, "stacked-cpu")])
-def test_graphs_that_are_too_large_for_a_block_go_to_the_cpu(n: int, kernel: str, pretend: Pretend) -> None:
-    pretend.gpus(events.Device(t=0, name="made up"))
-    assert settle_here(Experiment(kernel="auto", n=n, graphs=50)).kernel == kernel
-
-
 def test_a_run_says_that_auto_picked_it(
     tmp_path: Path, own_cache: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

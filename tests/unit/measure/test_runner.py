@@ -14,8 +14,6 @@ from ranked_job import random_graphs, run_all
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
-from fwtui.common.errors import Refused
-from fwtui.engine import memory
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import generate
@@ -319,42 +317,6 @@ def test_copies_are_timed_several_times_and_reordering_apart(bench: Bench, repea
 def test_a_kernels_other_tiles_have_to_agree(bench: Bench) -> None:
     for tile, words in ((16, "Dijkstra's"), (32, "same checksum as 1 other form of itself")):
         assert bench.run(kernel="tiled-cpu", n=60, tile=tile, verify="sample").verdict.how.endswith(words)
-
-
-def test_many_graphs_are_one_run(bench: Bench) -> None:
-    run = bench.run(kernel="stacked-cpu", n=20, graphs=50, dtype="int32")
-    assert run.verified and run.relaxations == 50 * 20**3
-    assert run.rate == pytest.approx(run.relaxations / run.seconds)
-    assert run.bandwidth == pytest.approx(2 * 50 * 20 * 20 * 4 / run.seconds)
-    assert run.graph.name == "50 of G(20, 0.3)" and run.graph.note.startswith("seeds 7 to 56")
-    assert {s.name: s.bytes for s in run.stages if s.bytes} == {"load": 80_000, "unload": 80_000}
-    alone = bench.run(kernel="stacked-cpu", n=20, dtype="int32")
-    assert (run.answers.counts, run.answers.farthest) == (alone.answers.counts, alone.answers.farthest)  # its first graph's
-    assert run.answers.checksum == run.verdict.checksum != alone.verdict.checksum
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"kernel": "serial", "graphs": 2}, "serial takes one graph, not 2; choose stacked-cpu or stacked, or leave out the"),
-        ({"kernel": "stacked-cpu", "graphs": 2, "file": "a.gr"}, "a graph file is one graph, not 2"),
-        ({"kernel": "stacked-cpu", "graphs": 2, "seed": 2**63 - 1}, "leaves no room for the seeds of 2 graphs"),
-        ({"kernel": "stacked-cpu", "graphs": 100_001}, "graphs 100001 is outside 1 to 100000"),
-        ({"kernel": "stacked-cpu", "n": 257}, "n = 257 is outside 1 to 256 for stacked-cpu"),
-    ],
-    ids=str,
-)
-def test_graphs_that_cannot_be_are_refused(asked: dict[str, Any], words: str) -> None:
-    with pytest.raises(Refused, match=words):
-        settle(Experiment(**{"n": 20, **asked}))
-
-
-def test_graphs_that_do_not_fit_are_refused_with_how_many_do(bench: Bench, pretend: Pretend) -> None:
-    pretend.free_memory(memory.KEPT_FREE + 10_000_000)
-    run = bench.run(kernel="stacked-cpu", n=100, graphs=1000)
-    most = int(run.done.message.partition("choose up to ")[2].split()[0].replace(",", ""))
-    assert run.state == "refused" and run.done.message.startswith("1,000 graphs of 100 vertices in float32 need ")
-    assert bench.run(kernel="stacked-cpu", n=100, graphs=most, verify="auto").verified
 
 
 # the first job compiles for the next, which would compile in every rank
