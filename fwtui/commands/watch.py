@@ -1,6 +1,6 @@
-"""Judge your own kernel at each save: compiled, checked, tried on small graphs, timed against its last version and the rungs.
+"""Judge your own kernel at each save: compiled, checked, tried on small graphs, timed against its last save and the rungs.
 
-What came of a save is told line by line as it is known. Each judged save is a version that can be gone back to.
+Each result is printed as soon as it is available.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -18,14 +17,12 @@ from msgspec import structs
 
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import agree
-from fwtui.commands.support.printing import folded, table
+from fwtui.commands.support.printing import folded
 from fwtui.commands.support.recording import add_samples, samples_wanted
-from fwtui.common import units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
-from fwtui.common.spark import ASCII_BARS, BARS, spark
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
@@ -37,10 +34,8 @@ from fwtui.live.judging import USUAL_N, Times, WatchLoop, WatchRequest, asked_fo
 from fwtui.live.session import Live
 from fwtui.live.watching import NOTE, VERDICT, Began, Judged, Overtaken, Report, WatchUpdate, capability_of
 from fwtui.machine.auto import settle_here
-from fwtui.sessions.versions import Version, Versions, curve
 from fwtui.stream.trials import Finding
 
-CURVE = 30  # versions in the curve, the last ones
 VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}
 MARKS = {None: " ", True: "+", False: "!"}
 
@@ -56,12 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--for", dest="architecture", metavar="ARCH", help=about)
     about = "show the course's prompts, from a naive kernel to tiles; each save says which one comes next"
     parser.add_argument("--course", action="store_true", help=about)
-    what = parser.add_mutually_exclusive_group()
     about = "check the file once; exit code 0 if it is right, 1 if it is wrong or broken, 3 if nothing could be tested here"
-    what.add_argument("--once", action="store_true", help=about)
-    what.add_argument("--versions", action="store_true", help="list the versions that were judged")
-    about = "write that version back to the file; what stands there becomes a version, too"
-    what.add_argument("--back", type=int, metavar="NUMBER", help=about)
+    parser.add_argument("--once", action="store_true", help=about)
     about = "with --once: one JSON object on stdout with every finding, for a program that grades kernels"
     parser.add_argument("--json", action="store_true", help=about)
     add_samples(parser)
@@ -72,17 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     if args.json and (not args.once or args.course):
         raise Refused("--json prints the findings of one check; add --once, and omit --course")
-    # a file that is gone, or no kernel any more, can still be gone back to
-    given_path = Path(args.file).expanduser()
-    path = given_path.resolve() if args.versions or args.back is not None else located(args.file)
-    versions = Versions(path)
-    if args.versions:
-        print("\n".join(version_table(versions.all())))
-        return OK
-    if args.back is not None:
-        back = versions.back(args.back)
-        print(f"{clean(path.name)} is version {back.number} again, of {day(back)}")
-        return OK
+    path = located(args.file)
     capability = capability_of(args.architecture) if args.architecture else None
     n, tile = (_count(args, name) for name in ("n", "tile"))
     request = asked_for(path, name_for(path), args.device, capability, n, tile)
@@ -96,13 +77,13 @@ def execute(args: argparse.Namespace) -> int:
     if prompted is not None and not args.once:
         print("\n".join(_prompt(prompted)), flush=True)
     times = Times(request, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(args))
-    with closing(WatchLoop(request, times, versions=versions)) as sitting:
+    with closing(WatchLoop(request, times)) as sitting:
         try:
             with closing(sitting.run(ended, args.once)) as updates:
                 for words in updates:
                     updates_seen.append(words)
                     if not args.json:
-                        _show(words, request, versions)
+                        _show(words, request)
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
                         prompted.hear(words)
@@ -128,7 +109,7 @@ def _count(args: argparse.Namespace, name: str) -> int:
     return int(field.read(text)[name]) if text is not None else 0
 
 
-def _show(update: WatchUpdate, request: WatchRequest, versions: Versions) -> None:
+def _show(update: WatchUpdate, request: WatchRequest) -> None:
     match update:
         case Began(number):
             lines = [f"{clean(request.path.name)}, save {number}"]
@@ -139,8 +120,8 @@ def _show(update: WatchUpdate, request: WatchRequest, versions: Versions) -> Non
             lines = folded([line(update)])
         case Overtaken():
             lines = ["saved again: what was found of the last save is old", ""]
-        case Judged(version=version):
-            lines = ending(version, versions.all()) if version is not None else []
+        case Judged():
+            return
     print("\n".join(lines), flush=True)
 
 
@@ -181,40 +162,3 @@ def line(report: Report) -> str:
     if report.about == VERDICT:
         return f"{VERDICTS[report.right]}: {report.sentence}"
     return f"{MARKS[report.right]} {report.sentence}"
-
-
-def ending(version: Version, versions: list[Version]) -> list[str]:
-    """Under which number it is kept, and on a terminal the curve of the times."""
-    lines = [f"version {version.number}"]
-    times = curve(versions)[-CURVE:]
-    timed = [seconds for _, seconds in times if seconds is not None]
-    if version.seconds is not None and len(timed) > 1 and sys.stdout.isatty():
-        bars = BARS if (sys.stdout.encoding or "").lower().startswith("utf") else ASCII_BARS
-        # from zero, so that half the time is half as high
-        curve_bars = spark([seconds for _, seconds in times], 0.0, max(timed) * 1.001, bars)
-        lines[0] += f"; times of versions {times[0][0]} to {times[-1][0]}: {curve_bars} {units.duration(timed[-1])}"
-    return lines
-
-
-def version_table(versions: list[Version]) -> list[str]:
-    """A table of versions, the newest last."""
-    if not versions:
-        return ["no version was kept; each save that `fwtui watch` judges is one"]
-    head = ("version", "saved", "right", "time", "n", "verdict")
-    rows = [
-        (
-            str(version.number),
-            day(version),
-            "yes" if version.right else "no",
-            units.duration(version.seconds),
-            str(version.n) if version.seconds is not None else "-",
-            clean(version.verdict),
-        )
-        for version in versions
-    ]
-    return table([head, *rows])
-
-
-def day(version: Version) -> str:
-    """When it was saved, to be read."""
-    return clean(version.saved[:19].replace("T", " "))

@@ -15,8 +15,6 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.hints import hints
 from fwtui.analysis.reason import reason
@@ -55,7 +53,6 @@ from fwtui.live.watching import (
     hot_line,
 )
 from fwtui.machine import hardware
-from fwtui.sessions.versions import Version, Versions, now, texts_of
 from fwtui.stream.run import Run
 from fwtui.stream.trials import (
     BROKEN,
@@ -99,6 +96,13 @@ class WatchRequest(NamedTuple):
         return self.device.simulated
 
 
+class TimedSave(NamedTuple):
+    """A save that was right, and the seconds of one pass."""
+
+    number: int
+    seconds: float
+
+
 class Times:
     """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
 
@@ -125,8 +129,8 @@ class Times:
         if self._live is not None:
             self._live.close()
 
-    def reports(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
-        """Its time at n against the last version, against the rung that it was made from and the best one; and why."""
+    def reports(self, last: TimedSave | None, parent: str, stop: Event) -> Iterator[Report]:
+        """Time the kernel at n, and compare it with its last timed save, the rung that it was made from and the best rung."""
         kernel = kernel_named(admit(self._request.path))
         device = CPU if kernel.backend == "cpu" else self._request.device
         if device.simulated:
@@ -152,8 +156,8 @@ class Times:
             yield Report(CASE, sentence, Finding(case=f"n = {mine.n}", outcome=WRONG, sentence=sentence, n=mine.n), right=False)
             return
         words = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
-        if last is not None and last.seconds:
-            words += f"; {units.gain(last.seconds / run.seconds)} as fast as version {last.number}"
+        if last is not None:
+            words += f"; {units.gain(last.seconds / run.seconds)} as fast as save {last.number}"
         seconds = run.seconds
         yield Report(TIME, words, seconds=seconds)
         run = self._with_samples(run, stop)
@@ -275,19 +279,18 @@ class Attempts:
 
 
 class WatchLoop:
-    """One file, judged at each save, and the versions of it."""
+    """One file, judged at each save."""
 
     def __init__(
         self,
         request: WatchRequest,
         times: Times,
         watched: Watched | None = None,
-        versions: Versions | None = None,
         attempts: Attempts | None = None,
     ):
         self.request = request
         self.watched = watched or Watched(request.path)
-        self.versions = versions or Versions(request.path)
+        self._last: TimedSave | None = None
         self._times = times
         self._attempts = attempts or Attempts(request)
 
@@ -298,7 +301,7 @@ class WatchLoop:
             if not self.watched.wait(ended):
                 return
             yield Began(number)
-            yield from self._judged(ended)
+            yield from self._judged(number, ended)
             if once and not self.watched.changed:
                 return
 
@@ -306,17 +309,11 @@ class WatchLoop:
         self._attempts.close()
         self._times.close()
 
-    def _judged(self, ended: Event) -> Iterator[WatchUpdate]:
+    def _judged(self, number: int, ended: Event) -> Iterator[WatchUpdate]:
         stop = Saved(self.watched, ended)
-        request, texts, note = self.request, dict[str, str](), ""
-        try:
-            texts = texts_of(request.path)
-        except Refused as refusal:
-            note = str(refusal)
-        versions = self.versions.all()
-        where = f"{request.device} {request.tile}"
-        this = Version(number=0, saved=now(), texts=texts, verdict="", right=False, n=request.n or USUAL_N, where=where)
-        last = next((v for v in reversed(versions) if v.texts != texts and v.seconds is not None and v.comparable(this)), None)
+        request, parent, last = self.request, "", self._last
+        with suppress(OSError, UnicodeDecodeError):  # the compiler reports a file that cannot be read
+            parent = begun_from(request.path.read_text(encoding="utf-8"))
         findings: list[Finding] = []
         seconds, right, compiled = None, False, False
         for report in self._tried(stop, ended):
@@ -327,7 +324,7 @@ class WatchLoop:
         if not stop.is_set():
             sentence, right = verdict(findings), _right(findings)
             yield Report(VERDICT, sentence, right=right if _tried(findings) else None)
-            for report in self._timed(last, begun_from(texts.get(".py", "")), stop) if right else ():
+            for report in self._timed(last, parent, stop) if right else ():
                 yield report
                 seconds = report.seconds or seconds
                 if report.finding is not None:
@@ -339,32 +336,24 @@ class WatchLoop:
         if right and not _right(findings):
             yield Report(VERDICT, verdict(findings), right=False)
         sentence, right = verdict(findings), _right(findings)
-        if note:
-            yield Report(NOTE, note)
-        this = replace(this, verdict=sentence, right=right, seconds=seconds)
-        yield Judged(sentence, right, _tried(findings), (yield from self._keep(this)))
+        if right and seconds is not None:
+            self._last = TimedSave(number, seconds)
+        yield Judged(sentence, right, _tried(findings), seconds if right else None)
         self._attempts.prepare()  # a save need not wait for what is slow now
         if compiled:
             yield from derived_lines(self._attempts.compiled(stop, listing=True), request.capability)
             self._attempts.prepare()
         if not _launched(findings):
             return
-        with suppress(Refused):  # it has been told
+        with suppress(Refused):  # the test run has already reported it
             for finding in self._attempts.sanitized(stop):
                 yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
                 findings.append(finding)
         if right and not _right(findings):
             sentence = verdict(findings)
+            self._last = last
             yield Report(VERDICT, sentence, right=False)
-            yield Judged(sentence, False, True, (yield from self._keep(replace(this, verdict=sentence, right=False))))
-
-    def _keep(self, version: Version) -> Generator[Report, None, Version | None]:
-        if version.texts:
-            try:
-                return self.versions.add(version)
-            except Refused as refusal:
-                yield Report(NOTE, str(refusal))
-        return None
+            yield Judged(sentence, False, True)
 
     def _tried(self, stop: Event, ended: Event) -> Iterator[Report]:
         request = self.request
@@ -387,7 +376,7 @@ class WatchLoop:
             about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
             yield Report(about, finding.sentence, finding, right=None if finding.outcome in (DOUBTFUL, PRINTED) else finding.fine)
 
-    def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
+    def _timed(self, last: TimedSave | None, parent: str, stop: Event) -> Iterator[Report]:
         try:
             yield from self._times.reports(last, parent, stop)
         except Refused as refusal:

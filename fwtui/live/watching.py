@@ -17,7 +17,6 @@ from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
-from fwtui.sessions.versions import Version
 from fwtui.stream.run import Run
 from fwtui.stream.trials import REST, Compiled, CompileRequest, Finding, OperationResources
 from fwtui_kernels.own import files_of
@@ -125,12 +124,12 @@ class Began(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """All has been said. The version is None if it could not be kept."""
+    """The end of the reports on a save; a slow tool may change it to not right later."""
 
     verdict: str
     right: bool
     tried: bool  # whether any graph was tried, and nothing that the device lacks kept it from that
-    version: Version | None
+    seconds: float | None = None  # of one pass at n; None if it was not timed, or is not right
 
 
 class Overtaken(NamedTuple):

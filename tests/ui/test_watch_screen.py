@@ -1,10 +1,9 @@
 """The screen that judges a kernel at each save, with a loop that is a script; and the picture of where one is wrong."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,14 +13,12 @@ from msgspec.structs import replace
 from pressing import keyed, opened, press, until
 from textual.pilot import Pilot
 
-from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import judging
 from fwtui.live.judging import WatchRequest
 from fwtui.live.watching import Began, Judged, Overtaken, Report, WatchUpdate
 from fwtui.machine import trust
-from fwtui.sessions.versions import Version
 from fwtui.stream.trials import Finding, Where
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
@@ -47,35 +44,22 @@ GOOD = [
 BAD = [*GOOD, Report("case", BROKEN, Finding(case="n = 12", outcome="wrong", sentence=BROKEN, n=12, where=WHERE), right=False)]
 TIMED = [
     Report("verdict", "right in all 4 cases, up to n = 5", right=True),
-    Report("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x as fast as version 2", seconds=0.0012),
+    Report("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x as fast as save 2", seconds=0.0012),
     Report("line", "mine.py:9 waits for device memory: 43 % of samples, [d] = via"),
     Report("reason", "It is limited by memory."),
-]
-SECONDS = (0.004, None, 0.0015, 0.0012)
-VERSIONS = [
-    Version(number=place, saved="2026-11-22T13:00:00+00:00", texts={}, verdict="\x1b[31mwrong", right=bool(s), seconds=s, n=512)
-    for place, s in enumerate(SECONDS, 1)
 ]
 
 
 class FakeSitting:
     """Tells what is put into its queue."""
 
-    def __init__(self, *told: WatchUpdate, known: Iterable[Version] = VERSIONS):
+    def __init__(self, *told: WatchUpdate):
         self.request = WatchRequest(PATH, "mine", DeviceId("simulator"), (9, 0))
-        self.known = list(known)
-        self.backs: list[int] = []
-        self.versions = SimpleNamespace(all=lambda: self.known, back=self._back)
         self.says: SimpleQueue[WatchUpdate | None] = SimpleQueue()
         self.ended: Event | None = None
         self.closed = False
         for one in told:
             self.says.put(one)
-
-    def _back(self, number: int) -> None:
-        self.backs.append(number)
-        if number == 1:
-            raise Refused("mine.py cannot be written: read-only file system")
 
     def run(self, ended: Event) -> Iterator[WatchUpdate]:
         self.ended = ended
@@ -109,25 +93,19 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         assert wanted[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
         sitting.says.put(Overtaken())
         await until(pilot, lambda: "what was found of the last save is old" in screen_text(dashboard))
-        for told in (Began(2), *BAD, *BAD[-1:] * 3, Report("verdict", BROKEN, right=False), Judged(BROKEN, False, True, None)):
+        for told in (Began(2), *BAD, *BAD[-1:] * 3, Report("verdict", BROKEN, right=False), Judged(BROKEN, False, True)):
             sitting.says.put(told)
         await until(pilot, lambda: "NOT RIGHT  n = 12" in screen_text(dashboard))
         shown = await keyed(pilot)
         assert "rows 8-11, columns" in shown and "■ wrong, of n = 12" in shown and "save 2" in shown
         assert "✗ n = 12" in shown and "n = 1:" not in shown, "the first wrong check is at the top"
-        for told in (Began(3), *GOOD, *TIMED, Judged("", True, True, None)):
+        for told in (Began(3), Judged("", True, True, 0.004), Began(4), *GOOD, *TIMED, Judged("", True, True, 0.0012)):
             sitting.says.put(told)
         await until(pilot, lambda: "RIGHT  right in all 4 cases" in screen_text(dashboard))
         shown = await keyed(pilot)
-        assert (
-            "■ wrong" not in shown and "It is limited by memory." in shown and "version 4  █ ▃▃  1.20 ms, best 1.20 ms" in shown
-        )
+        assert "■ wrong" not in shown and "It is limited by memory." in shown
+        assert "save 4   █▃  1.20 ms, best 1.20 ms" in shown, "save 2 was not right"
         assert shown.count("mine.py:9 waits for device") == 2 and "[d] = via" in shown, "below the verdict, and in its order"
-        await press(pilot, "u")
-        shown = await keyed(pilot, "down", "enter")
-        assert sitting.backs == [3] and "version 3 is in the file again" in shown
-        await press(pilot, "u", "end")
-        assert "read-only file system" in await keyed(pilot, "enter")
         monkeypatch.setenv("VISUAL", "'")
         assert "did not start" in await keyed(pilot, "e")
         await press(pilot, "W")
@@ -159,7 +137,7 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
         await until(pilot, lambda: "NOT RIGHT" in screen_text(app))
         shown = await keyed(pilot)
         assert "prompt 1 of 5: Save the file" in shown and "■ wrong, of n = 12" in shown
-        for told in (Began(2), *GOOD, *TIMED, Judged("", True, True, None)):
+        for told in (Began(2), *GOOD, *TIMED, Judged("", True, True)):
             sitting.says.put(told)
         await until(pilot, lambda: "prompt 2 of 5: Let one block of threads do one tile" in screen_text(app))
         assert "RIGHT  right in all 4 cases" in await keyed(pilot)
@@ -187,8 +165,8 @@ def test_every_wrong_cell_is_seen_and_the_outline_is_around_the_block() -> None:
 @pytest.mark.parametrize(("size", "plain"), [((120, 40), False), ((60, 16), True)], ids=["120x40", "60x16-ascii"])
 def test_a_kernel_that_is_wrong(size: tuple[int, int], plain: bool, dashboard: FwtuiApp, snap_compare: Compare) -> None:
     dashboard.plain = plain
-    told = (Began(5), *BAD, Report("verdict", BROKEN, right=False), Judged(BROKEN, False, True, VERSIONS[-1]))
-    sitting = FakeSitting(*told, known=[replace(one, verdict="") for one in VERSIONS])
+    told = (Began(5), *BAD, Report("verdict", BROKEN, right=False), Judged(BROKEN, False, True))
+    sitting = FakeSitting(*told)
 
     async def story(pilot: Pilot[None]) -> None:
         dashboard.push_screen(WatchScreen(sitting))  # type: ignore[arg-type]

@@ -18,9 +18,9 @@ from textual.widgets import Static
 
 from fwtui.analysis.plan_checks import words
 from fwtui.common import units
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import why
 from fwtui.common.spark import spark
-from fwtui.common.text import clean, shortened
+from fwtui.common.text import clean
 from fwtui.learn.prompts import Prompt, Prompted
 from fwtui.live.judging import WatchLoop
 from fwtui.live.watching import (
@@ -37,11 +37,10 @@ from fwtui.live.watching import (
     Report,
     WatchUpdate,
 )
-from fwtui.sessions.versions import Version, curve
 from fwtui.stream.trials import Where
 from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.background import in_background
-from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog
+from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import Pixels
@@ -49,9 +48,8 @@ from fwtui.tui.widgets.matrix import Pixels
 RIGHT, OUTLINE, WRONG = range(3)  # cells of a result, by what is seen of them
 CELL_STYLES = ("$border-blurred", "$foreground", "$error")  # opaque: two share a cell of the terminal
 CELL_GLYPHS = "·+#"
-KEYS = "{key[watch.edit]}: edit it · {key[watch.version]}: back to a version · {key[dialog.close]}: leave"
+KEYS = "{key[watch.edit]}: edit it · {key[dialog.close]}: leave"
 AROUND, AROUND_LOW = 13, 10  # rows of the screen that are not the matrix's
-CHOICE = 8  # cells around a choice
 LOW = 20  # rows of the screen below which the verdict has one line
 NARROWEST, WIDEST = 18, 64  # columns of the matrix
 MOST_PROMPT = 30  # hundredths of the screen's rows, for the prompt of the course
@@ -187,22 +185,20 @@ class Checks(Drawn[WatchSubject]):
         return lines
 
 
-class Curve(Drawn[tuple[Version, ...]]):
-    """The times of the versions, the last one in words."""
+SaveTimes = tuple[tuple[int, float | None], ...]  # by number of the save; None: not right, or not timed
 
-    def draw(self, subject: tuple[Version, ...], width: int) -> Sequence[Content]:
-        if not subject:
-            return [line(("no version yet: each save that is judged is one", MUTED))]
-        last, times = subject[-1], curve(list(subject))
-        timed = [seconds for _, seconds in times if seconds is not None]
-        title = f"version {last.number}"
+
+class Curve(Drawn[SaveTimes]):
+    """The times of the judged saves, the last one in words."""
+
+    def draw(self, subject: SaveTimes, width: int) -> Sequence[Content]:
+        timed = [seconds for _, seconds in subject if seconds is not None]
         if not timed:
-            right = f"{sum(version.right for version in subject)} of {units.counted(len(subject), 'version')} right"
-            return [line((title, STRONG), (f"  {right}, none timed here", MUTED))]
-        words = f"  {units.duration(timed[-1])}, best {units.duration(min(timed))}"
-        visible = times[-max(1, width - len(title) - len(words) - 4) :]
-        curve_bars = spark([seconds for _, seconds in visible], 0.0, max(timed) * 1.001)
-        return [line((title, STRONG), "  ", (curve_bars, "$primary"), (words, MUTED))]
+            return [line(("no save has been timed yet", MUTED))]
+        title, words = f"save {subject[-1][0]}", f"  {units.duration(timed[-1])}, best {units.duration(min(timed))}"
+        visible = subject[-max(1, width - len(title) - len(words) - 4) :]
+        bars = spark([seconds for _, seconds in visible], 0.0, max(timed) * 1.001)
+        return [line((title, STRONG), "  ", (bars, "$primary"), (words, MUTED))]
 
 
 class PromptLines(Drawn[tuple[str, str]]):
@@ -235,7 +231,6 @@ class WatchScreen(Dialog):
     """
     BINDINGS: ClassVar = [
         bound("e", "edit", "Edit", "open the file in $EDITOR", id="watch.edit"),
-        bound("u", "version", "Undo", "write an earlier version back to the file", id="watch.version"),
         hidden_look("W", "close", "Close", "close this", id="watch.close"),
     ]
 
@@ -245,6 +240,7 @@ class WatchScreen(Dialog):
         self.sitting = sitting
         self.prompted = Prompted(prompts) if prompts else None
         self.shown = WatchSubject()
+        self._times: dict[int, float | None] = {}  # seconds by number of the save
         self._ended = Event()
 
     def body(self) -> ComposeResult:
@@ -256,7 +252,7 @@ class WatchScreen(Dialog):
             with VerticalScroll():
                 yield Checks(self.shown)
             yield WrongCells()
-        yield Curve(tuple(self.sitting.versions.all()))
+        yield Curve(())
 
     def on_mount(self) -> None:
         self.set_class(self.prompted is not None, "-course")
@@ -294,8 +290,9 @@ class WatchScreen(Dialog):
                 self.shown = self.shown._replace(lines=(*self.shown.lines, update))
             case Overtaken():
                 self.shown = self.shown._replace(old=True)
-            case Judged():
-                self.query_one(Curve).show(tuple(self.sitting.versions.all()))
+            case Judged(seconds=seconds):
+                self._times[self.shown.save] = seconds
+                self.query_one(Curve).show(tuple(self._times.items()))
         self._show()
 
     def _show(self) -> None:
@@ -343,30 +340,6 @@ class WatchScreen(Dialog):
         except (OSError, ValueError) as error:
             self.say(f"{clean(command)} did not start: {why(error)}; set EDITOR")
 
-    def action_version(self) -> None:
-        versions = self.sitting.versions.all()
-        if not versions:
-            self.say("no version is kept yet; each save that is judged is one")
-            return
-        room = min(100, self.app.size.width * 9 // 10) - CHOICE
-        choices = [(str(one.number), shortened(_choice(one), room)) for one in reversed(versions)]
-
-        def back(number: str | None) -> None:
-            try:
-                if number is not None:
-                    self.sitting.versions.back(int(number))
-                    self.say(f"version {number} is in the file again")
-            except Refused as refusal:
-                self.say(str(refusal))
-
-        screen = ChoiceScreen("Back to which version?", choices, "Enter writes it to the file, {key[dialog.close]} does not")
-        self.app.push_screen(screen, back)
-
 
 def _title(path: Path, save: int) -> str:
     return clean(f"{path.name}{f' · save {save}' if save else ''} · judged at each save, in {path.parent}")
-
-
-def _choice(version: Version) -> str:
-    time = f"{units.duration(version.seconds)} · " if version.seconds is not None else ""
-    return clean(f"{version.number} · {version.saved[11:19]} · {time}{version.verdict}")

@@ -2,8 +2,6 @@
 
 import argparse
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,15 +11,10 @@ from own_files import TELLS, written
 from fwtui.__main__ import main
 from fwtui.commands.new import python
 from fwtui.commands.support.asking import add_fields, of_every_kernel
-from fwtui.commands.watch import ending, version_table
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import settle
 from fwtui.machine import trust
-from fwtui.sessions.versions import Version, Versions
 from fwtui_kernels import registry
-from fwtui_kernels.own import check, load
-from fwtui_kernels.plan import Kernel, Shape
-from fwtui_kernels.reference import relax, relaxations
 
 QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
 
@@ -78,7 +71,6 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
         ["check", str(session)],
         ["compare", str(session), "--phases"],
         ["export", str(session), "-o", str(tmp_path / "runs.csv")],
-        ["trim", str(session), "-o", str(tmp_path / "cut.fwt.jsonl"), "--runs", "1"],
         ["list", str(tmp_path)],
         ["render", str(session), "--screen", "explain", "-o", str(tmp_path / "explain.txt")],
     ):
@@ -173,7 +165,7 @@ def test_a_sweep_goes_on_with_what_was_measured_of_this_file_and_of_no_other(
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])  # the trial of a right one takes long
-def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
+def test_a_kernel_is_judged_once(
     whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "mine.py"
@@ -188,12 +180,10 @@ def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
         assert right.returncode == 0, right.stdout + right.stderr
         lines = right.stdout.splitlines()
         ended = lines.index("RIGHT: right in all 13 cases, up to n = 11")
-        assert lines[0] == "mine.py, save 1" and lines[ended + 1 : ended + 4] == ["version 1", "", "+ prompt 1 is done"]
-        assert lines[ended + 4].startswith("prompt 2 of 5: Let one block of threads do one tile")
+        assert lines[0] == "mine.py, save 1" and lines[ended + 1 : ended + 3] == ["", "+ prompt 1 is done"]
+        assert lines[ended + 3].startswith("prompt 2 of 5: Let one block of threads do one tile")
         plan = lines.index("+ the plan does every relaxation once, and its steps do not race")
         assert plan in (1, 2) and lines[plan + 1] == "+ n = 1, one vertex: right"
-    else:
-        Versions(path).keep_unjudged()
     path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))
     words = ("watch", "mine.py", "--once", "--trust", "--device", "simulator")
     wrong = fwtui(tmp_path, *words, *([] if whole else ["--json"]))
@@ -205,31 +195,6 @@ def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
         assert found["file"] == "mine.py" and found["right"] is False and found["seconds"] is None
         first = next(finding for finding in found["findings"] if finding["outcome"] == "wrong")
         assert first["n"] == 3 and first["where"]["n"] == 3 and found["summary"] == first["sentence"]
-    assert main(["watch", "mine.py", "--back", "1"]) == 0
-    assert capsys.readouterr().out.startswith("mine.py is version 1 again, of ")
-    assert path.read_text() == python(None, "mine")
-    assert main(["watch", "mine.py", "--versions"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["version", "1", "2"]
-
-
-def test_a_curve_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    saved, verdict = "2026-11-22T13:00:00+00:00", "\x1b[31mright"
-    known = [
-        Version(number=place, saved=saved, texts={}, verdict=verdict, right=True, seconds=1 / place, n=512) for place in (1, 2, 4)
-    ]
-    assert ending(known[-1], known) == ["version 4"]
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    assert ending(known[-1], known) == ["version 4; times of versions 1 to 4: █▄▂ 250 ms"]
-    assert [line.split() for line in version_table(known)][1] == [
-        "1",
-        "2026-11-22",
-        "13:00:00",
-        "yes",
-        "1.00",
-        "s",
-        "512",
-        "[31mright",
-    ]
 
 
 def copied(folder: Path, *words: str) -> Kernel:

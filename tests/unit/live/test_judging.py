@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from fwtui.commands.new import python
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
-from fwtui.live.judging import Times, WatchLoop, WatchRequest
+from fwtui.live.judging import TimedSave, Times, WatchLoop, WatchRequest
 from fwtui.live.sampling import WarpSampling
 from fwtui.live.watching import EVERY, Began, Judged, Overtaken, Report, Watched, WatchUpdate
-from fwtui.sessions.versions import Version
 from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
@@ -59,7 +58,7 @@ class FakeTimes:
         self.last: list[int | None] = []
         self.parents: list[str] = []
 
-    def reports(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
+    def reports(self, last: TimedSave | None, parent: str, stop: Event) -> Iterator[Report]:
         self.last.append(last.number if last is not None else None)
         self.parents.append(parent)
         yield from self._told
@@ -68,8 +67,7 @@ class FakeTimes:
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def path(tmp_path: Path) -> Path:
     (tmp_path / "mine.py").write_text("# begun from the rung katz-kider\n")
     return tmp_path / "mine.py"
 
@@ -146,7 +144,7 @@ def test_what_is_known_first_is_told_first(path: Path) -> None:
     assert told[0] == Began(1) and times.parents == ["katz-kider"]
     end = told[-1]
     assert isinstance(end, Judged) and end.right and end.tried
-    assert end.version is not None and (end.version.number, end.version.seconds) == (1, 0.001)
+    assert end.seconds == 0.001
 
 
 def test_what_follows_from_the_instructions_is_told_after_the_verdict_of_the_phase_that_does_most(path: Path) -> None:
@@ -233,7 +231,7 @@ def test_what_is_not_right_is_not_timed(
     assert sentences(told) == said and times.last == []
     end = told[-1]
     assert isinstance(end, Judged) and not end.right and end.tried == was_tried
-    assert end.version is not None and not end.version.right
+    assert end.seconds is None
 
 
 def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> None:
@@ -251,14 +249,12 @@ def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: 
     assert sentences(told)[-4:] == ["right in 1 case, up to n = 1", "timed", "it writes beside", "it writes beside"]
     first, last = (one for one in told if isinstance(one, Judged))
     assert first.right and told.index(first) == told.index(last) - 3 and not last.right
-    assert first.version is not None and last.version is not None and first.version.number == last.version.number
-    (kept,) = loop.versions.all()
-    assert (kept.right, kept.verdict, kept.seconds) == (False, "it writes beside", 0.5)
+    assert (first.seconds, last.verdict, last.seconds) == (0.5, "it writes beside", None)
     race = Finding(case="racecheck", outcome="doubtful", sentence="threads race")
     loop = sitting(path, FakeTimes(Report("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(loop.run(Event(), once=True))
     assert ("threads race", None) in [(said.sentence, said.right) for said in told if isinstance(said, Report)]
-    assert all(one.right for one in told if isinstance(one, Judged)) and loop.versions.all()[0].right
+    assert all(one.right for one in told if isinstance(one, Judged))
 
 
 @pytest.mark.parametrize(("outcome", "looks"), [("broken", True), ("hung", False)])
@@ -270,7 +266,7 @@ def test_what_would_hang_again_is_not_given_to_a_slow_tool(path: Path, outcome: 
     assert len([one for one in told if isinstance(one, Judged)]) == 1
 
 
-def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_version(path: Path) -> None:
+def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_timed_one(path: Path) -> None:
     ended = Event()
     saves = iter(["second\n", None, None])
 
@@ -284,7 +280,7 @@ def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_ver
     times = FakeTimes(Report("time", "timed", seconds=0.5))
     told = list(sitting(path, times, clock, Compiled(), tried).run(ended))
     assert [type(one) for one in told if not isinstance(one, Report)] == [Began, Overtaken, Began, Judged, Began, Judged]
-    assert times.last == [None, 1]
+    assert times.last == [None, 2]
 
 
 def test_a_file_is_taken_when_it_is_there_and_at_rest_and_an_end_ends_the_waiting(path: Path) -> None:
