@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
-from fwtui.commands.merge import report_written
 from fwtui.commands.support.narrating import say
 from fwtui.common.atomic_file import check_place, new_whole_file, whole_file
 from fwtui.common.errors import Refused, why
@@ -23,8 +22,8 @@ from fwtui.common.units import counted
 from fwtui.learn import notes
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import resolve
+from fwtui.sessions.markers import Mark, mark
 from fwtui.sessions.recorder import in_use
-from fwtui.sessions.rewrite import Mark, mark
 from fwtui.stream.events import Marker
 
 
@@ -62,8 +61,13 @@ def execute(args: argparse.Namespace) -> int:
         noun = ("cue card", "cue cards")
     _check_out(args.out)
     notes.check_source(source, markers)
-    written = mark(source, markers, args.out, args.title or title, instead=args.notes is not None, replaces=args.force)
-    return report_written(written, args.out, f"{counted(len(markers), *noun)} {'is' if len(markers) == 1 else 'are'}")
+    complete = mark(source, markers, args.out, args.title or title, instead=args.notes is not None, replaces=args.force)
+    say(f"{counted(len(markers), *noun)} {'is' if len(markers) == 1 else 'are'} in {args.out}{_lost(complete)}")
+    return OK if complete else WRONG
+
+
+def _lost(complete: bool) -> str:
+    return "" if complete else "; events lost in the source are missing here too"
 
 
 def _write(session: Path, out: str, force: bool = False) -> int:
@@ -108,11 +112,10 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
         try:
             title, markers = notes.read(text)
             notes.check_source(source, markers)
-            written = mark(source, markers, out, args.title or title, instead=True, replaces=True)
+            complete = mark(source, markers, out, args.title or title, instead=True, replaces=True)
         except Refused as refusal:
             return USAGE, str(refusal)
-        note = "" if written.complete else "; events lost in the source are missing here too"
-        return OK if written.complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{note}"
+        return OK if complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{_lost(complete)}"
 
     if args.out:
         code, done = apply()

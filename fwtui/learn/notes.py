@@ -22,8 +22,8 @@ from fwtui.common.text import MAX_LENGTH, clean, quoted, shortened
 from fwtui.learn.questions import KINDS, PANELS, POINT, Cue, QuestionKind, answer_of, cue_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import load_model
+from fwtui.sessions.markers import LinePosition, Mark, Places, places
 from fwtui.sessions.reader import SessionFile, open_session
-from fwtui.sessions.rewrite import PASSING, LinePosition, Mark, Places, places
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -41,6 +41,7 @@ SKETCHED = {  # the title of a question's card, and the panel that shows its ans
     "limit": ("How much is left", "meters"),
 }
 KEYS = ("point", "question", "answer", "notes")
+PASSING = (events.Notice, events.Round, events.Progress, events.Telemetry)  # they affect no result
 PLACES = "12.5s, run 2, run 2 end or after run 2"
 _PLACE = re.compile(r"(?:(run|end|after +run) +(\d{1,9})( +end)?)|(\d{1,9}(?:\.\d{1,9})?) ?(s?)", re.ASCII)
 _POINT = re.compile(r"[-*] +")
@@ -224,12 +225,12 @@ def check_source(path: Path, cards: Sequence[tuple[Mark, events.Marker]]) -> Non
 
 
 def _first_runs(session: SessionFile) -> Model:
-    """The session up to the most runs that a skeleton has, without what says nothing of a result."""
+    """Fold the session up to the most runs that a skeleton has, without the events that affect no result."""
     model = Model()
     for line in session.lines():
         if isinstance(line.event, events.RunStarted) and len(model.runs) == MOST_SKETCHED:
             break
-        if line.kind not in (events.Notice, *PASSING.values()):
+        if line.kind not in PASSING:
             model.apply(line.event)
     return model
 

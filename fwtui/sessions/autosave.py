@@ -76,8 +76,8 @@ def path_named(title: str) -> Path:
 
 def named(recorder: Recorder, title: str) -> Keeper:
     """A recording of that name and title that contains this one and replaces it. Raises Refused."""
-    from fwtui.sessions.reader import open_session  # not needed for the first frame
-    from fwtui.sessions.rewrite import retitled
+    from fwtui.sessions.markers import retitled  # not needed for the first frame
+    from fwtui.sessions.reader import open_session
 
     path = path_named(title)
     with open_session(recorder.path) as session:

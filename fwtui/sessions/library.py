@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fwtui.common import gc_pause, units
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused, refusing, why
 from fwtui.common.text import clean, instead, quoted, shortened
-from fwtui.sessions.folders import AUTOSAVED, bare, files_in, own_folder, shipped_folder, stem
+from fwtui.sessions.folders import AUTOSAVED, bare, files_in, kept_folder, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, LoadedSession, SessionFile, TooNew, open_session
 from fwtui.sessions.recorder import in_use, safe_slug
 from fwtui.stream.codec import Line
@@ -141,10 +141,19 @@ def paths(most: int = 50) -> list[Path]:
     """
     if _offered is not None:
         return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
-    folders = own_folder(), own_folder().with_name(AUTOSAVED), shipped_folder()
+    folders = own_folder(), kept_folder(), shipped_folder()
     users, autosaved, shipped = (files_in(folder)[::-1] for folder in folders)
     users = sorted(users, key=lambda path: path.lstat().st_mtime if path.exists() else 0.0, reverse=True)[:most]
     return [*users, *[path for path in autosaved[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped[:most]]
+
+
+def delete(path: Path) -> None:
+    """Delete one of the user's own sessions. Raises Refused if it ships with the program, or the system refuses."""
+    name = clean(stem(path))
+    if path.parent.resolve() not in (own_folder().resolve(), kept_folder().resolve()):
+        raise Refused(f"{name} is not one of your own sessions and cannot be deleted here; delete its file")
+    with refusing(f"{name} cannot be deleted", "look at its folder"):
+        path.unlink()
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
@@ -179,7 +188,7 @@ def _folded(lines: Iterable[Line]) -> Model:
 
 
 def _files() -> list[tuple[Path, str]]:
-    folders = ((shipped_folder(), SHIPPED), (own_folder(), OWN), (own_folder().with_name(AUTOSAVED), AUTOSAVED))
+    folders = ((shipped_folder(), SHIPPED), (own_folder(), OWN), (kept_folder(), AUTOSAVED))
     if _offered is not None:
         return [*((path, SHIPPED) for path in files_in(shipped_folder())), *((path, OWN) for path in _offered)]
     there = [(path, origin) for folder, origin in folders for path in files_in(folder)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fwtui.stream.codec import Line, Undecoded
-from fwtui.stream.events import Event, Marker, Round, RunDone, RunStarted, Telemetry
+from fwtui.stream.events import Event, Marker, RunDone, RunStarted, Telemetry
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
@@ -25,19 +25,16 @@ class Player:
     that steps back counts as no time. With `stops` it pauses at each marker.
     """
 
-    def __init__(
-        self, lines: Iterable[Line], max_gap: float | None = None, loop: bool = False, between_runs: bool = False
-    ) -> None:
+    def __init__(self, lines: Iterable[Line], max_gap: float | None = None, between_runs: bool = False) -> None:
         self.lines: list[Line] = []
         self.index = 0  # number of lines due, all of which should be applied
         self.position = 0.0
         self.playing = False
-        self.loop = loop
         self.stops = False
         self.speed = 1.0  # one of SPEEDS
         self._now: float | None = None
-        self._max_gap, self._between_runs = max_gap, between_runs
-        self._places = {kind: array("q") for kind in (Event, Round, RunStarted, RunDone, Marker)}  # of lines
+        self.max_gap, self._between_runs = max_gap, between_runs
+        self._places = {kind: array("q") for kind in (Event, RunStarted, RunDone, Marker)}  # of lines
         self._recorded = array("d")
         self._due = array("d")
         self.extend(lines)
@@ -79,18 +76,6 @@ class Player:
         """Recorded seconds at the position."""
         return _between(self._due, self._recorded, self.position)
 
-    @property
-    def max_gap(self) -> float | None:
-        return self._max_gap
-
-    @max_gap.setter
-    def max_gap(self, seconds: float | None) -> None:
-        """Shorten gaps or restore them; the position stays."""
-        time = self.time
-        self._max_gap = seconds
-        self._spread(0)
-        self.position = _between(self._recorded, self._due, time)
-
     def hurry(self, direction: int) -> None:
         """Double the speed, up to 64; halve it, down to a quarter, if the direction is negative."""
         self.speed = min(max(self.speed * 2.0**direction, SPEEDS[0]), SPEEDS[-1])
@@ -108,15 +93,12 @@ class Player:
     def tick(self, now: float) -> list[Line]:
         """The lines due since the last tick, at `now` seconds of a monotonic clock.
 
-        Playing stops at the end; with `loop` the next tick returns to the beginning instead and gives no lines.
+        Playing stops at the end.
         """
         if not self.playing:
             return []
         elapsed = 0.0 if self._now is None else max(0.0, now - self._now)
         self._now = now
-        if self.at_end and self.loop:
-            self.position, self.index = 0.0, 0
-            return []
         self.position = min(self.position + elapsed * self.speed, self.duration)
         first, self.index = self.index, max(self.index, self.index_at(self.position))
         markers = self._places[Marker]
@@ -124,7 +106,7 @@ class Player:
         if self.stops and passed < bisect_left(markers, self.index):
             self._stand_after(markers[passed])
             self.playing = False
-        elif self.at_end and not self.loop:
+        elif self.at_end:
             self.playing = False
         return self.lines[first : self.index]
 
@@ -155,13 +137,13 @@ class Player:
         """Jump to a recorded time."""
         self.seek(_between(self._recorded, self._due, seconds))
 
-    def step(self, count: int, kind: type[Event] = Event) -> None:
+    def step(self, count: int) -> None:
         """Pause, then move that many events forwards, or back if negative; telemetry does not count."""
         self.pause()
-        self.go(kind, count)
+        self.go(Event, count)
 
     def go(self, kind: type[Event], count: int) -> None:
-        """Jump that many events of that kind (Round, RunStarted, Marker) forwards, or back if negative; stay if there is none."""
+        """Jump that many events of that kind (Event, RunStarted, Marker) forwards, or back if negative; stay if there is none."""
         places = self._places[kind]
         passed = bisect_left(places, self.index)
         target = min(max(passed + count, 1), len(places))
@@ -169,7 +151,7 @@ class Player:
             self._stand_after(places[target - 1])
 
     def count(self, kind: type[Event]) -> tuple[int, int]:
-        """How many events of that kind (Round, RunStarted, Marker) are due, and how many there are."""
+        """How many events of that kind (RunStarted, Marker) are due, and how many there are."""
         return bisect_left(self._places[kind], self.index), len(self._places[kind])
 
     def seek_run(self, run: int) -> bool:
@@ -201,11 +183,9 @@ class Player:
 
     def _spread(self, settled: int) -> None:
         """Due times of the lines from `settled` on; gaps between events longer than max_gap are shortened evenly."""
-        if self._max_gap is None:
+        if self.max_gap is None:
             self._due = self._recorded
             return
-        if self._due is self._recorded:
-            self._due, settled = array("d"), 0
         del self._due[settled:]
         recorded, due, events = self._recorded, self._due, self._places[Event]
         for last in [*events[bisect_left(events, settled) :], len(recorded) - 1]:
@@ -214,7 +194,7 @@ class Player:
                 continue
             start, begun = (recorded[first - 1], due[first - 1]) if first else (0.0, 0.0)
             stretch = recorded[last] - start
-            scale = self._max_gap / stretch if stretch > self._max_gap and not self._goes_on(first) else 1.0
+            scale = self.max_gap / stretch if stretch > self.max_gap and not self._goes_on(first) else 1.0
             due.extend(begun + (t - start) * scale for t in recorded[first : last + 1])
 
 

@@ -24,7 +24,6 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.live.session import Live
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.reader import load
-from fwtui.sessions.rewrite import SessionCut, merge, trim
 from fwtui.stream import events
 from fwtui.stream.model import Model
 
@@ -233,27 +232,6 @@ class Sessions(RuleBasedStateMachine):
         before = self.known.pop(Path(path))
         self.ends_with_run = False
         self.runs = [run._replace(state="cancelled") if run.state == UNFINISHED else run for run in before]
-
-    @rule(target=files, path=files, chosen=st.sets(st.integers(0, 5), min_size=1))
-    def trimmed(self, path: Path, chosen: set[int]) -> Path:
-        told = self.known.get(path, [])
-        runs = [run for place, run in enumerate(told) if place in chosen]
-        if runs:
-            out = self._new()
-            trim(path, SessionCut(runs=frozenset(run.id for run in runs)), out)
-            self.known[out] = runs
-            return out
-        return path
-
-    @rule(target=files, first=files, second=files)
-    def merged(self, first: Path, second: Path) -> Path:
-        if first not in self.known or second not in self.known:
-            return first
-        out, before = self._new(), self.known[first]
-        merge([first, second], out)
-        greatest = max((run.id for run in before), default=0)
-        self.known[out] = before + [run._replace(id=run.id + greatest) for run in self.known[second]]
-        return out
 
     @rule(path=consumes(files))
     def forgotten(self, path: Path) -> None:

@@ -1,9 +1,9 @@
-"""The library: every session that is here, to open, compare, find, rename, describe, and delete with an undo."""
+"""The library: every session of this machine, to open, compare, find and delete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
@@ -17,8 +17,6 @@ from textual.widgets import DataTable, Input, Static
 
 from fwtui.common import units
 from fwtui.common.text import clean
-from fwtui.sessions.edit_sessions import Shelf
-from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import (
     AUTOSAVED,
     ORDERS,
@@ -26,6 +24,7 @@ from fwtui.sessions.library import (
     RIGHT,
     EntryCache,
     LibraryEntry,
+    delete,
     entry_cells,
     find,
     matching,
@@ -33,11 +32,11 @@ from fwtui.sessions.library import (
     some,
 )
 from fwtui.stream.model import Model
-from fwtui.tui.actions import bound, first, hidden, look, unless
+from fwtui.tui.actions import bound, first, look, unless
 from fwtui.tui.background import in_background
 from fwtui.tui.compare.screen import read
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.dialogs import ConfirmScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.frame.recording import SessionWanted
@@ -64,7 +63,6 @@ OPEN = look(
 _not_marked = unless(attrgetter("marked"), "no session is marked")
 _stays = first(_not_marked, unless(lambda screen: not screen.marked.stays, "{screen.marked.name} {screen.marked.stays}"))
 _no_beside = first(_not_marked, unless(lambda screen: screen.view.place_named(BESIDE), ""))
-_nothing_to_undo = unless(attrgetter("shelf.can_undo"), "there is no change to undo")
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
@@ -88,12 +86,12 @@ class SessionsTable(TextTable):
         """The session under the cursor."""
         return self._entries[self.cursor_row] if 0 <= self.cursor_row < len(self._entries) else None
 
-    def show(self, entries: Sequence[LibraryEntry], by: str, width: int, mark: Path | None) -> None:
-        """These sessions in this order; `by` is the column that they are ordered by, `mark` what is to be marked."""
-        state = (tuple(entries[:MOST_ROWS]), by, columns(width), mark)
+    def show(self, entries: Sequence[LibraryEntry], by: str, width: int) -> None:
+        """Show these sessions in this order; `by` is the column that they are ordered by."""
+        state = (tuple(entries[:MOST_ROWS]), by, columns(width))
         if state == self._shown:
             return
-        marked = mark or (self.marked.path if self.marked is not None else None)
+        marked = self.marked.path if self.marked is not None else None
         row = self.cursor_row
         self._shown = state
         self._entries = state[0]
@@ -137,12 +135,6 @@ class Details(Drawn["LibraryEntry | None"]):
         return found + hanging("file", INDENT, [whole, whose], width, style=style, most=2)
 
 
-@cache
-def shelf(folder: Path) -> Shelf:
-    """One for the whole program: a change in one view can be undone in another."""
-    return Shelf(folder)
-
-
 class SessionsScreen(Frame):
     DEFAULT_CSS = """
     SessionsScreen #library { height: 1fr; padding: 0 1; }
@@ -165,17 +157,14 @@ class SessionsScreen(Frame):
         look("slash", "filter", "Filter", "only sessions with these words", id="sessions.filter", key_display="/"),
         look("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state", id="sessions.sort"),
         look("B", "compare", "Beside", "its runs beside those of the session that is shown", _no_beside, "sessions.compare"),
-        bound("N", "rename", "Rename", "give it another name", _stays, "sessions.rename"),
-        hidden("E", "annotate", "Title", "say in a few words what it is", _stays, "sessions.title", rare=True),
-        bound("delete,d", "delete", "Delete", "delete it; that can be undone", _stays, "sessions.delete", key_display="d"),
-        bound("u", "undo", "Undo", "undo the last change", _nothing_to_undo, "sessions.undo"),
+        bound("delete,d", "delete", "Delete", "delete it, after a question", _stays, "sessions.delete", key_display="d"),
         *bindings.SHARED,
     ]
     MOVES = ("Table of sessions", (*bindings.MARKS, OPEN))
     WORDS = (
         ("complete", "closed by its recorder, and every line it counted is here and undamaged"),
         ("best", "the highest rate of a verified run"),
-        ("shipped", "came with the program; only your own sessions can be changed"),
+        ("shipped", "came with the program; only your own sessions can be deleted"),
     )
 
     def __init__(self, view: View):
@@ -185,10 +174,8 @@ class SessionsScreen(Frame):
         self._order = "date"
         self._words = ""
         self._looks = 0  # at the folders
-        self._mark: Path | None = None  # where the cursor is to go
         self._previewed_path: Path | None = None  # whose last run is shown, or is being read
         self._reading = False
-        self.shelf = shelf(own_folder())
 
     def body(self) -> ComposeResult:
         with Vertical(id="library"):
@@ -202,7 +189,7 @@ class SessionsScreen(Frame):
         self.read()
 
     def state(self) -> object:
-        return (self._entries, self._order, self._words, self._mark)
+        return (self._entries, self._order, self._words)
 
     def read(self) -> None:
         """Look at the folders again, in the background."""
@@ -214,7 +201,6 @@ class SessionsScreen(Frame):
             return
         self._entries = entries
         self.update()
-        self._mark = None
 
     @property
     def shown(self) -> list[LibraryEntry]:
@@ -223,9 +209,8 @@ class SessionsScreen(Frame):
 
     @property
     def marked(self) -> LibraryEntry | None:
-        """The session that a key acts on; none while the one that is to be marked is still being read."""
-        marked = self.query_one(SessionsTable).marked if self._complete else None
-        return marked if marked is None or self._mark in (None, marked.path) else None
+        """The session that a key acts on."""
+        return self.query_one(SessionsTable).marked if self._complete else None
 
     def show(self) -> None:
         subject = self.shown
@@ -235,7 +220,7 @@ class SessionsScreen(Frame):
         self.submits = "List" if subject else ""
         if not subject:
             self.query_one("#none", Static).update(Content(self._advice()))
-        self.query_one(SessionsTable).show(subject, self._order, self.app.size.width - 2, self._mark)
+        self.query_one(SessionsTable).show(subject, self._order, self.app.size.width - 2)
         self._tell()
 
     def _tell(self) -> None:
@@ -312,45 +297,17 @@ class SessionsScreen(Frame):
         if self.marked is not None:
             self.post_message(SessionWanted(self.marked.path, beside=True))
 
-    def action_rename(self) -> None:
-        self._ask("name", "Another name", self.shelf.rename)
-
-    def action_annotate(self) -> None:
-        self._ask("title", "What it is, in a few words", self.shelf.annotate)
-
     def action_delete(self) -> None:
-        entry = self.marked
-        if entry is not None:
-            self._change(
-                lambda: self.shelf.delete(entry.path) or f"{entry.name} is deleted; {self.key_of('sessions.undo')} brings it back"
-            )
-
-    def action_undo(self) -> None:
-        def undone() -> str:
-            words, self._mark = self.shelf.undo()
-            return words
-
-        self._change(undone)
-
-    def _ask(self, what: str, heading: str, change: Callable[[Path, str], Path | None]) -> None:
-        """Ask for another name or title of the marked session; `change` answers the file's new path, if it has one."""
         entry = self.marked
         if entry is None:
             return
-        before = getattr(entry, what)
 
-        def take(text: str) -> None:
-            if text == before:
-                return
+        def remove(_: str) -> None:
             try:
-                self._mark = change(entry.path, text)
-                self.say(f"{entry.name} has another {what} now; {self.key_of('sessions.undo')} undoes that")
+                delete(entry.path)
+                self.say(f"{entry.name} is deleted")
             finally:
                 self.read()
 
-        self.ask(AskScreen(heading, before, hint="Enter keeps it, {key[dialog.close]} does not"), take)
-
-    def _change(self, act: Callable[[], str]) -> None:
-        with self.saying("error"):
-            self.say(act())
-        self.read()
+        runs = units.counted(entry.runs, "run")
+        self.ask(ConfirmScreen(f"Delete {entry.name}?", f"Its file with {runs} cannot be restored.", "deletes it"), remove)

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,9 @@ from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import settle
 from fwtui.machine import trust
 from fwtui_kernels import registry
+from fwtui_kernels.own import check, load
+from fwtui_kernels.plan import Kernel, Shape
+from fwtui_kernels.reference import relax, relaxations
 
 QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
 

@@ -14,9 +14,9 @@ from fwtui.learn import notes
 from fwtui.learn.questions import KINDS, Cue, cue, cue_of
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
+from fwtui.sessions.markers import Mark, mark
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import load
-from fwtui.sessions.rewrite import Mark, mark
 from fwtui.stream.events import Marker, RunStarted
 
 SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"

@@ -13,8 +13,7 @@ from session_lines import HEADER, done, record, started
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.reader import load
 from fwtui.sessions.recorder import Recorder
-from fwtui.sessions.rewrite import SessionCut, trim
-from fwtui.stream import codec, events
+from fwtui.stream import events
 from fwtui.stream.codec import Line, as_line
 from fwtui.stream.listing import CodeLine, Instruction, Listing, listing_of, shared_out, shares_of, text_of
 from fwtui.stream.model import Model
@@ -86,16 +85,6 @@ def test_what_is_known_of_a_code_is_one_object_and_full_it_keeps_what_it_has() -
     whole = known.and_also(lower)
     assert Counter(word for _, _, word in whole.instructions) == {"OLD": 400, "NEW": 112}
     assert whole.and_also(lower) is whole and known.and_also(known) is known
-
-
-def test_a_part_of_a_session_has_the_codes_of_its_runs(tmp_path: Path) -> None:
-    whole = record(tmp_path / "whole", *sampled(1), *sampled(2))
-    other = codec.as_line(events.CodeText(t=1.0, code="other", instructions=((0, 0, "EXIT"),)))
-    record(tmp_path / "both", other, *load(whole).lines)
-    trim(tmp_path / "both", SessionCut(runs=frozenset({2})), tmp_path / "part")
-    part = load(tmp_path / "part").lines
-    assert model(part).runs[2].listing("rest") == model(sampled(2)).runs[2].listing("rest")
-    assert [line.event.code for line in part if isinstance(line.event, events.CodeText)] == ["c0de"]
 
 
 def test_a_run_of_a_code_that_is_known_adds_little() -> None:

@@ -16,8 +16,8 @@ from fwtui.__main__ import main
 from fwtui.commands.check import check
 from fwtui.common.errors import Refused
 from fwtui.sessions import reader
-from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import PACKED, files_in, own_folder
+from fwtui.sessions.library import delete
 from fwtui.sessions.reader import WATCHED, Condition, SessionFile, TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
@@ -202,15 +202,14 @@ def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_its_owner_may_rename_and_delete_it(packed: Path) -> None:
-    shelf = Shelf()
-    renamed = shelf.rename(packed, "new")
-    assert renamed.name == f"new{PACKED}" and reader.load(renamed).complete
-    with pytest.raises(Refused, match="new is packed, and so is its title; unpack it with gunzip"):
-        shelf.annotate(renamed, "another title")
-    shelf.delete(renamed)
-    shelf.undo()
-    assert files_in(own_folder()) == [renamed]
+def test_its_owner_may_delete_it_and_nothing_that_ships(packed: Path) -> None:
+    delete(packed)
+    assert files_in(own_folder()) == []
+    with pytest.raises(Refused, match="old cannot be deleted: no such file or directory; look at its folder"):
+        delete(packed)
+    with pytest.raises(Refused, match="is not one of your own sessions and cannot be deleted here; delete its file"):
+        delete(GOLDEN)
+    assert GOLDEN.exists()
 
 
 def test_what_cannot_be_unpacked_is_one_sentence(packed: Path) -> None:

@@ -1,0 +1,158 @@
+"""Sessions with added or replaced markers: new files of copied lines, including those of unknown kinds.
+
+A session is read twice instead of being held in memory, where its lines take several times the size of the file.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from fwtui.common.atomic_file import new_whole_file, sync_folder, whole_file
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.sessions.library import some
+from fwtui.sessions.reader import SessionFile, open_session
+from fwtui.sessions.recorder import SessionWriter
+from fwtui.stream import codec, events
+
+INCOMPLETE = "incomplete source"  # end reason for a source without an end
+Copied = tuple[bytes, float]  # a line without its newline, and its time
+
+
+class LinePosition(NamedTuple):
+    """A line of a session: how many are before it, and its time."""
+
+    before: int
+    t: float
+
+
+class Places(NamedTuple):
+    """Where the runs of a session begin and end, by number, and its last lines up to certain times."""
+
+    begins: dict[int, LinePosition]
+    ends: dict[int, LinePosition]
+    upto: dict[float, int]
+    duration: float
+
+
+class Mark(NamedTuple):
+    """The place of a marker: after that many seconds, or at the start or end of a run."""
+
+    seconds: float | None = None
+    run: int = 0
+    end: bool = False
+    source: str = ""  # where the user said so, for the sentence that refuses it
+
+    def find(self, places: Places) -> LinePosition:
+        """Return the line before the marker, and the marker's time. Raises Refused if the session has no such place.
+
+        The counters and answers of a run come after its end, and before a marker at that end.
+        """
+        if self.seconds is not None:
+            if not 0 <= self.seconds <= places.duration:
+                outside = f"{self.seconds:g} s is outside this session of {places.duration:g} s"
+                raise Refused(f"{self.source}{outside}; choose a time in it")
+            return LinePosition(places.upto[self.seconds], self.seconds)
+        position = (places.ends if self.end else places.begins).get(self.run)
+        if position is None:
+            nowhere = f"run {self.run} does not {'end' if self.end else 'begin'} in this session"
+            runs = some([*map(str, places.begins)]) or "none"
+            raise Refused(f"{self.source}{nowhere}; its runs are {runs}")
+        return position
+
+
+def mark(
+    source: str | os.PathLike[str],
+    markers: Sequence[tuple[Mark, events.Marker]],
+    out: str | os.PathLike[str],
+    title: str = "",
+    instead: bool = False,
+    replaces: bool = False,
+) -> bool:
+    """Write a session with added markers, or with these `instead` of its own; return whether the source had lost no events.
+
+    A marker's time is that of its place. With `replaces`, `out` may exist, and may be the source. Raises Refused if `source`
+    is not a session, if it lacks a place, and if `out` exists or cannot be written.
+    """
+    with open_session(source) as session:
+        there = places(session, [place.seconds for place, _ in markers if place.seconds is not None], unmarked=instead)
+        after: dict[int, list[Copied]] = {}
+        for place, marker in markers:
+            index, t = place.find(there)
+            raw = codec.encode(msgspec.structs.replace(marker, t=t))[:-1]
+            after.setdefault(index, []).append((raw, t))
+        lines = (line for line in session.lines() if not (instead and line.kind is events.Marker))
+        header = next(lines)
+
+        def marked() -> Iterator[Copied]:
+            yield from after.get(0, ())
+            for index, line in enumerate(lines, 1):
+                if line.kind is not events.End:
+                    yield line.raw, line.t
+                yield from after.get(index, ())
+
+        return _write(session, retitled(header.raw, title) if title else header.raw, marked(), out, replaces)
+
+
+def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool = False) -> Places:
+    """Return the places in a session where markers may be, for these times; `unmarked`: as if it had no markers yet."""
+    times = sorted({*seconds})
+    positions = Places({}, {}, {}, 0.0)
+    last = [0] * len(times)  # the last line after the time before and up to this one
+    ended = set[int]()  # runs that ended since the last one began
+    lines = (line for line in session.lines() if not (unmarked and line.kind is events.Marker))
+    for index, line in enumerate(lines):
+        if (place := bisect_left(times, line.t)) < len(times):
+            last[place] = index
+        match line.payload:
+            case events.RunStarted(run=run, t=t):
+                positions.begins.setdefault(run, LinePosition(index, t))
+                ended.clear()
+            case events.RunDone(run=run, t=t) if run not in positions.ends:
+                positions.ends[run] = LinePosition(index, t)
+                ended.add(run)
+            case events.Counters(run=run, t=t) | events.Answers(run=run, t=t) if run in ended:
+                positions.ends[run] = LinePosition(index, t)
+    positions.upto.update(zip(times, accumulate(last, max), strict=True))
+    return positions._replace(duration=session.condition.duration)
+
+
+def retitled(raw: bytes, title: str) -> bytes:
+    """Return a header's line, without newline, with another title; unknown fields are kept."""
+    members = msgspec.json.decode(raw)
+    members.pop("crc", None)
+    sealed = codec.seal(msgspec.json.encode({**members, "title": clean(title)}))
+    if len(sealed) > codec.MAX_LINE:
+        raise Refused(f"a line of {len(sealed)} bytes would be longer than {codec.MAX_LINE}; choose a shorter title")
+    return sealed[:-1]
+
+
+def _write(
+    source: SessionFile, header: bytes, lines: Iterable[Copied], out: str | os.PathLike[str], replaces: bool = False
+) -> bool:
+    """Write a session of these lines, one at a time; they are read from `source`. Return whether that had lost no events."""
+    if Path(out).suffix == ".gz":
+        name = clean(Path(out).name)
+        raise Refused(f"{name} would be packed, and a session is written unpacked; write {clean(Path(out).stem)}, then gzip it")
+    opened = whole_file if replaces else new_whole_file
+    with opened(out, "recorded to", "free some space or choose another place") as file:
+        writer = SessionWriter(Path(file.name if replaces else out), os.dup(file.fileno()), header + b"\n")
+        try:
+            writer.copy(lines)
+        except BaseException:  # also that of the source
+            writer.discard()
+            raise
+        condition = source.condition  # complete now that all lines are taken
+        missing = condition.dropped + condition.damaged + condition.torn
+        writer.close(*(("closed", missing) if condition.closed else (INCOMPLETE, max(missing, 1))))
+        if writer.error is not None:
+            raise writer.error
+        sync_folder(Path(out).parent)  # the source may be deleted next
+    return condition.complete
