@@ -1,4 +1,4 @@
-"""The line that says what the dashboard itself costs."""
+"""The dashboard itself costs little: nothing is painted, woken or kept without need."""
 
 import asyncio
 import gc
@@ -15,10 +15,8 @@ from typing import Any, Self
 
 import pytest
 import scenes
-from apps import Replay
-from builders import model_of
 from fake_live import FakeLive
-from pressing import opened, press, proceed, until
+from pressing import opened, until
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.events import Key
@@ -27,69 +25,11 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 
-from fwtui.stream import events
-from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.pace import Pace
 from fwtui.tui.app.terminal_input import TerminalDriver
-from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.own_cost import CostLine, DashboardCost, Meter, sampling
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import Drawn, line
-
-
-def test_frames_and_processor_time_of_the_last_second() -> None:
-    now, busy = [10.0], [3.0]
-    meter = Meter(lambda: now[0], lambda: busy[0])
-    assert meter.read(Model()) is None, "nobody looked before"
-    for _ in range(20):
-        meter.frame()
-    now[0], busy[0] = 12.0, 3.1
-    cost = meter.read(Model())
-    assert cost is not None and (cost.frames, cost.core, cost.reading) == (10.0, pytest.approx(0.05), None)
-    assert cost.per_frame == pytest.approx(0.005)
-    now[0] = 12.5
-    assert meter.read(Model()) == cost, "it stands for a second"
-    now[0] = 13.5
-    still = meter.read(Model())
-    assert still is not None and still.per_frame is None and still.core == 0.0
-    now[0] = 60.0
-    assert meter.read(Model()) is None, "what was long ago is not averaged in"
-
-
-def test_what_a_reading_costs_is_what_the_sampler_said() -> None:
-    told = [events.Telemetry(t=t / 10, cost_seconds=0.004 if t < 50 else 0.002) for t in range(100)]
-    reading, rate = sampling(model_of([*told]))
-    assert reading == pytest.approx(0.002) and rate == pytest.approx(10.0)
-    assert sampling(Model()) == (None, 0.0)
-    assert sampling(model_of([events.Telemetry(t=1.0)])) == (None, 0.0)
-
-
-async def test_a_key_shows_and_hides_it(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    now, busy = [10.0], [0.0]
-    app.meter = Meter(lambda: now[0], lambda: busy[0])
-    async with opened(app) as pilot:
-        assert "own cost" not in screen_text(app)
-        await press(pilot, "dollar_sign")
-        assert "measuring…" in screen_text(app)
-        painted = app.meter.frames
-        now[0], busy[0] = 12.0, 0.5
-        await proceed(pilot)
-        shown = next(row for row in screen_text(app).splitlines() if "own cost" in row)
-        assert "25.0 % of a core" in shown and "/frame" in shown and painted > 0
-        assert "n/a" in shown, "this recording does not say what a reading cost"
-        await press(pilot, "dollar_sign")
-        assert "own cost" not in screen_text(app)
-
-
-@pytest.mark.parametrize("width", [58, 78, 118])
-def test_it_fits(width: int) -> None:
-    cost = DashboardCost(10.0, 0.0123, 0.123, 0.00456, 10.0)
-    (drawn,) = CostLine(cost).draw(cost, width)
-    assert drawn.cell_length <= width and "12.3 ms/frame" in drawn.plain and "4.56 ms/reading" in drawn.plain
-    later = DashboardCost(9.5, 0.00912, 0.0099, 0.0123, 5.0)
-    assert CostLine(later).draw(later, width)[0].cell_length == drawn.cell_length, "figures change, places do not"
 
 
 class Painted(Drawn[tuple[str, str, int]]):

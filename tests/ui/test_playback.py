@@ -45,20 +45,11 @@ async def go(pilot: Pilot[None], words: str) -> str:
 
 
 class TestKeys:
-    async def test_rounds_markers_times_and_names_are_gone_to(self, replay_of: Replay) -> None:
-        told = scenes.gpu_session()
-        rounds: list[events.Event] = [
-            events.Round(t=2.0 + i / 10, run=1, index=i, first=i * 1000, seconds=(0.1, 0.2, 0.3)) for i in range(4)
-        ]
-        app = replay_of([*told[:2], *scenes.merged(told[2:], rounds)], start=0.0)
+    async def test_markers_times_and_names_are_gone_to(self, replay_of: Replay) -> None:
+        app = replay_of(scenes.gpu_session(), start=0.0)
         async with opened(app) as pilot:
             played = playback_of(app)
             await press(pilot, "home")
-            for count in (1, 2, 3, 4, 4):
-                await press(pilot, "right_curly_bracket")
-                assert len(played.model.runs[1].rounds) == count
-            await press(pilot, "left_curly_bracket", "left_curly_bracket")
-            assert len(played.model.runs[1].rounds) == 2 and played.model == folded(played)
             await press(pilot, "right_parenthesis")
             assert [m.text for m in played.model.markers] == ["now with tiles in shared memory"]
             assert played.position.seconds == pytest.approx(played.model.markers[0].t)
@@ -82,21 +73,6 @@ class TestKeys:
                     played.go(words)
             await press(pilot, "G", "5", "escape")
             assert played.player.index == before
-
-    async def test_gaps_are_shortened_and_given_back(self, replay_of: Replay) -> None:
-        told = [*scenes.cpu_session(), events.Notice(t=500.0, text="much later")]
-        app = replay_of(told, start=5.0)
-        async with opened(app) as pilot:
-            played = playback_of(app)
-            index, bands = played.player.index, played.position.bands
-            assert "gaps ≤ 1.00 s" in await keyed(pilot, "I")
-            assert played.player.duration < 20 and played.player.index == index
-            assert played.position.bands != bands and max(band.end for band in played.position.bands) <= played.player.duration
-            assert played.player.time == pytest.approx(5.0)
-            shown = await keyed(pilot, "I")
-            assert "gaps ≤" not in shown and "idle gaps are played in full" in shown
-            assert played.player.duration == 500.0 and played.player.position == pytest.approx(5.0)
-            assert played.position.bands == bands
 
     async def test_playing_stops_at_a_marker_and_goes_on(self, replay_of: Replay) -> None:
         app = replay_of(scenes.gpu_session(), start=0.0)
@@ -346,11 +322,9 @@ async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_
         for _ in range(10):
             await pilot.press("less_than_sign")
         assert player.speed == 0.25
-        await pilot.press("L")
-        assert player.loop and "loop" in await keyed(pilot)
         played = playback_of(app)
-        keys = ["end", "left", "shift+left", "comma", "comma", "left_square_bracket", "home", "full_stop"]
-        for key in [*keys, "right", "shift+right", "right_square_bracket", "comma", "end", "home"]:
+        keys = ["end", "left", "comma", "comma", "left_square_bracket", "home", "full_stop"]
+        for key in [*keys, "right", "right_square_bracket", "comma", "end", "home"]:
             await press(pilot, key)
             assert played.model == model_of(line.event for line in played.player.lines[: played.player.index]), key
         await press(pilot, "p")

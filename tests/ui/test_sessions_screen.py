@@ -1,4 +1,4 @@
-"""The library on the screen: found, filtered, ordered, opened, compared, and changed with a way back."""
+"""The library on the screen: found, filtered, ordered, opened, compared and deleted."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ from textual.widgets import Input
 from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.library import EntryCache, LibraryEntry, entry_cells
 from fwtui.sessions.reader import load
-from fwtui.stream import codec, events
+from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.compare.screen import CompareScreen
 from fwtui.tui.export.screens import screen_text
@@ -32,7 +32,6 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Pa
         folder.mkdir(parents=True)
     monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
     pretend.limits("fwtui.tui.app.session_opener", PATIENCE=60)
-    screen.shelf.cache_clear()
     gpu, cpu = scenes.gpu_session(), scenes.cpu_session()
     scenes.write(folders[1] / f"shipped-gpu{SUFFIX}", gpu)
     scenes.write(folders[0] / f"20250103-cut{SUFFIX}", [_made("2025-01-03", "the one that was cut"), *gpu[1:60]], closed=False)
@@ -146,44 +145,19 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
         assert "enter Replay" in shown.splitlines()[-1]
 
 
-async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Replay) -> None:
+async def test_a_session_is_deleted_after_a_question(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     path = own / f"20250102-cpu{SUFFIX}"
-    before = path.read_bytes()
     async with opened(app) as pilot:
         await settle(pilot, "7")
         await mark(pilot, "20250102-cpu")
-        await settle(pilot, "N")
-        app.screen.query_one(Input).value = "tiled"
-        shown = await settled(pilot, "enter")
-        assert not path.exists() and (own / f"tiled{SUFFIX}").read_bytes() == before
-        assert "another name now; u undoes that" in shown
-        marked = screen_of(app, SessionsScreen).marked
-        assert marked is not None and marked.name == "tiled", "the mark goes with it"
-        await settle(pilot, "E")
-        app.screen.query_one(Input).value = "for the lecture"
-        assert "for the lecture" in await settled(pilot, "enter")
-        assert "is deleted; u brings it back" in await settled(pilot, "d")
-        assert names(app) == ["20250103-cut", "shipped-gpu", "broken"]
-        assert "tiled is back" in await settled(pilot, "u")
-        await settle(pilot, "u")
-        assert "is called 20250102-cpu again" in await settled(pilot, "u")
-        assert codec.decode(path.read_bytes().split(b"\n")[0]) == codec.decode(before.split(b"\n")[0])
-        assert len(names(app)) == 4
-
-
-async def test_what_is_brought_back_is_what_the_next_key_acts_on(own: Path, replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with opened(app) as pilot:
-        await settle(pilot, "7")
-        await mark(pilot, "20250103-cut")
-        await settle(pilot, "d")
-        await mark(pilot, "20250102-cpu")
-        await settle(pilot, "u")
-        marked = screen_of(app, SessionsScreen).marked
-        assert marked is not None and marked.name == "20250103-cut"
-        await settle(pilot, "d", "u", "d")  # quicker than the library is read again
-        assert (own / f"20250102-cpu{SUFFIX}").exists(), "no other session is deleted in its place"
+        shown = await keyed(pilot, "d")
+        assert "Delete 20250102-cpu?" in shown and "cannot be restored" in shown
+        await settle(pilot, "escape")
+        assert path.exists()
+        await press(pilot, "d")
+        assert "20250102-cpu is deleted" in await settled(pilot, "enter")
+        assert not path.exists() and names(app) == ["20250103-cut", "shipped-gpu", "broken"]
 
 
 async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: Replay) -> None:
@@ -191,17 +165,13 @@ async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: 
     async with opened(app) as pilot:
         await settle(pilot, "7")
         await mark(pilot, "shipped-gpu")
-        for action in ("rename", "annotate", "delete", "undo"):
-            assert screen_of(app, SessionsScreen).check_action(action, ()) is False
-        await settle(pilot, "d", "N", "u")
+        assert screen_of(app, SessionsScreen).check_action("delete", ()) is False
+        await settle(pilot, "d")
         assert len(names(app)) == 4
         await mark(pilot, "20250102-cpu")
-        await settle(pilot, "N")
-        assert "20250103-cut exists already and is not overwritten" in await settled(pilot, *"20250103-cut", "enter")
-        assert "'20250103-cut/' is not a session name" in await settled(pilot, "slash", "enter"), "what was typed can be mended"
-        await settle(pilot, "escape")
         os.unlink(own / f"20250102-cpu{SUFFIX}")
-        assert "no such file or directory" in await settled(pilot, "d")
+        await press(pilot, "d")
+        assert "no such file or directory" in await settled(pilot, "enter")
         assert len(names(app)) == 3
         await mark(pilot, "20250103-cut")
         await settle(pilot, "B")

@@ -36,7 +36,6 @@ from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import Command, Dialog, EndScreen, Palette
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Appearance
-from fwtui.tui.frame.own_cost import Meter
 from fwtui.tui.frame.places import BESIDE, PLACES
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import LiveSession, View
@@ -93,7 +92,6 @@ class FwtuiApp(Survivor):
         self.theme = look.theme
         self.look = look
         self.plain = look.ascii  # everything in ASCII
-        self.meter = Meter()
         self.read_only = read_only
         if read_only:
             from fwtui.tui.frame.read_only import NoEngine
@@ -163,9 +161,6 @@ class FwtuiApp(Survivor):
         """As Textual's, which finds the styles of a whole place again whenever one is switched to."""
         if not self.views.styled:
             super().refresh_css(animate)
-
-    def post_display_hook(self) -> None:
-        self.meter.frame()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *[Plain()] * self.plain]

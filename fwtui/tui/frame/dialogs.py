@@ -219,17 +219,23 @@ class AskScreen(Dialog):
         self.answer(event.value)
 
 
-class EndScreen(Dialog):
-    """Asks whether to end the program, and says what that means; answers "end" or None."""
+class ConfirmScreen(Dialog):
+    """Asks whether to do something, and says what that means; answers "yes" or None."""
 
-    BINDINGS: ClassVar = [look("enter,y", "end", "End", "end the program", id="end.end", key_display="Enter")]
+    BINDINGS: ClassVar = [look("enter,y", "yes", "Yes", "do it", id="confirm.yes", key_display="Enter")]
 
-    def __init__(self, what: str):
-        hint = "{key[end.end]} or ctrl+q ends it, {key[dialog.close]} does not"
-        super().__init__("End the program?", Static(Content(what), markup=False), hint=hint)
+    def __init__(self, question: str, meaning: str, does: str):
+        """`does` is what the key does, such as "deletes it"."""
+        hint = f"{{key[confirm.yes]}} {does}, {{key[dialog.close]}} does not"
+        super().__init__(question, Static(Content(meaning), markup=False), hint=hint)
 
-    def action_end(self) -> None:
-        self.dismiss("end")
+    def action_yes(self) -> None:
+        self.dismiss("yes")
+
+
+class EndScreen(ConfirmScreen):
+    def __init__(self, meaning: str):
+        super().__init__("End the program?", meaning, "or ctrl+q ends it")
 
 
 class FormScreen(Dialog):

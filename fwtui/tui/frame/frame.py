@@ -24,7 +24,6 @@ from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Command, Dialog, He
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
-from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
 from fwtui.tui.frame.rows import ActionRows, KeyLine
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
@@ -91,7 +90,6 @@ class Frame(PlaceScreen):
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
-        self._meter: Meter = getattr(self.app, "meter", None) or Meter()
         self.rows = ActionRows(self, view)
         self._complete = False  # its widgets are there, and theirs
         self._left = False  # for good
@@ -109,7 +107,6 @@ class Frame(PlaceScreen):
             if self.STRIP:
                 yield TelemetryStrip()
             yield LogLine(None)
-            yield CostLine(None)
             if self.view.playback is not None:
                 from fwtui.tui.frame.cue_card import CueCard
                 from fwtui.tui.frame.playback import PositionLine, Timeline
@@ -176,10 +173,6 @@ class Frame(PlaceScreen):
             position = self.view.playback.position
             for line in self._transport:
                 line.show(position)
-        cost = self.query_one(CostLine)
-        cost.display = self._meter.shown and not self.view.presenting
-        if cost.display:
-            cost.show(self._meter.read(self.model))
         self.sight.rest_focus(self.view.presenting)
         if (words := self.view.measuring) and (self.view.notice is None or self.view.notice.text != words):
             self.view.notice = LogEntry(self.model.t, words, "info")
@@ -379,10 +372,6 @@ class Frame(PlaceScreen):
 
     async def action_leave(self) -> None:
         await self.app.action_quit()
-
-    def action_cost(self) -> None:
-        self._meter.shown = not self._meter.shown
-        self.update()
 
     def action_moved(self, name: str) -> None:
         self.say(f"{self.key_of(f'{name}.moved')} is now {self.key_of(name)}")

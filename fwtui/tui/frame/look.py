@@ -50,7 +50,7 @@ _MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
 DIALOGS = {
     "a dialog": "frame.dialogs:Dialog",
     "the help": "frame.dialogs:HelpScreen",
-    "the end": "frame.dialogs:EndScreen",
+    "a question": "frame.dialogs:ConfirmScreen",
     "the form": "frame.dialogs:FormScreen",
     "a race": "compare.race:RaceScreen",
     "the climb": "compare.climb:ClimbScreen",

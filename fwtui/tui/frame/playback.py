@@ -18,9 +18,9 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.stream.codec import Unknown
-from fwtui.stream.events import Event, Marker, Round, RunStarted
+from fwtui.stream.events import Event, Marker, RunStarted
 from fwtui.stream.model import Model
-from fwtui.tui.frame.recording import IDLE_GAP, Band, Recording, first_seen
+from fwtui.tui.frame.recording import Band, Recording, first_seen
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
 
 SLICE_SECONDS = 0.02  # of applying events; keys and signals are served between two slices
@@ -60,7 +60,6 @@ class Playback:
         self._later = later
         self._slice = slice_seconds if playing else math.inf
         self._behind = False  # the next slice is on its way
-        self._gap = recording.max_gap or IDLE_GAP
         self.presenting = False  # cue cards are shown one by one, and nothing plays
         self.over = False  # the last of them was
         if playing and not self.live and not (self.player.stops and self.player.marker):
@@ -73,7 +72,7 @@ class Playback:
         seconds = p.position
         if self.model.index != p.index:
             seconds = p.due(self.model.index - 1) if self.model.index else 0.0
-        played = (seconds, p.duration, p.playing, p.speed, p.loop)
+        played = (seconds, p.duration, p.playing, p.speed)
         return Position(*played, r.name, r.origin, r.problems, p.max_gap, p.stops, self.live, r.marks.bands(p))
 
     def tick(self, now: float) -> None:
@@ -130,17 +129,11 @@ class Playback:
     def step(self, count: int) -> str:
         return self._go_to(lambda: self.player.step(count), _end(count))
 
-    def step_round(self, count: int) -> str:
-        return self._go_to(lambda: self.player.step(count, Round), _none("recorded round of a phase pass", count))
-
     def next_run(self, count: int) -> str:
         return self._go_to(lambda: self.player.go(RunStarted, count), _none("run begins", count))
 
     def next_marker(self, count: int) -> str:
         return self._go_to(lambda: self.player.go(Marker, count), _none("marker", count))
-
-    def leap(self, share: float) -> str:
-        return self.jump(share * self.player.duration)
 
     def jump(self, seconds: float) -> str:
         return self._go_to(lambda: self.player.seek(self.player.position + seconds), _end(seconds))
@@ -194,17 +187,6 @@ class Playback:
         stays = f"{before:g}x is the {'fastest' if direction > 0 else 'slowest'} speed"
         return stays if self.player.speed == before else ""
 
-    def loop(self) -> str:
-        self.player.loop = not self.player.loop
-        return ""
-
-    def gaps(self) -> str:
-        """Shorten idle gaps, or play them as long as they were; what that means, in words."""
-        self.player.max_gap = None if self.player.max_gap is not None else self._gap
-        if self.player.max_gap is None:
-            return "idle gaps are played in full"
-        return f"idle gaps longer than {units.duration(self._gap)} are shortened"
-
     def stops(self) -> str:
         """Stop at markers, or play through them; what that means, in words."""
         self.player.stops = not self.player.stops
@@ -226,7 +208,6 @@ class Position(NamedTuple):
     duration: float
     playing: bool
     speed: float
-    loop: bool
     file: str
     origin: str  # recorded on what, when
     problems: tuple[str, ...]
@@ -247,7 +228,6 @@ class PositionLine(Drawn[Position]):
             (state, f"{STRONG} $text-primary"),
             (where, STRONG),
             ("" if usual else f"  speed {p.speed:g}x", ""),
-            ("  loop" if p.loop else "", ""),
             ("  stops at ◆" if p.stops else "", ""),
             (f"  gaps ≤ {units.duration(p.gap)}" if p.gap is not None else "", ""),
         )
