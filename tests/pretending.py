@@ -10,7 +10,6 @@ import pytest
 
 from fwtui.machine import hardware
 from fwtui.stream.events import Device
-from fwtui_kernels import peers
 
 
 class Pretend:
@@ -46,10 +45,6 @@ class Pretend:
     def children(self, kind: Any) -> None:
         """Every child that a live session begins is of this kind."""
         self._patch.setattr("fwtui.live.session.Child", kind)
-
-    def packages(self, *names: str) -> None:
-        """Of those that others compute with, these are installed."""
-        self._patch.setattr(peers, "find_spec", lambda name: name in names or None)
 
     def shipped(self, folder: Path) -> None:
         """The sessions that come with the program are in this folder."""

@@ -16,9 +16,9 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import WAIT, Run
 
 NONE = "-"  # for values that do not apply; an unknown value is n/a
-# tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `bench`, `sweep`, `tune` (its trials, and what auto
+# tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `sweep`, `tune` (its trials, and what auto
 # picks), `docs`, and those of two screens
-PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED = "printed", "compared", "benched", "swept", "tuned", "picked"
+PRINTED, COMPARED, SWEPT, TUNED, PICKED = "printed", "compared", "swept", "tuned", "picked"
 SCALED = "scaled"  # a sweep over numbers of devices
 CHAMPIONS, HISTORY, COMPARISON = "champions", "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
@@ -226,7 +226,7 @@ def outcome(model: Model, run: Run) -> str:
 
 # tables that share several columns
 _BOTH, _SMALL = {PRINTED: 0, COMPARED: 0}, {HISTORY: WIDE, COMPARISON: WIDE}
-_CHOSEN, _MEASURED = {BENCHED: 0, TUNED: 0, PICKED: 0}, {PRINTED: 0, BENCHED: 0, SWEPT: 0, SCALED: 0}
+_CHOSEN, _MEASURED = {TUNED: 0, PICKED: 0}, {PRINTED: 0, SWEPT: 0, SCALED: 0}
 ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
@@ -234,9 +234,8 @@ ALL = (
     Column("whole type", "type", lambda r: r.run.experiment.dtype, {**_CHOSEN, CHAMPIONS: 0}),
     Column("weights", "weights", _weights, {CHAMPIONS: 0}),
     Column("code", "kernel", lambda r: f"`{r.run.experiment.kernel}`", {CHAMPIONS: 0}),
-    Column("asked", "kernel", _requested_kernel, {PRINTED: 0, BENCHED: 0, TUNED: 0}, cells=20),
+    Column("asked", "kernel", _requested_kernel, {PRINTED: 0, TUNED: 0}, cells=20),
     Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
-    Column("on", "on", lambda r: "GPU" if r.run.backend == "cuda" else "CPU", {BENCHED: 0}),
     Column("choices", "choices", lambda r: config_of(r.run.experiment).words, _CHOSEN, cells=38),
     Column("kernel", "kernel", _kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
     Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
@@ -259,14 +258,13 @@ ALL = (
     Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
     Column("relaxations/s", "relaxations/s", lambda r: r.run.rate or None, {CHAMPIONS: 0}, _bare),
-    Column("of limit", "of limit", _limit, {PRINTED: 0, BENCHED: 0, CHAMPIONS: 0, HISTORY: WIDE}, units.percent, 8, True, True),
+    Column("of limit", "of limit", _limit, {PRINTED: 0, CHAMPIONS: 0, HISTORY: WIDE}, units.percent, 8, True, True),
     Column("speed-up", "speed-up", _gain, {SCALED: 0}, units.gain, right=True),
     Column("efficiency", "efficiency", _efficiency, {SCALED: 0}, units.percent, 10, True),
     Column("model", "model", lambda r: r.predicted, {SCALED: 0}, units.percent, right=True),
     Column("waiting", "waiting", _waiting, {SCALED: 0}, units.percent, right=True, absent=NONE),
     Column("sent", "sent", _sent, {SCALED: 0}, units.bandwidth, 9, True, absent=NONE),
     Column("of best", "of best", _of_best, {SWEPT: 0}, units.percent),
-    Column("vs peer", "vs best peer", lambda r: r.label or _of_best(r), {BENCHED: 0}, units.gain, right=True),
     Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
     Column("bandwidth", "bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 9, True, True),
     Column("of peak", "of peak", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 7, True, True),
@@ -287,7 +285,7 @@ ALL = (
 COLUMNS = {column.key: column for column in ALL}
 # what a printed table that is too wide goes without, the first of these first
 _DISPENSABLE = (
-    *("flops", "checksum", "phases", "bandwidth", "of peak", "dtype", "on", "from", "to", "spread", "tile", "of limit"),
+    *("flops", "checksum", "phases", "bandwidth", "of peak", "dtype", "from", "to", "spread", "tile", "of limit"),
     *("whole type", "choices", "of best", "rate", "vs"),
 )
 LEAST = tuple(COLUMNS[key].title for key in _DISPENSABLE)

@@ -1,4 +1,4 @@
-"""Runs on a live session, one after another within a time limit: shared by bench, tune, sweep and reproduce."""
+"""Runs on a live session, one after another within a time limit: shared by tune, sweep and reproduce."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ from fwtui_kernels.needs import Need, lacking
 
 GROUPS = {  # in the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
-    "measure": ("sweep", "compare", "reproduce", "bench", "tune", "counters", "instructions", "graph"),
+    "measure": ("sweep", "compare", "reproduce", "tune", "counters", "instructions", "graph"),
     "record": ("check", "export", "mark", "render"),
     "teach": ("new", "watch", "learn", "serve"),
     "maintain": ("rank", "warm", "docs", "doctor", "config", "completion"),
 }
 # those that it tells with --all alone
-RARE = {"reproduce", "bench", "counters", "instructions", "graph", "check", "render"}
+RARE = {"reproduce", "counters", "instructions", "graph", "check", "render"}
 RARE |= {"rank", "warm", "docs", "completion"}
 NAME_CELLS = 14
 

@@ -17,7 +17,6 @@ from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_o
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.peers import peers
 from fwtui_kernels.plan import Kernel, Shape
 
 SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
@@ -132,8 +131,6 @@ def kernel_named(name: str) -> Kernel:
     """The kernel with that id, or from that file if admitted. Raises Refused with the known ids. Loads no file."""
     if name == AUTO.id:
         return AUTO
-    if name in peers():
-        return peers()[name]
     kernels = known_kernels()
     try:
         return kernels[name_of_file(name) if is_path(name) else name]

@@ -22,7 +22,6 @@ from fwtui.common.text import clean, quoted
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import LARGEST_FILE, fingerprint
-from fwtui_kernels.peers import peers
 from fwtui_kernels.plan import Kernel, Shape, Step
 
 MOST_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
@@ -98,7 +97,7 @@ def located(text: str) -> Path:
 
 def name_for(path: Path) -> str:
     """The short name of a file's kernel: its stem; with its folder's, or a number, where another kernel is called that."""
-    names = {AUTO.id, *registry(), *peers(), *(name for name, kernel in _own_kernels.items() if kernel.path != path)}
+    names = {AUTO.id, *registry(), *(name for name, kernel in _own_kernels.items() if kernel.path != path)}
     same = next((name for name, kernel in _own_kernels.items() if kernel.path == path), None)
     stem, folder = _word(path.stem), _word(path.parent.name)
     tries = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(names) + 3)))

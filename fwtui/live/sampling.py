@@ -13,7 +13,6 @@ from fwtui.machine.settings import SAMPLES
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import RunRequest, SampleRequest, Work
-from fwtui_kernels.peers import peers
 
 RESTARTS = 5
 AUTO, _, OFF = SAMPLES
@@ -191,7 +190,4 @@ class WarpSampling:
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
     def _suits(self, request: RunRequest) -> bool:
-        experiment = request.experiment
-        return (
-            self.wanted != OFF and not request.brief and experiment.runs_on.backend == "cuda" and experiment.kernel not in peers()
-        )
+        return self.wanted != OFF and not request.brief and request.experiment.runs_on.backend == "cuda"

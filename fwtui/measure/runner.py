@@ -31,7 +31,6 @@ from fwtui.measure.own_kernel import recorded_plan, source_lines
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from fwtui_kernels.parts.supernodal import elimination
-from fwtui_kernels.peers import peers
 
 ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
 KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
@@ -195,8 +194,7 @@ class Runner:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         job.tell(events.Verdict, **finding._asdict())
-        # programs of other packages may return their own buffers, which later passes overwrite
-        if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
+        if finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
             self._distances = _of_run(job.run, distances, graph, finding.checksum)
 
 

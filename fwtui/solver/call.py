@@ -11,7 +11,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import instead, quoted
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.peers.packages import NUMPY
+from fwtui_kernels.numpy_loop import NUMPY
 from fwtui_kernels.plan import Kernel
 
 

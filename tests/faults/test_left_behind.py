@@ -22,7 +22,6 @@ MARK = "FWTUI_TESTED_FOR_WHAT_IT_LEAVES"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
 LONG = ("--repeats", "1000", "--budget", "60")
 SHORT = ("-n", "40", "--repeats", "1")
-ONE = (*SHORT, "-k", "serial", "--peers", "none", "--rounds", "1")
 RANKS = ("--devices", "cpu,cpu")
 WAITS = 120.0  # seconds that only a hang can exceed
 OWN = ("mpich_shm_", "ucx_shm_", "sem.", "fwtui")  # how names of shared memory begin
@@ -71,7 +70,6 @@ BUSY = {
     "solve ranks": Busy(("solve", "g.npy", *RANKS, "-o", "out.csv"), _shares, signal.SIGKILL),
     "graph": Busy(("graph", "-n", "4000", "-o", "out.gr"), writes("out.gr"), signal.SIGINT, ("-n", "40")),
     "sweep": Busy(("sweep", "-k", "serial", "-n", "900,1000"), runs("fwtui.measure.worker"), signal.SIGINT, ("-n", "16,32")),
-    "bench": Busy(("bench",), runs("fwtui.measure.worker"), signal.SIGTERM, ONE),
     "tune": Busy(("tune", "--kernel", "tiled-cpu"), runs("fwtui.measure.worker"), signal.SIGTERM, ("-n", "64", "--seconds", "1")),
     "watch": Busy(("watch", "mine.py", "--trust"), runs("fwtui.measure.trial_target"), signal.SIGTERM, ("--once",)),
     "dashboard": Busy(("dashboard",), runs("fwtui.machine.telemetry.sampler"), signal.SIGKILL, b"q"),

@@ -220,7 +220,7 @@ def on_cpu(kernel: str, moved: int) -> list[events.Event]:
     return [header, limits, *made[:1], loop, *made[1:-1], use, made[-1]]
 
 
-@pytest.mark.parametrize(("kernel", "moved"), [("tiled-cpu", 10**9), pytest.param("networkx", 0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("kernel", "moved"), [("tiled-cpu", 10**9), pytest.param("scipy", 0, marks=pytest.mark.slow)])
 async def test_a_cpu_run_has_its_cores_and_caches_and_nothing_of_a_gpu(replay_of: Replay, kernel: str, moved: int) -> None:
     app = replay_of(on_cpu(kernel, moved))
     async with opened(app, "4") as pilot:

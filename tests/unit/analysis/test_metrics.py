@@ -12,7 +12,6 @@ from fwtui.__main__ import main
 from fwtui.analysis import columns
 from fwtui.analysis.answers import RESULT_VERSION
 from fwtui.analysis.columns import (
-    BENCHED,
     COMPARED,
     PICKED,
     PRINTED,
@@ -173,7 +172,7 @@ TRIAL = TunedTrial(n=1000, dtype="int32", nonnegative=True, kernel="tiled-cpu", 
 
 def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(columns.COLUMNS) == len(columns.ALL), "each has a key of its own"
-    row, tables = TableRow(Model(), TRIAL.run), (PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED)
+    row, tables = TableRow(Model(), TRIAL.run), (PRINTED, COMPARED, SWEPT, TUNED, PICKED)
     before = [(head(table), line(table, row)) for table in tables]
     added = Column("added", "vertices", lambda r: r.run.n, dict.fromkeys(tables[1:], 0), unit=lambda n: f"{n} in all")
     monkeypatch.setitem(columns.COLUMNS, "added", added)

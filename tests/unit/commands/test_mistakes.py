@@ -69,7 +69,6 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["compare", f"h200-n4096-naive-blocked:{LONG}"], "has no run 9999"),
     (["check", LONG], "there is no session '9999"),
     (["check", ""], "there is no session ''"),
-    (["bench", "-n", ""], "n '' is not a whole number"),
     (["export", GOLDEN, "-o", "x.png"], "'x.png' ends in none of .csv, .jsonl, .md, .parquet"),
     (["export", GOLDEN, "--format", "parquet"], "not written to standard output; name a file with -o"),
     (["export", GOLDEN, "--format", "csv", "-o", "x.perfetto.json"], "ends in .perfetto.json, and --format says csv"),

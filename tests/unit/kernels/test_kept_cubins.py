@@ -16,7 +16,6 @@ fake_driver.all_kernels_kept()
 from fwtui_kernels import registry
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.peers import peers
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import kept_cubins
 
@@ -24,7 +23,7 @@ load, names = cubin_cache.load, set()
 cubin_cache.load = lambda place, name: (names.add(name), load(place, name))[1]
 other, found = [], {}
 for kernel in registry().values():
-    if kernel.backend != "cuda" or kernel.id in peers():
+    if kernel.backend != "cuda":
         continue
     for dtype in kernel.dtypes:
         tile = kernel.tile_for(0) or 1
