@@ -152,7 +152,7 @@ class ChildProcess:
 
 
 class ModuleProcess(ChildProcess):
-    """One of this program's modules that serve requests (fwtui.common.serve); `simulated`: its GPUs are Numba's simulator."""
+    """One of this program's modules that serve requests (fwtui.common.serve); `simulated`: it simulates GPUs."""
 
     def __init__(self, module: str, *arguments: str, simulated: bool = False):
         environment = worker_environment("simulator" if simulated else "real")

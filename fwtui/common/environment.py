@@ -20,6 +20,7 @@ import platformdirs
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
+from fwtui_kernels.compiled import SIMULATOR
 
 _THREADS = "NUMBA_NUM_THREADS"
 _MONTH = 30 * 24 * 3600  # seconds
@@ -38,7 +39,8 @@ def worker_environment(kind: str) -> Mapping[str, str]:
         "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve others on shared cores
         "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML
-        "NUMBA_ENABLE_CUDASIM": "1" if kind == "simulator" else "0",
+        "NUMBA_ENABLE_CUDASIM": "0",  # numba's own simulator, with which the user may run other programs, compiles nothing
+        SIMULATOR: "1" if kind == "simulator" else "0",
     }
 
 

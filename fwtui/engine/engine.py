@@ -113,7 +113,7 @@ class Engine(Protocol):
 
 
 class HostEngine(Engine):
-    """Runs one step at a time on the calling thread: CPU kernels, and CUDA kernels in Numba's simulator."""
+    """Runs one step at a time on the calling thread: CPU kernels, and CUDA kernels in the simulator."""
 
     def __init__(self, target: Target, stream: Any = None):
         self.device = DeviceId(target.backend)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import DeviceId
+from fwtui_kernels.compiled import SIMULATED
 from fwtui_kernels.plan import Target
 
 
 def engine_for(device: DeviceId) -> Engine:
     """This process's engine for that device, opened once and made current. In a process of the simulator GPUs are simulated."""
     if device.backend != "cpu":
-        simulated = device.simulated or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+        simulated = device.simulated or SIMULATED
         device = device.on("simulator" if simulated else "cuda")
     engine = _opened(device)
     engine.activate()

@@ -19,6 +19,10 @@ class NotTaken(Refused):
     """The kernel does not take this shape on this device."""
 
 
+class NotHere(NotTaken):
+    """The kernel runs on no device of this machine."""
+
+
 def check_taken(kernel: Kernel, shape: Shape, engine: Engine) -> None:
     """Raises NotTaken."""
     if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
@@ -94,7 +98,7 @@ def loaded(
     try:
         program = engine.build(kernel, shape)
     except NoTrial as lacking:
-        raise NotTaken(str(lacking)) from None
+        raise NotHere(str(lacking)) from None
     with stage("allocate"):
         it = LoadedKernel(kernel, engine, program, plan, program.allocate())
     try:

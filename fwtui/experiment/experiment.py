@@ -19,7 +19,7 @@ from fwtui.graphs.formats import suffix_of
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel, Shape
 
-SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
+SIMULATOR_MAX_N = 24  # the simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
 FIRST_BUDGET = 2.0  # seconds of passes of a first run on a CPU, so that nobody waits for more certainty than is needed
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half

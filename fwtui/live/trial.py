@@ -32,7 +32,7 @@ MOST_BYTES = 2**24  # of a line
 STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
 STACKS_SECONDS = 2.0
 GRACE = 0.2  # seconds that it has to end after its last word
-_SIMULATOR = "simulator_threads.py"
+_SIMULATOR = "compiled/simulator.py"
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 
 

@@ -29,7 +29,7 @@ from fwtui.common.text import clean
 from fwtui.common.units import counted
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
+from fwtui.engine.loaded import LoadedKernel, NotHere, NotTaken, loaded
 from fwtui.engine.verify import Verifier, number_words, reference
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import FULL_CHECK, kernel_named
@@ -151,7 +151,7 @@ class TrialRun:
         self._tell(Begun(case))
         try:
             return work()
-        except NoTrial as lacking:
+        except (NotHere, NoTrial) as lacking:
             self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=f"all graphs: left out: {lacking}"))
         except (Exception, SystemExit) as error:
             sentence = failure(error, Path(self._request.path) if self._request.path else None)
@@ -196,6 +196,8 @@ class TrialRun:
         try:
             with loaded(kernel, shape, engine, graph.matrix) as it:
                 passes = self._passes(it, graph, case)
+        except NotHere:
+            raise
         except NotTaken as refusal:
             return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
         # around a negative cycle any numbers will do that say so

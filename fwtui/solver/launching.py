@@ -15,10 +15,9 @@ import numpy as np
 from fwtui.common.environment import cache_folder
 from fwtui.engine.engine import Engine
 from fwtui.solver.call import Clock
-from fwtui_kernels.compiled import cubin_cache
+from fwtui_kernels.compiled import SIMULATED, cubin_cache
 
-# per block, a power of two; in the simulator each is a host thread
-THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
+THREADS = 4 if SIMULATED else 256  # per block, a power of two; the simulator runs one after another
 BLOCKS = 1024  # at most, if blocks stride over rows
 _one_at_a_time = RLock()  # numba's simplest threading layer does not support two callers
 _layers_before_fork: set[str] = set()

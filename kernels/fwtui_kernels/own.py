@@ -210,8 +210,8 @@ def _of_user(file: str | None, path: Path) -> bool:
 
 
 def _one_line(words: str) -> str:
-    """An error's words without numba's colours, its advice, its place and the simulator's thread."""
-    words = re.sub(r"\x1b\[[0-9;]*m|^tid=\[[\d, ]*\] ctaid=\[[\d, ]*\]: ", "", words)
+    """Return an error's message without numba's colours, advice and place."""
+    words = re.sub(r"\x1b\[[0-9;]*m", "", words)
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     if lines and lines[0].startswith("Failed in ") and len(lines) > 1:
         del lines[0]

@@ -310,7 +310,7 @@ class Kernel:
     scalar: bool = False  # a library's loop that is known to do one relaxation an instruction
     host_bytes: int = 0  # per cell, that it needs on the host besides its matrices
     compiles: bool = True  # False: the first launch compiles nothing
-    simulates: bool = True  # False: Numba's simulator does not run it
+    simulates: bool = True  # False: the simulator does not run it
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
     lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # what the device cannot do
     preference: int = 0  # auto and solve pick the suitable kernel with the highest; 0: only by its name

@@ -1,4 +1,4 @@
-"""Programs in Numba's simulator, each in a process apart: the simulator is chosen when numba is imported.
+"""Programs in the simulator, each in its own process: kernels are simulated or compiled as the process began.
 
 The last two functions are for such programs.
 """
@@ -72,7 +72,7 @@ def _command(program: str) -> list[str]:
 def _environment() -> dict[str, str]:
     return {
         **os.environ,
-        "NUMBA_ENABLE_CUDASIM": "1",
+        "FWTUI_SIMULATOR": "1",
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", HERE, HERE / "solver", HERE.parent))),
     }
 

@@ -1,4 +1,4 @@
-"""Rungs in Numba's simulator, case by case: whether their distances are those of plain Floyd-Warshall.
+"""Rungs in the simulator, case by case: whether their distances are those of plain Floyd-Warshall.
 
 A program that in_simulator.py starts imports this; `RIGHT` there is one that does no more.
 """

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwtui_kernels.compiled import SIMULATED
+
 fallback: Path | None = None  # numba's folder where the environment names none
 MOST_BYTES = 64 << 20  # of all files: those that were not used for longest go
 _LARGEST = 16 << 20  # bytes; a larger file is not from here
@@ -54,7 +56,7 @@ def some() -> bool:
     """Whether anything is there, and for a real GPU; whether that is enough shows only when it is launched."""
     place = here()
     with suppress(OSError):
-        return os.environ.get("NUMBA_ENABLE_CUDASIM") != "1" and place is not None and any(os.scandir(place))
+        return not SIMULATED and place is not None and any(os.scandir(place))
     return False
 
 

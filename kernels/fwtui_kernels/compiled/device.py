@@ -1,13 +1,13 @@
 """What kernel files import: `cuda`, `jit`, number types, and instructions that Python has no words for.
 
-Where there may be a GPU, `cuda` is the driver's side of numba.cuda, from the modules of _HOST, and numba itself is imported only
-when a kernel has to be compiled (compiler.py); importing this takes no time. With NUMBA_ENABLE_CUDASIM=1 it is numba's simulator,
-which swaps the *module global* `cuda` of a kernel's file while a kernel runs, so the file has to call it that.
+If there may be a GPU, `cuda` is the driver's side of numba.cuda, from the modules of _HOST, and numba is imported only when a
+kernel is compiled (compiler.py), so that importing this takes no time. In a process of the simulator `cuda` is simulator.py, also
+for files that import numba.cuda.
 """
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -15,21 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from fwtui_kernels.compiled import SIMULATED
 from fwtui_kernels.compiled.source_lines import tagged
 
-SIM = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 # NumPy's types, not numba's: they need no numba, and are the same in every process
 NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
 # contents of a 32-bit register by type: two int16 cells share one
 WORD: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int32}
 int32: Any = np.int32
 uint32: Any = np.uint32
-# alignment of shared arrays for load4 and store4; the simulator ignores it
-ALIGN16 = None if SIM else 16
+ALIGN16 = 16  # alignment of shared arrays for load4 and store4
 # the options of numba.cuda.jit that change what is compiled
 COMPILED = frozenset({"debug", "fastmath", "launch_bounds", "lineinfo", "opt"})
-# the options that the simulator's jit() takes; it raises on all others
-_SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
 _HOST = ("cuda_memory", "cuda_driver")  # what the host asks `cuda` for
 
 
@@ -94,11 +91,11 @@ class DeviceKernel:
 
 
 def jit(function: Any = None, **options: Any) -> Any:
-    """As cuda.jit, with a disk cache, and without options unknown to the simulator."""
+    """Decorate a kernel, or with device=True a function that kernels call, as cuda.jit does; compiled code is cached on disk."""
     if function is None:
         return lambda function: jit(function, **options)
-    if SIM:
-        return cuda.jit(**{name: value for name, value in options.items() if name in _SIMULATED})(function)
+    if SIMULATED:
+        return cuda.jit(function, **options)
     cached = options.pop("cache", True)
     options["lineinfo"] = not options.get("debug")  # the instructions are the same, and tools can name their lines
     if options.pop("device", False):
@@ -108,7 +105,7 @@ def jit(function: Any = None, **options: Any) -> Any:
 
 def kernel_of(function: Any) -> Any:
     """A function that a user's file has given to numba.cuda.jit is compiled and launched as all others are."""
-    if SIM or isinstance(function, DeviceKernel) or not hasattr(function, "targetoptions"):
+    if isinstance(function, DeviceKernel) or not hasattr(function, "targetoptions"):
         return function
     options = {name: value for name, value in function.targetoptions.items() if name in COMPILED and value is not None}
     return DeviceKernel(function.py_func, {**options, "lineinfo": not options.get("debug")}, cached=True)
@@ -126,20 +123,20 @@ def _part(name: str) -> Any:
 
 
 cuda: Any
-if SIM:
-    from numba import cuda
+if SIMULATED:
+    from fwtui_kernels.compiled import simulator as cuda
+    from fwtui_kernels.compiled import simulator_intrinsics as _instructions
+    from fwtui_kernels.compiled import simulator_memory as _memory
 
-    from fwtui_kernels.compiled import simulator as _instructions
-    from fwtui_kernels.compiled.simulator_threads import take_turns
-
-    take_turns()
+    sys.modules["numba.cuda"] = cuda
 else:
     cuda = _Facade()
     _instructions: Any = None
+    _memory: Any = None
 
 
 def _intrinsic(name: str) -> Any:
-    return getattr(_instructions, name) if SIM else _Intrinsic(name)
+    return getattr(_instructions, name) if SIMULATED else _Intrinsic(name)
 
 
 load4, store4, load_words, store_words = map(_intrinsic, ("load4", "store4", "load_words", "store_words"))
@@ -148,8 +145,8 @@ spread, anew, clock, relax_tile = map(_intrinsic, ("spread", "anew", "clock", "r
 
 
 def _host(name: str) -> Any:
-    """A function of cuda_memory.py, or its twin in the simulator."""
-    return getattr(_instructions, name) if SIM else lambda *arguments: getattr(_part("cuda_memory"), name)(*arguments)
+    """A function of cuda_memory.py, or its twin in simulator_memory.py."""
+    return getattr(_memory, name) if SIMULATED else lambda *arguments: getattr(_part("cuda_memory"), name)(*arguments)
 
 
 pinned, copy_in, copy_back = map(_host, ("pinned", "copy_in", "copy_back"))

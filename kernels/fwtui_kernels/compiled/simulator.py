@@ -1,98 +1,279 @@
-"""The intrinsics in plain Python, for Numba's simulator."""
+"""`cuda` where GPUs are simulated: the names of numba.cuda that kernels and their host code use, in plain Python.
+
+Between two barriers the threads of a block run one after another, each time in another order, as do the blocks of a launch; a
+correct kernel does not depend on it. A thread is a greenlet, because switching between threads of the host takes a hundred times
+longer. While simulator_races watches, every access to memory is logged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import operator
+import random
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import product, starmap
+from typing import Any, NamedTuple
 
 import numpy as np
+from greenlet import greenlet
 
-from fwtui_kernels.forms import FORMS
-
-
-def load4(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
-    """Four neighbouring cells; `at` counts cells from the first one of the array, whatever its shape."""
-    flat = array.reshape(-1)
-    return flat[at], flat[at + 1], flat[at + 2], flat[at + 3]
+from fwtui_kernels.compiled import simulator_memory as memory
+from fwtui_kernels.compiled import simulator_races as races
+from fwtui_kernels.own import NoTrial
+from fwtui_kernels.plan import WARP
 
 
-def store4(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
-    flat = array.reshape(-1)
-    flat[at], flat[at + 1], flat[at + 2], flat[at + 3] = a, b, c, d
+class Dim3(NamedTuple):
+    x: int
+    y: int
+    z: int
 
 
-def _words(array: Any) -> Any:
-    """Its memory as 32-bit words."""
-    flat = array.reshape(-1)
-    return flat if flat.dtype.itemsize == 4 else flat.view(np.int32)
+# of the thread that runs: a kernel reads them as cuda.threadIdx and the like
+gridDim = blockDim = blockIdx = threadIdx = Dim3(0, 0, 0)
+laneid = 0
+_running: _Fiber | None = None
 
 
-def load_words(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
-    return load4(_words(array), at)
+class SimulatedKernel:
+    """A function that is launched as `kernel[grid, block, stream, shared_bytes](*arguments)`, or called by another kernel."""
+
+    overloads: Mapping[Any, Any] = {}  # nothing is compiled
+
+    def __init__(self, function: Callable[..., Any]):
+        self.py_func, self.__name__ = function, function.__name__
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
+        grid, block, *more = configuration
+        return _Launch(self.py_func, _three(grid), _three(block), more[1] if len(more) > 1 else 0)
 
 
-def store_words(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
-    store4(_words(array), at, a, b, c, d)
+def jit(function: Any = None, device: bool = False, **options: Any) -> Any:
+    """Stand for numba.cuda.jit, also with a signature in place of the function; options of the compiler change nothing."""
+    if not callable(function):
+        return lambda function: jit(function, device)
+    return function if device else SimulatedKernel(function)
 
 
-def spread(cell: Any) -> Any:
-    return np.array([cell, cell]).view(np.int32)[0] if cell.itemsize == 2 else cell
+class _Launch:
+    """Calling it with the kernel's arguments runs its blocks."""
+
+    def __init__(self, function: Callable[..., Any], grid: Dim3, threads: Dim3, shared_bytes: int):
+        self.function, self.grid, self.threads, self.shared_bytes = function, grid, threads, shared_bytes
+
+    def __call__(self, *given: Any) -> None:
+        global gridDim, blockDim, _running
+        gridDim, blockDim = self.grid, self.threads
+        arguments = tuple(map(memory.cells_of, given))
+        logged = races.in_global(arguments)
+        waiting: list[_Block] = []
+        try:
+            for index in _shuffled(self.grid):
+                watched = races.wants(self.function.__code__)
+                waiting.append(_Block(self, index, logged if watched else arguments, watched))
+                if waiting[-1].run():
+                    waiting.pop()
+            while waiting:  # at a barrier of the grid
+                random.shuffle(waiting)
+                waiting = [block for block in waiting if not block.run()]
+        finally:
+            _running = None
+            for block in waiting:
+                block.end()
 
 
-def _copies() -> list[list[Any]]:
-    """The asynchronous copies of the thread that asks, in groups: made as late as possible, so that a missing wait shows."""
-    from greenlet import getcurrent  # of fwtui_kernels.compiled.simulator_threads
+class _Block(races.SimulatedBlock):
+    """The threads of a block, and its arrays in shared memory by the place in the code that makes them."""
 
-    return getcurrent().copies  # type: ignore[attr-defined]
+    def __init__(self, launch: _Launch, index: Dim3, arguments: tuple[Any, ...], watched: bool):
+        self.unbegun = _shuffled(launch.threads)
+        super().__init__(index, len(self.unbegun))
+        self.launch, self.arguments, self.watched = launch, arguments, watched
+        self.votes = np.zeros(launch.threads, np.bool_)
+        self.shared: dict[object, Any] = {}
+        self._alive: list[_Fiber] = []
 
+    def run(self) -> bool:
+        """Run the threads until all wait at a barrier of the grid; return whether all have ended instead."""
+        global blockIdx
+        blockIdx = self.index
+        while True:
+            random.shuffle(self._alive)
+            for fiber in self._alive:
+                fiber.switch()
+            while self.unbegun:
+                self._alive.append(_Fiber(self))
+                self._alive[-1].switch()
+            self._alive = [fiber for fiber in self._alive if not fiber.dead]
+            if self.watched:
+                races.came_to_barrier(self, self.launch.function.__code__, [fiber.waits_at for fiber in self._alive])
+            if all(fiber.waits_for_grid for fiber in self._alive):
+                return not self._alive
 
-def copy_async(shared: Any, to: int, matrix: Any, at: int) -> None:
-    _copies()[-1].append((shared.reshape(-1)[to : to + 4], _words(matrix)[at : at + 4]))
-
-
-def commit_copies() -> None:
-    _copies().append([])
-
-
-def wait_copies(still: int) -> None:
-    groups = _copies()
-    # the last group is not committed yet
-    while len(groups) > still + 1:
-        for near, far in groups.pop(0):
-            near[:] = far
-
-
-def anew(number: Any) -> Any:
-    return number
-
-
-def clock() -> int:
-    return 0
-
-
-def relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form) -> None:
-    def lines(array: Any, at: int, size: int, pitch: int) -> Any:
-        groups = size // 4
-        place = at + np.arange(groups)[:, None] * (pitch // groups) + np.arange(4)
-        return array.reshape(-1)[np.arange(depth)[:, None] * pitch + place.reshape(-1)]
-
-    relaxation = FORMS[form]
-    cell = np.dtype(np.int16) if relaxation.lanes == 2 else best.dtype
-    tos = lines(to, to_at, rows, high).view(cell).reshape(depth, rows, 1, relaxation.lanes)
-    middles = lines(middle, middle_at, columns, wide).view(cell).reshape(depth, 1, columns, relaxation.lanes)
-    # some forms compare float32 by their bits, as integers
-    compared = np.dtype(np.int32) if relaxation.two and cell == np.float32 else cell
-    cells = best.view(compared).reshape(rows, columns, relaxation.lanes)
-    cells[...] = np.minimum(cells, (tos + middles).view(compared).min(axis=0))
+    def end(self) -> None:
+        """End the threads that a failure has left at a barrier: no garbage collector ends a greenlet."""
+        for fiber in self._alive:
+            with suppress(BaseException):
+                fiber.throw()
 
 
-def pinned(shape: tuple[int, int], dtype: Any) -> tuple[Any, Callable[[], object]]:
-    return np.empty(shape, dtype), lambda: None
+class _Fiber(greenlet):
+    """Runs threads of a block, one after another, until one waits at a barrier; from then on only that one."""
+
+    def __init__(self, block: _Block):
+        super().__init__(self._work)
+        self.block, self._interval, self._grid_interval = block, 0, 0
+        self.waits_at: races.At  # if the block is watched
+        self.waits_for_grid = False
+
+    def _work(self) -> None:
+        block = self.block
+        wide, high, _ = block.launch.threads
+        while block.unbegun and not self._interval:
+            self.index = x, y, z = block.unbegun.pop()
+            self._lane = (x + wide * (y + high * z)) % WARP
+            self.copies: list[list[Any]] = [[]]  # of simulator_intrinsics
+            self._resume()
+            try:
+                block.launch.function(*block.arguments)
+            except Exception as error:
+                error.add_note(f"in block {races.pair(block.index)}, thread {races.pair(self.index)}")
+                raise  # in run(), which switched here
+
+    def wait(self, grid: bool = False) -> None:
+        """Wait at a barrier of the block or of the grid."""
+        if self.block.watched:
+            self.waits_at = races.at_in_kernel(sys._getframe(1))
+        self.waits_for_grid = grid
+        self._interval += 1
+        self._grid_interval += grid
+        self.parent.switch()  # pyright: ignore[reportOptionalMemberAccess]
+        self._resume()
+
+    def vote(self, value: Any) -> np.ndarray:
+        """Wait for all threads of the block; return the values that they give."""
+        votes = self.block.votes
+        votes[self.index] = value
+        self.wait()
+        given = votes.copy()
+        self.wait()
+        return given
+
+    def _resume(self) -> None:
+        global threadIdx, laneid, _running
+        _running, threadIdx, laneid = self, self.index, self._lane
+        races.turn = races.Turn(self.block, self._interval, self._grid_interval, self.index) if self.block.watched else None
 
 
-def copy_in(there: Any, row: int, here: Any, stream: Any) -> None:
-    there[row : row + len(here)].copy_to_device(np.ascontiguousarray(here))
+def running() -> _Fiber:
+    """Return the thread that runs. Raises RuntimeError on the host."""
+    if _running is None:
+        raise RuntimeError("only a kernel that is launched can call this")
+    return _running
 
 
-def copy_back(there: Any, row: int, here: Any, stream: Any) -> None:
-    here[...] = there[row : row + len(here)].copy_to_host()
+def grid(dimensions: int) -> Any:
+    places = [block * size + thread for block, size, thread in zip(blockIdx, blockDim, threadIdx, strict=True)]
+    return places[0] if dimensions == 1 else tuple(places[:dimensions])
+
+
+def gridsize(dimensions: int) -> Any:
+    sizes = [blocks * size for blocks, size in zip(gridDim, blockDim, strict=True)]
+    return sizes[0] if dimensions == 1 else tuple(sizes[:dimensions])
+
+
+def syncthreads() -> None:
+    running().wait()
+
+
+def syncthreads_and(value: Any) -> int:
+    return int(running().vote(value).all())
+
+
+def syncthreads_or(value: Any) -> int:
+    return int(running().vote(value).any())
+
+
+def syncthreads_count(value: Any) -> int:
+    return int(running().vote(value).sum())
+
+
+class _GridGroup:
+    def sync(self) -> None:
+        running().wait(grid=True)
+
+
+def _atomic(change: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the operation that replaces array[index] by `change(array[index], *values)` and returns what was there."""
+
+    def operation(array: Any, index: Any, *values: Any) -> Any:
+        old = array[index]
+        array[index] = change(old, *values)
+        return old
+
+    return operation
+
+
+def _shared_array(shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+    block, frame, number = running().block, sys._getframe(1), _number(dtype)
+    dynamic = shape == 0  # the memory that the launch gives, which is the same in all places
+    place: object = number if dynamic else (frame.f_code, frame.f_lasti)
+    if place not in block.shared:
+        new = races.poisoned(block.launch.shared_bytes // number.itemsize if dynamic else shape, number)
+        if dynamic:
+            new = block.shared.setdefault("dynamic", new).view(number)
+        block.shared[place] = races.shared(new)
+    return block.shared[place]
+
+
+def _local_array(shape: Any, dtype: Any, alignment: int | None = None) -> np.ndarray:
+    return races.poisoned(shape, _number(dtype))
+
+
+def _number(dtype: Any) -> np.dtype:
+    """Return NumPy's type of that name; Numba's types have the same names."""
+    return np.dtype(dtype if isinstance(dtype, type | np.dtype) else str(dtype))
+
+
+def _three(sizes: Any) -> Dim3:
+    sizes = (sizes,) if np.ndim(sizes) == 0 else sizes
+    return Dim3(*map(int, sizes), *[1] * (3 - len(sizes)))
+
+
+def _shuffled(sizes: Dim3) -> list[Dim3]:
+    """Return all places in a grid or in a block, in random order."""
+    places = list(starmap(Dim3, product(*map(range, sizes))))
+    random.shuffle(places)
+    return places
+
+
+class _Names:
+    """Names within `cuda`, such as those of cuda.shared. Reading another name raises NoTrial."""
+
+    def __init__(self, path: str, **members: Callable[..., Any]):
+        self.__dict__.update(members, _path=path)
+
+    def __getattr__(self, name: str) -> Any:
+        raise NoTrial(f"it takes a GPU: the simulator has no {self._path}.{name}")
+
+
+def __getattr__(name: str) -> Any:
+    if _running is not None:
+        raise NoTrial(f"it takes a GPU: the simulator has no cuda.{name}")
+    raise AttributeError(f"the simulator has no cuda.{name}")
+
+
+shared, local = _Names("cuda.shared", array=_shared_array), _Names("cuda.local", array=_local_array)
+cg = _Names("cuda.cg", this_grid=_GridGroup)
+atomic = _Names(
+    "cuda.atomic",
+    **{name: _atomic(change) for name, change in (("add", operator.add), ("sub", operator.sub), ("min", min), ("max", max))},
+    exch=_atomic(lambda old, new: new),
+    cas=_atomic(lambda old, expected, new: new if old == expected else old),
+)
+stream, device_array, to_device, copy_on_device = memory.Stream, memory.device_array, memory.to_device, memory.copy_on_device
+pinned_array = mapped_array = managed_array = memory.host_array

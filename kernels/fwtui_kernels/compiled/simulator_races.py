@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,35 +17,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui_kernels.compiled.simulator_internals import kernelapi
-
 # of kinds of numbers: so short that a path over it shows in every result, and two of them can be added
 POISON = {("f", 4): -1e6, ("f", 8): -1e6, ("i", 8): -(2**20), ("i", 4): -(2**20), ("i", 2): -(2**13)}
 _MOST_RACES, _MOST_UNWRITTEN = 100, 10_000  # pairs of lines, and cells
 _MOST_ACCESSES = 60_000  # of a function, after which no further block of it is looked at
+_ATOMIC = str(Path(__file__).with_name("simulator.py"))  # accesses no memory but in atomic operations
 # code that accesses memory for a kernel
-_INSIDE = {kernelapi.__file__, *(str(Path(__file__).with_name(f"simulator{part}.py")) for part in ("", "_threads", "_races"))}
+_INSIDE = {_ATOMIC, __file__, str(Path(__file__).with_name("simulator_intrinsics.py"))}
 At = tuple[CodeType, int]  # an instruction; its line is looked up where it is told
 
 
 class SimulatedBlock:
     """A block of a launch. `ordered`: it has used an atomic operation, by which it may have waited for others."""
 
-    def __init__(self, index: tuple[int, ...]):
-        self.index, self.ordered, self.accesses = index, False, 0
+    def __init__(self, index: tuple[int, ...], threads: int):
+        self.index, self.threads, self.ordered, self.accesses = index, threads, False, 0
 
 
 class Turn:
-    """A thread from one barrier to the next."""
+    """A thread from one barrier to the next, after as many barriers as `interval` and, of the grid, `grid_interval` say."""
 
-    __slots__ = ("block", "interval", "thread")
+    __slots__ = ("block", "grid_interval", "interval", "thread")
 
-    def __init__(self, block: SimulatedBlock, interval: int, thread: tuple[int, ...]):
-        self.block, self.interval, self.thread = block, interval, thread
+    def __init__(self, block: SimulatedBlock, interval: int, grid_interval: int, thread: tuple[int, ...]):
+        self.block, self.interval, self.grid_interval, self.thread = block, interval, grid_interval, thread
 
     def meets(self, other: Turn) -> bool:
-        """Whether nothing orders what this one does after that one."""
-        return other is not self and (self.interval == other.interval if other.block is self.block else not self.block.ordered)
+        """Return whether neither a barrier nor an atomic operation orders this turn after the other one."""
+        if other.block is self.block:
+            return other is not self and self.interval == other.interval
+        return self.grid_interval == other.grid_interval and not self.block.ordered
 
 
 class KernelLine(NamedTuple):
@@ -73,9 +74,9 @@ class Race(NamedTuple):
     def __str__(self) -> str:
         does = "reads what" if self.reads else "writes where"
         if self.by.block is not self.written_by.block:
-            one, other = (f"block {_pair(turn.block.index)}" for turn in (self.by, self.written_by))
+            one, other = (f"block {pair(turn.block.index)}" for turn in (self.by, self.written_by))
             return f"{self.at} of {one} {does} {self.written_at} of {other} writes in the same launch; blocks run in any order"
-        words = f"{self.at} {does} {self.written_at} of thread {_pair(self.written_by.thread)} writes"
+        words = f"{self.at} {does} {self.written_at} of thread {pair(self.written_by.thread)} writes"
         return f"{words} in {self.memory} memory; no barrier between"
 
 
@@ -110,14 +111,14 @@ class RaceLog:
         if len(self._unread) < _MOST_UNWRITTEN:
             self._unread.append(cell)
 
-    def barrier(self, block: SimulatedBlock, waiting: Iterable[At], threads: int) -> None:
-        """These threads of the block wait at a barrier each; the others of all its threads have ended."""
+    def barrier(self, block: SimulatedBlock, waiting: Sequence[At]) -> None:
+        """Note where threads of the block wait; the others have ended."""
         places = Counter(waiting)
-        ended = threads - places.total()
+        ended = block.threads - places.total()
         if self.divergence or (len(places) == 1 and not ended):
             return
         counts = [f"{count} wait at {_place(at)}" for at, count in places.most_common()] + [f"{ended} have ended"] * bool(ended)
-        counts_words = f"of the {threads} threads of block {_pair(block.index)} {', '.join(counts[:-1])} and {counts[-1]}"
+        counts_words = f"of the {block.threads} threads of block {pair(block.index)} {', '.join(counts[:-1])} and {counts[-1]}"
         self.divergence = f"{counts_words}, and all have to come to the same barrier"
 
 
@@ -255,7 +256,7 @@ def watching(looked_at: Counter[CodeType]) -> Iterator[RaceLog]:
 
 
 def poisoned(shape: Any, number: np.dtype) -> np.ndarray:
-    """New shared memory, full of numbers that no graph has."""
+    """Return an array of numbers that no graph has, as a kernel must not read what nobody has written."""
     return np.full(shape, POISON.get((number.kind, number.itemsize), 1), number)
 
 
@@ -269,32 +270,45 @@ def shared(array: np.ndarray) -> Any:
     return array if log is None or turn is None else LoggedArray(array, _LoggedMemory(log, array.size, "shared"))
 
 
-def in_global(arrays: Sequence[np.ndarray]) -> list[LoggedArray]:
-    """A launch's arrays in global memory; one that is given twice is one."""
-    assert log is not None
+def in_global(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a launch's arguments with logged arrays in place of those in global memory; one that is passed twice is one."""
+    if log is None:
+        return arguments
     memories: dict[int, _LoggedMemory] = {}
-    return [
-        LoggedArray(array, memories.setdefault(array.__array_interface__["data"][0], _LoggedMemory(log, array.size, "global")))
-        for array in arrays
-    ]
+
+    def logged(array: np.ndarray) -> LoggedArray:
+        assert log is not None
+        first = array.__array_interface__["data"][0]
+        return LoggedArray(array, memories.setdefault(first, _LoggedMemory(log, array.size, "global")))
+
+    return tuple(logged(one) if isinstance(one, np.ndarray) else one for one in arguments)
 
 
-def caller(frame: FrameType) -> FrameType:
-    """The innermost frame that is the kernel's own."""
+def came_to_barrier(block: SimulatedBlock, function: CodeType, waiting: Sequence[At]) -> None:
+    """Note that these threads of a watched block wait, each at its barrier, and that all its other threads have ended."""
+    if log is None:
+        return
+    log.looked_at[function] += block.accesses
+    block.accesses = 0
+    if waiting:
+        log.barrier(block, waiting)
+
+
+def at_in_kernel(frame: FrameType) -> At:
+    """Return the instruction of the innermost frame that is the kernel's own."""
     while frame.f_code.co_filename in _INSIDE and frame.f_back is not None:
         frame = frame.f_back
-    return frame
+    return frame.f_code, frame.f_lasti
 
 
 def _who() -> tuple[Turn, At, bool]:
-    """Whose access it is, from where, and whether it is part of an atomic operation."""
+    """Return whose access it is, from where, and whether it is part of an atomic operation."""
     assert turn is not None
     frame = sys._getframe(2)
-    atomic = frame.f_code.co_filename == kernelapi.__file__
+    atomic = frame.f_code.co_filename == _ATOMIC
     turn.block.ordered |= atomic
     turn.block.accesses += 1
-    frame = caller(frame)
-    return turn, (frame.f_code, frame.f_lasti), atomic
+    return turn, at_in_kernel(frame), atomic
 
 
 def _place(at: At) -> KernelLine:
@@ -303,6 +317,6 @@ def _place(at: At) -> KernelLine:
     return KernelLine(Path(code.co_filename).name, next(lines, code.co_firstlineno), code.co_name)
 
 
-def _pair(index: Sequence[int]) -> str:
+def pair(index: Sequence[int]) -> str:
     x, y, z = index
     return f"({x}, {y}, {z})" if z else f"({x}, {y})"

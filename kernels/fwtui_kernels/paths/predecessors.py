@@ -31,7 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui_kernels.compiled.device import SIM, cuda, host_copy
+from fwtui_kernels.compiled import SIMULATED
+from fwtui_kernels.compiled.device import cuda, host_copy
 from fwtui_kernels.forms import HOPPER, form_of
 from fwtui_kernels.parts.tuning import Product
 from fwtui_kernels.paths import few_arcs
@@ -145,7 +146,7 @@ class Search:
         shift = terms.shift(way)
         if shift is None:
             raise ValueError(f"lengths up to {terms.largest * terms.scale:g} leave no room for a vertex in a word")
-        self._cut = cut = way.simulated if SIM else way.cut
+        self._cut = cut = way.simulated if SIMULATED else way.cut
         rounded = terms.slack > 0
         self._functions = functions(cut.high, cut.slab, rounded)
         form = form_of(Shape(terms.n, dtype="int16" if way.lanes == 2 else "int32"), cc)

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui_kernels.compiled.device import SIM, cuda, int32, jit
+from fwtui_kernels.compiled import SIMULATED
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.compiled.survey import NONE
 
-THREADS = 4 if SIM else 256
-EDGE = 4 if SIM else 32  # side of a block that is transposed by a quarter as many threads as cells
+THREADS = 4 if SIMULATED else 256
+EDGE = 4 if SIMULATED else 32  # side of a block that is transposed by a quarter as many threads as cells
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
 ROUNDED = np.float32(2**-20)  # the slack of the first of two tries
 LOOK = 512  # k to the first such look; to each later one twice as many as to the one before

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fwtui_kernels.compiled import cubin_cache
-from fwtui_kernels.compiled.device import SIM, DeviceKernel, cuda, kernel_of
+from fwtui_kernels.compiled.device import DeviceKernel, cuda, kernel_of
 from fwtui_kernels.plan import Buffers, Program, Resources, Shape, Step, Target
 from fwtui_kernels.programs.cpu_program import pad
 
@@ -137,8 +137,7 @@ class CudaProgram(Program):
         grid = op.grid(step.args)
         key = (step.op, grid, id(stream))
         configured = self._configured.get(key)
-        # the simulator keeps one grid per function: the last one asked for
-        if configured is None or SIM:
+        if configured is None:
             configured = self._configured[key] = op.function[grid, op.block, stream]
         configured(*[buffers[b] for b in op.buffers(step.args)], *map(np.int32, step.args))
 
@@ -172,8 +171,6 @@ class CudaProgram(Program):
         pad(rows, to)
 
     def resources(self) -> Mapping[str, Resources]:
-        if SIM:
-            return {}
         compiled = {name: compiled_for(op, self.shape.dtype) for name, op in self.ops.items()}
         return {name: resources_of(self.ops[name], code, self._target) for name, code in compiled.items() if code is not None}
 

@@ -10,11 +10,12 @@ SIMULATED = """
 import json, sys
 from types import SimpleNamespace
 import numpy as np
-from fwtui_kernels.compiled.device import SIM, cuda
+from fwtui_kernels.compiled import SIMULATED
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.forms import FORMS
 from fwtui_kernels.probes import probe_cuda, probe_forms, probe_reads
 from fwtui.measure import probe as limits
-assert SIM
+assert SIMULATED
 
 def clocked(stream, launch):
     return lambda: launch() or 1e-6

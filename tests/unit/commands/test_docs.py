@@ -21,7 +21,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui_kernels import registry
-from fwtui_kernels.compiled.simulator import relax_tile
+from fwtui_kernels.compiled.simulator_intrinsics import relax_tile
 from fwtui_kernels.forms import FORMS
 
 EMPTY = (

@@ -79,7 +79,6 @@ def test_what_was_not_used_for_longest_goes_and_whether_there_are_any(tmp_path: 
     keep(tmp_path, "d", CODE, most_bytes=3 * (tmp_path / "a").stat().st_size)
     assert {file.name for file in tmp_path.iterdir()} == {"a", "c", "d"}
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
     assert not cubin_cache.some()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert not cubin_cache.some()
@@ -87,7 +86,7 @@ def test_what_was_not_used_for_longest_goes_and_whether_there_are_any(tmp_path: 
     assert place is not None
     keep(place, "a", CODE)
     assert cubin_cache.some()
-    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    monkeypatch.setattr(cubin_cache, "SIMULATED", True)
     assert not cubin_cache.some()
 
 
@@ -106,7 +105,7 @@ print(json.dumps(["numba" in sys.modules, len(code.cubin)]))
 
 def test_a_kernel_is_compiled_once_and_damage_is_mended(tmp_path: Path) -> None:
     pytest.importorskip("fwtui_kernels.compiled.compiler", reason="the CUDA compiler wheels are not installed")
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0"}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
 
     def found() -> tuple[bool, int]:

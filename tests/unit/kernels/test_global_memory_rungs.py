@@ -136,7 +136,7 @@ def test_one_launch_is_the_sum_of_its_rounds() -> None:
 
 @pytest.mark.parametrize(("shape", "index"), [((64,), 8), ((4, 16), 20)])
 def test_four_cells_are_counted_from_the_first_one(shape: tuple[int, ...], index: int) -> None:
-    from fwtui_kernels.compiled.simulator import load4, store4
+    from fwtui_kernels.compiled.simulator_intrinsics import load4, store4
 
     array = np.arange(64, dtype=np.int16).reshape(shape)
     assert load4(array, index) == (index, index + 1, index + 2, index + 3)

@@ -46,7 +46,7 @@ print(json.dumps([other, found]))
 
 def test_what_a_launch_looks_for_is_what_is_found_without_one(tmp_path: Path) -> None:
     path = os.pathsep.join((str(UNIT.parents[1]), str(UNIT.parents[1] / "kernels"), str(UNIT)))
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": path}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-P", "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr[-3000:]
     other, found = json.loads(done.stdout)

@@ -1,11 +1,9 @@
-"""A version of numba or of its simulator without a member that is used of it: one sentence at the import, for each member."""
+"""A version of numba or numba-cuda without a member that is used of it: one sentence at the import, for each member."""
 
-import json
 import sys
 from importlib import import_module
 
 import pytest
-from in_simulator import in_simulator
 
 from fwtui_kernels.compiled import numba_internals
 from fwtui_kernels.needs import member
@@ -51,43 +49,3 @@ def test_a_numba_cuda_without_a_member_is_told_in_one_sentence(path: str, monkey
     monkeypatch.delattr(place, name)
     told = imported_anew("compiler", "compiler", monkeypatch)
     assert told.startswith(f"numba-cuda here has no {path} as fwtui knows it, so that ")
-
-
-# the members are taken away in turn, and the module that makes threads of a block is imported each time
-SIMULATOR = """
-import json, sys
-from importlib import import_module
-from numba.cuda.simulator import kernel, kernelapi
-from numba.cuda.simulator.cudadrv import devicearray
-from fwtui_kernels.compiled.simulator_internals import NEEDS
-
-def other(*given):
-    pass
-
-told = []
-for owner, name, instead in (
-    (kernel.BlockManager, "run", other),
-    (kernel, "BlockManager", other),
-    (kernelapi, "threading", None),
-    (kernelapi.FakeCUDAShared, "array", other),
-    (kernelapi, "Dim3", other),
-    (kernelapi, "FakeCUDAModule", None),
-    (devicearray, "FakeWithinKernelCUDAArray", None),
-):
-    before = getattr(owner, name)
-    delattr(owner, name) if instead is None else setattr(owner, name, instead)
-    for module in [m for m in sys.modules if m.startswith("fwtui_kernels.compiled.simulator")]:
-        del sys.modules[module]
-    try:
-        import_module("fwtui_kernels.compiled.simulator_threads")
-    except ImportError as error:
-        told.append(str(error))
-    setattr(owner, name, before)
-print(json.dumps([[need.member for need in NEEDS], told]))
-"""
-
-
-def test_a_simulator_without_a_member_is_told_in_one_sentence() -> None:
-    members, told = json.loads(in_simulator(SIMULATOR))
-    expected = [f"Numba's simulator here has no {name} as fwtui knows it" for name in (members[0], *members)]
-    assert [sentence.partition(", so that ")[0] for sentence in told] == expected

@@ -221,7 +221,7 @@ from types import SimpleNamespace
 import numpy as np
 from fwtui_kernels.forms import FORMS
 from fwtui_kernels.paths import few_arcs
-follow = few_arcs.follow.fn
+follow = few_arcs.follow.py_func
 n, pitch, asked = 140_001, 16384, []
 few_arcs.cuda = SimpleNamespace(threadIdx=SimpleNamespace(x=0), blockIdx=SimpleNamespace(x=n - 1, y=0))
 few_arcs.load4 = lambda array, at: asked.append(int(at)) or (0, 0, 0, 0)

@@ -15,7 +15,7 @@ from path_checks import floyd_warshall, random_matrix
 import fwtui_kernels
 from fwtui.analysis.plan_checks import legal_order, races
 from fwtui_kernels import registry
-from fwtui_kernels.compiled import simulator
+from fwtui_kernels.compiled import simulator_intrinsics
 from fwtui_kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from fwtui_kernels.parts.tuning import BULK, CROSS, PANEL, Product, tuning_of
 from fwtui_kernels.plan import DTYPES, Shape, Step, Target
@@ -34,7 +34,7 @@ def test_the_readmes_relaxation_of_a_tile_is_the_one_that_runs() -> None:
         best = random.integers(0, 50, rows * columns).astype(np.int32)
         to, middle = (random.integers(0, 30, depth * width + 8).astype(np.int32) for width in (high, wide))
         expected = best.copy()
-        simulator.relax_tile(expected, to, 4, middle, 0, rows, columns, high, wide, depth, PLAIN["int32"])
+        simulator_intrinsics.relax_tile(expected, to, 4, middle, 0, rows, columns, high, wide, depth, PLAIN["int32"])
         found["relax_tile"](best, to, 4, middle, 0, rows, columns, high, wide, depth, PLAIN["int32"])
         np.testing.assert_array_equal(best, expected)
 

@@ -1,4 +1,4 @@
-"""Every CUDA kernel in Numba's simulator: right for every size and type, and wrong where its code is broken on purpose."""
+"""Every CUDA kernel in the simulator: right for every size and type, and wrong where its code is broken on purpose."""
 
 import re
 from pathlib import Path

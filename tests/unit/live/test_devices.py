@@ -143,13 +143,12 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
     used: list[Engine] = []
     runner: Any = SimpleNamespace(run=lambda job, *more: used.append(job.engine))
     worker = Worker(-1, 0.0, (), runner)
-    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     monkeypatch.setattr("fwtui.engine.engine_for._opened", On)
     for gpu in (0, 1, 0):
         worker.serve(requests.RunRequest(1, settle(changed(RUN, device=str(gpu)))))
     worker.serve(requests.RunRequest(1, settle(Experiment(kernel="serial", n=9))))
     assert [str(engine.device) for engine in used] == ["0", "1", "0", "cpu"]
-    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    monkeypatch.setattr("fwtui.engine.engine_for.SIMULATED", True)
     worker.serve(requests.RunRequest(1, settle(RUN)))
     assert used[-1].device == DeviceId("simulator")
 

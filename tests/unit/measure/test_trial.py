@@ -167,7 +167,7 @@ def test_what_the_simulator_does_not_run_is_checked_and_left_out(tmp_path: Path)
     assert verdict(found) == "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
     path.write_text((FOLDER / BY_VERTEX).read_text().replace("to_k =", "cuda.syncwarp()\n            to_k ="))
     assert {finding.outcome for finding in findings(path)[1:]} == {"left out"}
-    assert "left out: it takes a GPU: Numba's simulator has no cuda.syncwarp" in findings(path)[-1].sentence
+    assert "left out: it takes a GPU: the simulator has no cuda.syncwarp" in findings(path)[-1].sentence
 
 
 def test_other_answers_each_time_are_told(tmp_path: Path) -> None:
@@ -229,6 +229,20 @@ def test_a_planted_mistake_is_told_with_its_reason(name: str, tmp_path: Path) ->
     edit = PLANTED[name]
     found = findings(edit.write(tmp_path))
     assert re.fullmatch(edit.simulated, verdict(found)) and found[-1].outcome == edit.outcome, verdict(found)
+
+
+def test_a_kernel_with_numbas_own_names_is_simulated(tmp_path: Path) -> None:
+    path, text = tmp_path / "mine.py", (FOLDER / BY_VERTEX).read_text()
+    ours = "    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit\n"
+    assert ours in text
+    path.write_text(
+        text.replace(
+            ours,
+            "    from numba import cuda, float32, int32; from numba.cuda import jit\n"
+            "    NUMBER = {'int32': int32, 'float32': float32}\n",
+        )
+    )
+    assert verdict(findings(path)) == "right in all 11 cases, up to n = 11"
 
 
 QUICK = ("1 x 1 threads", "4 x 4 threads, atomic", "two lanes, tile 4")

@@ -43,7 +43,7 @@ def pythonpath() -> str:
 
 
 def test_what_is_compiled_is_launched_without_numba(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": pythonpath()}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": pythonpath()}
     done = subprocess.run([sys.executable, "-P", "-c", SOLVING], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr[-3000:]
     brought, launched = json.loads(done.stdout)

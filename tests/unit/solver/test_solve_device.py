@@ -1,4 +1,4 @@
-"""`solve` with CUDA kernels, also of arrays that are on a GPU: in Numba's simulator, in a process of its own."""
+"""`solve` with CUDA kernels, also of arrays that are on a GPU: in the simulator, in a separate process."""
 
 from itertools import product
 from types import SimpleNamespace
@@ -218,7 +218,7 @@ class OnDevice:
 
 
 REFUSED = (
-    *("of shape (2, 3) is not a graph", "a stack of shape (4, 3, 3) is solved from host memory only"),
+    *("of shape (2, 3) is not a graph", "of shape (4, 3, 3) is not a graph"),
     *("zeros off the diagonal may mean", "-inf is not a weight", "leaves no room in int16", "this cannot be proved"),
     *("dtype 'int8' is not one", "weights of type bool are not numbers", "weights of type >f8 are not numbers that a GPU has"),
 )
