@@ -16,7 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help=about)
     about = "with --read-only: a session of your own that may be replayed too; may be repeated, and the first one is shown first"
     parser.add_argument("--offer", action="append", default=[], metavar="SESSION", help=about)
-    parser.add_argument("--served", action="store_true", help=argparse.SUPPRESS)  # to a web page, which the user has allowed
     add_recording(parser)
     add_look(parser)
 
@@ -35,4 +34,4 @@ def execute(args: argparse.Namespace) -> int:
         return run_read_only([resolve(name).absolute() for name in args.offer], settings)
     gpu = hardware.driver_present()
     experiment = settings.experiment(first_steps(gpu)[0], lambda kernel: kernel.backend == "cuda" and not gpu)
-    return run_dashboard(live_session(args), experiment, settings, served=args.served)
+    return run_dashboard(live_session(args), experiment, settings)

@@ -7,10 +7,7 @@ run's recorded source.
 from __future__ import annotations
 
 import re
-from bisect import bisect
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from math import isfinite
 from typing import NamedTuple
 
@@ -38,8 +35,6 @@ ALWAYS_OFFERED = ("registers", "shared memory", "warps")  # resources that every
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(%|x|us|ms|s|min|h)?", re.ASCII)
 _FACTORS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _UNITS = {"speedup": ("x",), "seconds": tuple(_FACTORS), "peak": ("%",), "limit": ("%",)}
-MOST_GUESSES = 1000
-FACTORS = (CLOSE, 2.0, 4.0, 16.0)  # from the answer to the edges of the bars
 PANELS: Mapping[str, str] = {
     "total": "the total and its rate",
     "phases": "the phases",
@@ -250,58 +245,6 @@ def verdict(kind: QuestionKind, guess: float | str, answer: QuestionAnswer) -> s
     if factor <= CLOSE:
         return "Close."
     return f"{units.digits(factor)} times too {'high' if guess > number else 'low'}."
-
-
-class GuessBar(NamedTuple):
-    """How many have guessed it."""
-
-    title: str
-    guesses: int
-    right: bool
-
-
-class Ballot:
-    """One guess of each visitor, which may be changed."""
-
-    def __init__(self, kind: QuestionKind, answer: QuestionAnswer):
-        self.kind = kind
-        self.choices = [] if kind.hint else [GuessChoice(part.key, part.title) for part in answer.parts]
-        self.answer = answer
-        self._guesses: dict[str, float | str] = {}
-
-    def __len__(self) -> int:
-        return len(self._guesses)
-
-    def take(self, visitor: str, text: str) -> None:
-        """Take a guess as it was typed, or the number of a choice. Raises Refused."""
-        guess = pick(self.choices, text) if self.choices else parse_guess(self.kind, text)
-        if visitor not in self._guesses and len(self) >= MOST_GUESSES:
-            raise Refused(f"{MOST_GUESSES} visitors have guessed, and no more guesses are taken")
-        self._guesses[visitor] = guess
-
-    def bars(self) -> list[GuessBar]:
-        """A bar for each choice, or for each range of numbers from the lowest guess to the highest; the right one is marked."""
-        if self.choices:
-            counts = Counter(self._guesses.values())
-            return [GuessBar(choice.words, counts[choice.key], choice.key in self.answer.right) for choice in self.choices]
-        number = self.answer.number or 0.0
-        edges = sorted(edge for factor in FACTORS for edge in (number / factor, number * factor))
-        places = Counter(bisect(edges, guess) for guess in self._guesses.values() if isinstance(guess, float))
-        right, words = len(FACTORS), [self.kind.say(edge) for edge in edges]
-        titles = [
-            f"below {words[0]}",
-            *(f"{low} to {high}" for low, high in pairwise(words)),
-            f"above {words[-1]}",
-        ]
-        shown = range(min(right, *places), max(right, *places) + 1) if places else range(right, right + 1)
-        return [GuessBar(titles[place], places[place], place == right) for place in shown]
-
-
-def ballot(kind: QuestionKind | None, answer: QuestionAnswer | str | None) -> Ballot | None:
-    """One for this question, if it is answered by one of several things or by a number."""
-    if kind is None or not isinstance(answer, QuestionAnswer) or not (answer.parts or answer.number):
-        return None
-    return Ballot(kind, answer)
 
 
 class Cue(NamedTuple):

@@ -42,18 +42,17 @@ def run_dashboard(
     settings: Settings | None = None,
     place: str = "run",
     lesson: str = "",
-    served: bool = False,
 ) -> int:
     """Open the dashboard on a live session at that place, end that session, and return the exit code.
 
     `lesson` is the step of the course that the place to learn begins with. It keeps what the settings allow.
 
-    0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused if there is no terminal, or
-    only a web page (but where it is `served` to that with the user's consent), and for settings that cannot be.
+    0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused without a terminal, for a web
+    page, and for settings that cannot be.
     """
     reason = "error"
     try:
-        if not served and "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
+        if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; use `fwtui serve`")
         _need_terminal("the dashboard")
         gc_pause.rest()  # until the first frame is there

@@ -136,14 +136,14 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def serving(*words: str) -> Iterator[tuple[list[str], int]]:
-    """A server: the addresses that it says it has, and its process."""
+def serving(*words: str) -> Iterator[tuple[str, int]]:
+    """A server's address and process."""
     command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", *words]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2])
     try:
         assert server.stdout is not None
-        told = "".join(server.stdout.readline() for _ in range(1 + ("--present" in words)))
-        yield [word for word in told.split() if "://" in word], server.pid
+        (address,) = (word for word in server.stdout.readline().split() if "://" in word)
+        yield address, server.pid
     finally:
         server.terminate()
         server.wait(30)

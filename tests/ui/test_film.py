@@ -27,7 +27,7 @@ from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, row_svg
 from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotLine, FilmStop, FilmStretch, FilmWarps, Ink, Lines, Span
-from fwtui.tui.export.page import BEFORE, page, seen_stretch
+from fwtui.tui.export.page import page
 from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
 from fwtui.tui.frame.look import Appearance
 
@@ -284,26 +284,6 @@ class TestPage:
                 assert (recorded_at, played_at) == (frame.recorded, frame.played)
                 assert "\n".join(size["texts"][line] for line in lines).rstrip("\n") + "\n" == one.text(frame.lines)
                 assert [size["rows"][line] for line in lines] == [row_svg(one.rows[line], one) for line in frame.lines]
-
-    def test_a_follower_is_sent_what_has_been_shown_and_in_the_end_all_of_it(self, recorded: tuple[Path, Film]) -> None:
-        film = recorded[1]
-        whole, text = payload(page(film))["sizes"][0], page(film, drives=False)
-        (size,), (ended, _, _) = payload(text)["sizes"], (f"run {run.run}: {run.title}, {run.words}" for run in film.runs)
-        assert len(size["frames"]) == 1 and film.table[0][-1] not in text and ended not in text and not Read(text).all("td")
-        (stop,) = film.stops
-        pieces: list[dict[str, Any]] = [
-            seen_stretch(film, *times) for times in ((BEFORE, stop.played), (stop.played, film.duration))
-        ]
-        assert [len(piece["cards"]) for piece in pieces] == [1, 0] and ended in pieces[0]["growing"]["marks"]
-        for piece in pieces:
-            (sent,) = piece["sizes"]
-            spread(sent)
-            for part in ("rows", "texts"):
-                size[part] = [was if new is None else new for was, new in zip(size[part], sent[part], strict=True)]
-            size["frames"] += sent["frames"]
-            assert max(frame[1] for frame in size["frames"]) <= piece["end"]
-        assert all(size[part] == whole[part] for part in ("rows", "texts", "frames"))
-        assert f'<div id="runs">{pieces[1]["growing"]["runs"]}</div>' in page(film)
 
 
 class TestCast:

@@ -1,6 +1,7 @@
 """What must not break the screens: quick keys, long sessions, markup in data; and errors of their own, after which they go on."""
 
 import asyncio
+import os
 import re
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ import scenes
 from builders import model_of
 from fake_live import FakeLive
 from pressing import WIDE, go, opened, press, proceed, settled, until
-from textual.events import Key, Resize
+from textual.events import Key, Paste, Resize
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import DataTable, OptionList, Select
@@ -24,10 +25,10 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.stream.requests import Hardware
-from fwtui.tui.app import crash_log
+from fwtui.tui.app import crash_log, terminal_input
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.crash_log import CrashLog, FailedPlace
-from fwtui.tui.app.terminal_input import KeyParser
+from fwtui.tui.app.terminal_input import MAX_PASTE, PASTE_SECONDS, KeyParser
 from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import Palette
@@ -46,6 +47,49 @@ def test_keys_after_junk_are_still_keys(junk: bytes) -> None:
     names = [message.key for message in told if isinstance(message, Key)]
     assert names[0] == "a" and names[-3:-1] == ["down", "q"]
     assert isinstance(told[-1], Key) and told[-1].character == "é"
+
+
+@pytest.mark.parametrize("begin", [b"", b"pasted", b"x" * (MAX_PASTE + 9)], ids=["nothing", "words", "too much"])
+def test_a_paste_without_an_end_is_over_after_silence(monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
+    now = [0.0]
+    monkeypatch.setattr(terminal_input.time, "monotonic", lambda: now[0])
+    keys = KeyParser()
+    told = [*keys.messages(b"\x1b[200~" + begin)]
+    assert keys.waiting and [*keys.messages(b"y")] == told == []
+    now[0] += PASTE_SECONDS + 0.1
+    told = [*keys.messages(b""), *keys.messages(b"q")]
+    assert isinstance(told[-1], Key) and told[-1].key == "q"
+    assert [message.text for message in told if isinstance(message, Paste)] == [(begin.decode() + "y")[: MAX_PASTE + 1]]
+
+
+@pytest.mark.parametrize("size", [MAX_PASTE // 2, MAX_PASTE * 3])
+def test_a_paste_is_cut_off_and_the_keys_after_it_are_keys(size: int) -> None:
+    keys = KeyParser()
+    told = [*keys.messages(b"\x1b[200~" + b"q" * size), *keys.messages(b"\x1b[201~j")]
+    assert [type(message) for message in told] == [Paste, Key]
+    assert isinstance(told[0], Paste) and len(told[0].text) == min(size, MAX_PASTE + 1)
+
+
+@pytest.mark.parametrize(
+    ("size", "bounds"),
+    [((9_999_999, 30), (1000, 30)), ((120, 9_999_999), (120, 300)), ((0, -5), (1, 1))],
+    ids=["wide", "high", "nothing"],
+)
+async def test_the_size_of_the_screen_is_bounded(dashboard: FwtuiApp, size: tuple[int, int], bounds: tuple[int, int]) -> None:
+    async with opened(dashboard) as pilot:
+        dashboard.post_message(Resize(Size(*size), Size(*size)))
+        await pilot.pause(0.1)
+        assert dashboard.size == dashboard.screen.size == bounds
+
+
+@pytest.mark.parametrize("door", ["environment", "terminal"])
+def test_the_first_size_is_bounded(monkeypatch: pytest.MonkeyPatch, door: str) -> None:
+    if door == "environment":
+        monkeypatch.setenv("COLUMNS", "99999999")
+    else:
+        monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((65535, 65535)))
+    width, height = FwtuiApp(still=True).size
+    assert width == 1000 and height <= 300
 
 
 async def test_the_palette_takes_keys_before_and_after_its_list_is_there(dashboard: FwtuiApp) -> None:

@@ -56,13 +56,13 @@ def check_pace(speed: float, max_gap: float | None) -> None:
         raise Refused(f"a gap of {max_gap:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
 
 
-def add_look(parser: argparse.ArgumentParser, *presenter: str) -> None:
-    """Options of how screens look; `presenter` names the one of large figures, otherwise than everywhere else."""
+def add_look(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the appearance of screens."""
     group = parser.add_argument_group("look")
     group.add_argument("--theme", metavar="NAME", help="colours; the palette (ctrl+p) shows the names")
     group.add_argument("--ascii", action="store_true", help="draw everything with plain characters")
     about = "large figures and fewer panels, for a projector; in a lecture its cue cards one by one"
-    group.add_argument(*(presenter or ("--presenter", "--present")), action="store_true", help=about)
+    group.add_argument("--present", action="store_true", dest="presenter", help=about)
 
 
 def preferred(args: argparse.Namespace, usual: Settings | None = None) -> Settings:

@@ -1,184 +1,143 @@
-"""The dashboard as a web page: each visitor has a separate process, sees its screen and sends it keys."""
+"""The dashboard as a web page on this machine: textual-serve, with limits on connections, visitors and messages."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import os
+import logging
+import shlex
+import signal
 import socket
-from asyncio.subprocess import PIPE
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
-from string import Template
+from contextlib import suppress
 
-import textual_serve
-from aiohttp import WSCloseCode, WSMsgType, web
+import aiohttp_jinja2
+import jinja2
+from aiohttp import WSMsgType, web
+from aiohttp.typedefs import Handler
+from textual_serve.app_service import AppService
+from textual_serve.server import Server
 
-from fwtui.commands.support.web_access import FULL, NEEDS_TOKEN, WebAccess, serve_until_signal
-
-MOST_CELLS = (500, 200)  # columns and rows of a visitor's page
-PATIENCE = 3.0  # seconds until the process of a visitor who has left is killed
-# nothing comes from other servers, and no other page can put this one into a frame
-HEADERS = {
-    "Content-Security-Policy": "default-src 'self' 'unsafe-inline' data:; connect-src 'self' ws: wss:; frame-ancestors 'none'",
+MAX_VISITORS = 8  # each has a process of about 100 MB
+MAX_CONNECTIONS = 64
+MAX_MESSAGE = 1 << 16  # bytes of one message from a page
+REQUEST_SECONDS = 15.0  # for everything but a visit; a slower client is cut off
+QUIT_SECONDS = 3.0  # for a visitor's process to end after its page has closed
+LAST_SECONDS = 0.5  # for requests under way when a signal ends the server
+HEADERS = {  # nothing is loaded from other servers, and no other page can frame this one
+    "Content-Security-Policy": "default-src 'self' 'unsafe-inline' data:; connect-src 'self' ws:; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-PAGE = Template(Path(__file__).with_name("web_page.html").read_text(encoding="utf-8"))
-STATIC = Path(textual_serve.__file__).parent / "static"  # the terminal of the page
-DRIVER = {"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver", "TEXTUAL_FPS": "60", "TEXTUAL_COLOR_SYSTEM": "truecolor"}
-BEGINS = b"__GANGLION__\n"  # what that driver begins with
 
 
-class Visitor:
-    """One visitor's process, which ends with the visit.
+class _Visit(AppService):
+    """One visitor's process; its page is closed when it ends."""
 
-    It speaks as Textual's driver for web pages does: what is seen and typed is D, what is about it M, then four bytes that say
-    how long it is, and the bytes themselves.
-    """
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            await self.remote_close()
 
-    def __init__(self, words: Sequence[str], socket: web.WebSocketResponse):
-        self._words = words
-        self._socket = socket
 
-    async def start(self, width: int, height: int) -> None:
-        columns, rows = map(str, _bounded(width, height))
-        environment = {**os.environ, **DRIVER, "COLUMNS": columns, "ROWS": rows}
-        # without a shell: what sessions and folders are called is never read as a command
-        self._process = await asyncio.create_subprocess_exec(*self._words, stdin=PIPE, stdout=PIPE, env=environment)
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._keys, self._seen = self._process.stdin, self._process.stdout
-        self._task = asyncio.create_task(self._show())
+class _Refusal(asyncio.Protocol):
+    """A connection beyond the limit, closed at once."""
 
-    async def _show(self) -> None:
-        """Give what the process draws to the page, until one of them ends."""
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            await self._seen.readuntil(BEGINS)
-            while True:
-                kind, length = await self._seen.readexactly(1), int.from_bytes(await self._seen.readexactly(4), "big")
-                payload = await self._seen.readexactly(length)
-                if kind == b"D":
-                    await self._socket.send_bytes(payload)
-                elif kind == b"M" and json.loads(payload).get("type") == "exit":
-                    break
-        await self._socket.close(message=b"The program has ended.")
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
 
-    async def _tell(self, kind: bytes, payload: bytes) -> None:
-        with contextlib.suppress(ConnectionError, RuntimeError, TimeoutError, asyncio.TimeoutError):
-            self._keys.write(kind + len(payload).to_bytes(4, "big") + payload)
-            await asyncio.wait_for(self._keys.drain(), PATIENCE)  # a process that hangs reads nothing
 
-    async def take(self, message: object) -> None:
-        """What the page says: keys, its size, whether it has the focus. Raises TypeError or ValueError for what no page says."""
+class WebServer(Server):
+    """Serves the page at `host:port`; each visitor gets a process that runs `words`."""
+
+    def __init__(self, words: Sequence[str], host: str, port: int):
+        # textual-serve would print what a process writes to stderr
+        super().__init__(f"exec {shlex.join(words)} 2>/dev/null", host, port, title="fwtui")
+        self._visits: dict[asyncio.BaseProtocol, web.WebSocketResponse] = {}
+
+    async def run(self, listening: socket.socket) -> int:
+        """Serve until a signal arrives, and return its number."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Queue[int] = asyncio.Queue()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, ended.put_nowait, number)
+        # clients must not fill the terminal: asyncio prints a traceback for each failed accept(), aiohttp for broken requests
+        loop.set_exception_handler(lambda loop, context: None)
+        for name in ("aiohttp.server", "textual-serve"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        app = web.Application(middlewares=[self._check])
+        aiohttp_jinja2.setup(app, loader=jinja2.FileSystemLoader(self.templates_path))
+        app.add_routes([web.get("/", self.handle_index), web.get("/ws", self.handle_websocket, name="websocket")])
+        app.add_routes([web.static("/static", self.statics_path, name="static")])
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=LAST_SECONDS)
+        await runner.setup()
+        requests = runner.server
+        assert requests is not None
+
+        def connect() -> asyncio.Protocol:
+            if len(requests.connections) >= MAX_CONNECTIONS:
+                return _Refusal()
+            connection = requests()
+            loop.call_later(REQUEST_SECONDS, cut_off, connection)
+            return connection
+
+        def cut_off(connection: web.RequestHandler) -> None:
+            if connection not in self._visits and connection.transport is not None:
+                connection.transport.abort()
+
+        server = await loop.create_server(connect, sock=listening, backlog=MAX_CONNECTIONS)
+        number = await ended.get()
+        server.close()
+        await runner.cleanup()
+        return number
+
+    @web.middleware
+    async def _check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse requests under other names, which a hostile name server may have given to this address, and from other pages."""
+        if f"http://{request.host}" != self.public_url or request.headers.get("Origin", self.public_url) != self.public_url:
+            raise web.HTTPForbidden(text=f"This server answers only as {self.public_url}, and only its own page.")
+        try:
+            response = await handler(request)
+        except (OSError, ValueError):  # a path that cannot name a file
+            raise web.HTTPNotFound from None
+        if not response.prepared:
+            response.headers.update(HEADERS)
+        return response
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """One visit, from its first message to its end."""
+        page = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_MESSAGE)
+        if len(self._visits) >= MAX_VISITORS:
+            raise web.HTTPServiceUnavailable(text=f"All {MAX_VISITORS} places are taken; try again when a visitor has left.")
+        self._visits[request.protocol] = page
+        send = {"write_bytes": page.send_bytes, "write_str": page.send_str, "close": page.close}
+        visit = _Visit(self.command, **send, download_manager=self.download_manager)
+        try:
+            await page.prepare(request)
+            columns, rows = (int(request.query.get(side, "")[:4] or usual) for side, usual in (("width", 80), ("height", 24)))
+            await visit.start(columns, rows)
+            async for message in page:
+                if message.type == WSMsgType.TEXT:
+                    await self._pass_on(message.json(), visit, page)
+        except (OSError, TypeError, ValueError, RecursionError):  # no page sends that, or no process can be started
+            await page.close()
+        finally:
+            with suppress(TimeoutError, asyncio.TimeoutError):
+                await asyncio.wait_for(visit.stop(), QUIT_SECONDS)
+            with suppress(AssertionError):  # it was never started
+                visit.stdin.close()  # which ends a process that does not react
+            del self._visits[request.protocol]
+        return page
+
+    async def _pass_on(self, message: object, visit: AppService, page: web.WebSocketResponse) -> None:
+        """Give the process keys, a size or a focus. Raises TypeError or ValueError for what no page sends."""
         match message:
             case ["stdin", str(typed)]:
-                await self._tell(b"D", typed.encode())
-            case ["resize", {"width": width, "height": height}]:
-                columns, rows = _bounded(width, height)
-                await self._about(type="resize", width=columns, height=rows)
+                await visit.send_bytes(typed.encode())
+            case ["resize", {"width": int(width), "height": int(height)}]:
+                await visit.set_terminal_size(width, height)
+            case ["focus" | "blur" as what, *_]:
+                await visit.send_meta({"type": what})
             case ["ping", data]:
-                await self._socket.send_json(["pong", data])
-            case ["blur" | "focus" as what, *_]:
-                await self._about(type=what)
-            case ["stdin" | "resize", *_] | []:
-                raise ValueError(message)
-            case list():  # of another version of the page's terminal
-                pass
+                await page.send_json(["pong", data])
             case _:
-                raise TypeError(message)
-
-    async def _about(self, **what: object) -> None:
-        await self._tell(b"M", json.dumps(what).encode())
-
-    async def stop(self) -> None:
-        """Ask the process to end, and kill it if it does not."""
-        for ask in (partial(self._about, type="quit"), self._close):
-            await ask()
-            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
-                await asyncio.wait_for(self._process.wait(), PATIENCE)
-                break
-        else:
-            self._process.kill()
-            await self._process.wait()
-        self._task.cancel()
-
-    async def _close(self) -> None:
-        self._keys.close()
-
-
-class WebServer:
-    """Serves a page whose visitors each get a process of this command, up to a limit."""
-
-    def __init__(self, words: Sequence[str], most: int, access: WebAccess):
-        self._words, self._most, self._access = words, most, access
-        self._visits: set[web.WebSocketResponse] = set()
-
-    def run(self, listening: socket.socket) -> int:
-        """Serve until a signal comes, and return its number."""
-        app = web.Application(middlewares=[self._access.check])
-        app.add_routes([web.get("/", self._index), web.get("/ws", self._visit)])
-        app.add_routes([web.static("/static", STATIC)])
-        app.on_shutdown.append(self._shut_down)
-        return serve_until_signal(app, listening)
-
-    async def _shut_down(self, app: web.Application) -> None:
-        await asyncio.gather(*(visit.close(code=WSCloseCode.GOING_AWAY) for visit in [*self._visits]), return_exceptions=True)
-        while self._visits:  # until their processes have ended
-            await asyncio.sleep(0.02)
-
-    def _check_token(self, request: web.Request) -> None:
-        if self._access.token and not self._access.holds_token(request):
-            raise web.HTTPForbidden(text=NEEDS_TOKEN)
-
-    async def _index(self, request: web.Request) -> web.Response:
-        if (welcome := self._access.by_link(request)) is not None:
-            return welcome
-        self._check_token(request)
-        if len(self._visits) >= self._most:
-            return web.Response(status=503, text=FULL.format(most=self._most), headers=HEADERS)
-        size = request.query.get("fontsize", "")
-        page = PAGE.substitute(size=size if size.isascii() and size.isdecimal() and len(size) < 3 else 16)
-        return web.Response(text=page, content_type="text/html", headers=HEADERS)
-
-    async def _visit(self, request: web.Request) -> web.WebSocketResponse:
-        """One visit, from its first frame to its end."""
-        self._check_token(request)
-        socket = web.WebSocketResponse(heartbeat=15, max_msg_size=1 << 16)
-        await socket.prepare(request)
-        if len(self._visits) >= self._most:
-            await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=FULL.format(most=self._most).encode())
-            return socket
-        self._visits.add(socket)
-        try:
-            await self._accompany(request, socket)
-        finally:
-            self._visits.discard(socket)
-            await socket.close()
-        return socket
-
-    async def _accompany(self, request: web.Request, socket: web.WebSocketResponse) -> None:
-        visitor = Visitor(self._words, socket)
-        try:
-            await visitor.start(_cells(request, "width", 80), _cells(request, "height", 24))
-        except OSError:  # no more processes
-            return
-        try:
-            # what no page of ours sends ends the visit
-            with contextlib.suppress(TypeError, ValueError, OverflowError, RecursionError):
-                async for message in socket:
-                    if message.type == WSMsgType.TEXT:
-                        await visitor.take(message.json())
-        finally:
-            await visitor.stop()
-
-
-def _cells(request: web.Request, name: str, usual: int) -> int:
-    text = request.query.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else usual
-
-
-def _bounded(width: int, height: int) -> tuple[int, int]:
-    """A size that a visitor's page may have. Raises TypeError if it is not a size."""
-    columns, rows = MOST_CELLS
-    return max(1, min(int(width), columns)), max(1, min(int(height), rows))
+                raise ValueError(message)

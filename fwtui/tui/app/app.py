@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -16,13 +15,16 @@ from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Event
+from textual.events import Event, Resize
 from textual.filter import LineFilter
+from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from fwtui.common import gc_pause
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import WRONG
+from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import READ_ONLY, only_shows
@@ -50,6 +52,12 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.recording import Recording, SessionWanted
 
 PAGING = ("page_up", "page_down")
+MAX_SIZE = (1000, 300)  # columns and rows of the screen
+
+
+def bounded(size: Size) -> Size:
+    """Clamp a size that the environment, the terminal or a web page gives."""
+    return Size(*(max(1, min(side, most)) for side, most in zip(size, MAX_SIZE, strict=True)))
 
 
 class FwtuiApp(Survivor):
@@ -120,18 +128,35 @@ class FwtuiApp(Survivor):
         yield Static(Content("opening…"), id="loading", markup=False)
 
     def get_driver_class(self) -> type[Driver]:
-        if constants.DRIVER is not None or sys.platform == "win32":
-            return super().get_driver_class()
-        from fwtui.tui.app.terminal_input import TerminalDriver
+        if constants.DRIVER is None:
+            from fwtui.tui.app.terminal_input import TerminalDriver
 
-        return TerminalDriver
+            return TerminalDriver
+        if "web" in constants.DRIVER.lower():
+            from fwtui.tui.app.page_driver import PageDriver
+
+            return PageDriver
+        try:
+            return super().get_driver_class()
+        except (ImportError, AttributeError, ValueError, RuntimeError):
+            raise Refused(f"TEXTUAL_DRIVER is {quoted(constants.DRIVER)}, which is not a driver of Textual; unset it") from None
 
     def on_load(self) -> None:
         # here and not when mounted: the terminal's modes are still its own
         if not self.still:
             terminal.listen(self._leave, self._last_resort)
 
+    @property
+    def size(self) -> Size:
+        return bounded(super().size)
+
+    @property
+    def message_queue_size(self) -> int:
+        return super().message_queue_size + len(self.inputs)
+
     async def on_event(self, event: Event) -> None:
+        if isinstance(event, Resize):
+            event = Resize(bounded(event.size), bounded(event.virtual_size), pixel_size=event.pixel_size)
         try:
             await self.inputs.take(event)
         except Exception as error:

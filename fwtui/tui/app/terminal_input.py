@@ -7,11 +7,13 @@ import re
 import selectors
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from threading import Event
 from typing import Any
 
 from textual import constants
+from textual.app import App
+from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
 from textual.message import Message
@@ -21,6 +23,11 @@ from fwtui.tui.textual_internals import parser
 _CHUNK = 4096
 _ALT_DIGIT = re.compile(r"\x1b[0-9]")
 _ESCAPE_SECONDS = 0.1  # between looks whether an escape stays alone
+_PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
+MAX_PASTE = 1 << 16  # characters of one paste; the rest is dropped
+PASTE_SECONDS = 2.0  # of silence after which a paste without an end is over
+MAX_QUEUED = 1000  # events
+_ROOM_SECONDS = 0.01  # between looks whether the program has handled some
 
 
 class _Bell(Event):
@@ -48,14 +55,15 @@ class InputFailed(Message):
         self.error = error
 
 
-class TerminalDriver(LinuxDriver):
-    """Textual's driver for Linux and macOS, which decodes strictly and gives up at the first byte that is not UTF-8.
+class InputThread(Driver):
+    """A driver whose input thread decodes any bytes, sleeps until there are some, and waits while the program is behind.
 
-    It also looks for input ten times a second; here nothing wakes up until there is some.
+    Textual's own threads give up at the first byte that is not UTF-8, and wake up ten times a second.
     """
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, app: App[Any], **named: Any) -> None:
+        super().__init__(app, **named)
+        self._program = app
         self.exit_event = self._bell = _Bell()
 
     def run_input_thread(self) -> None:
@@ -66,25 +74,46 @@ class TerminalDriver(LinuxDriver):
             self.process_message(InputFailed(error))
 
     def _dispatch(self) -> None:
-        keys = KeyParser(constants.DEBUG)
+        keys, descriptor = KeyParser(constants.DEBUG), self._descriptor()
         with selectors.SelectSelector() as selector:  # macOS has others that take no terminals
-            selector.register(self.fileno, selectors.EVENT_READ)
+            selector.register(descriptor, selectors.EVENT_READ)
             selector.register(self._bell.descriptor, selectors.EVENT_READ)
             while not self.exit_event.is_set():
                 ready = [key.fd for key, _ in selector.select(_ESCAPE_SECONDS if keys.waiting else None)]
-                received = self._read() if self.fileno in ready else None
+                received = self._read() if descriptor in ready else None
                 if received == b"":
                     return
-                for message in keys.messages(received or b""):
+                for message in keys.messages(self._typed(received or b"")):
+                    self._wait_for_room()
                     self.process_message(message)
         for message in keys.left():
             self.process_message(message)
 
+    def _descriptor(self) -> int:
+        """Return the descriptor of the input."""
+        raise NotImplementedError
+
+    def _wait_for_room(self) -> None:
+        """Let the sender wait while too many events are queued: each takes much more memory than its bytes."""
+        while self._program.message_queue_size > MAX_QUEUED and not self.exit_event.is_set():
+            time.sleep(_ROOM_SECONDS)
+
+    def _typed(self, received: bytes) -> bytes:
+        """Return the bytes that are keys and reports of the terminal."""
+        return received
+
     def _read(self) -> bytes:
         try:
-            return os.read(self.fileno, _CHUNK)
+            return os.read(self._descriptor(), _CHUNK)
         except OSError:
             return b""
+
+
+class TerminalDriver(InputThread, LinuxDriver):
+    """Textual's driver for Linux and macOS, with fwtui's input thread."""
+
+    def _descriptor(self) -> int:
+        return self.fileno
 
 
 class KeyParser:
@@ -94,25 +123,40 @@ class KeyParser:
         self._debug = debug
         self._decoder = getincrementaldecoder("utf-8")("replace")
         self._parser = parser(debug)
-        self._before = ""  # the last character
+        self._tail = ""  # the last characters
+        self._pasted: int | None = None  # characters of the paste that has begun
         self._since = 0.0  # when something came last, on a monotonic clock
 
     @property
     def waiting(self) -> bool:
-        """Whether what came last may be a key by itself or the beginning of more."""
-        return time.monotonic() < self._since + constants.ESCAPE_DELAY + _ESCAPE_SECONDS
+        """True while the last bytes may be a key by themselves or the beginning of more."""
+        return self._pasted is not None or time.monotonic() < self._since + constants.ESCAPE_DELAY + _ESCAPE_SECONDS
 
-    def messages(self, received: bytes) -> list[Message]:
-        """The events of these bytes and those before; no bytes at all turn a lone escape into a key in time."""
-        found: list[Message] = []
+    def messages(self, received: bytes) -> Iterator[Message]:
+        """Yield the events of these bytes and those before; no bytes at all turn a lone escape into a key in time."""
+        now = time.monotonic()
         if received:
-            self._since = time.monotonic()
+            self._since = now
+        elif self._pasted is not None and now > self._since + PASTE_SECONDS:
+            yield from self._end_paste()
         # one at a time: what cannot be parsed must not take along what follows it
         for character in self._decoder.decode(received):
-            parsed = self._tried(lambda c=character: self._parser.feed(c))
-            found += [_with_alt(message, self._before + character) for message in parsed]
-            self._before = character
-        return found + self._tried(lambda: self._parser.tick())
+            if self._pasted is None or self._pasted <= MAX_PASTE:
+                for message in self._tried(lambda c=character: self._parser.feed(c)):
+                    yield _with_alt(message, self._tail[-1:] + character)
+            self._tail = (self._tail + character)[-len(_PASTE_END) :]
+            if self._pasted is not None:
+                self._pasted += 1
+            if self._tail == _PASTE_START:
+                self._pasted = 0
+            elif self._tail == _PASTE_END:
+                yield from self._end_paste()
+        yield from self._tried(lambda: self._parser.tick())
+
+    def _end_paste(self) -> list[Message]:
+        """End the paste in the parser too, which has no limits and may have missed a slow end."""
+        self._pasted = None
+        return self._tried(lambda: self._parser.feed(_PASTE_END))
 
     def left(self) -> list[Message]:
         """What came last, where no more will come: an Escape just before Ctrl+Z is a key as well."""

@@ -132,7 +132,7 @@ def _stops(part: ScreensWanted, screens: Screens, markers: Sequence[events.Marke
     for moment, lines in zip(part.moments, screens.lines, strict=True):
         if moment.marker:
             marker, (answer, answered) = markers[moment.marker - 1], screens.answers[moment.marker]
-            yield FilmStop(round(moment.recorded, DIGITS), moment.played, cue_of(marker), answer, lines, answered, marker.notes)
+            yield FilmStop(round(moment.recorded, DIGITS), moment.played, cue_of(marker), answer, lines, answered)
 
 
 def _ground(screens: Screens) -> str:

@@ -64,10 +64,6 @@ class FilmStretch(NamedTuple):
     recorded: tuple[float, float]  # the same in seconds of the session
     bad: bool
 
-    def going(self, played: float) -> FilmStretch:
-        """As it is seen before it has ended."""
-        return self._replace(words="not over yet", end=played, bad=False)
-
 
 class FilmStop(NamedTuple):
     """A marker: what it says or asks, its screen, and that with the answer."""
@@ -78,7 +74,6 @@ class FilmStop(NamedTuple):
     answer: QuestionAnswer | str | None
     lines: Lines
     answered: Lines  # nothing where it has no answer
-    notes: tuple[str, ...] = ()  # for the lecturer alone
 
 
 class FilmHotLine(NamedTuple):
@@ -139,20 +134,6 @@ class Film:
         out = {*(plain[1::2] if len(plain) > 1 else range(1, last, 2))}
         frames = [frame for place, frame in enumerate(self.frames) if place not in out]
         return replace(self, frames=frames, small=self.small and self.small.thinned()).packed()
-
-    def until(self, played: float) -> Film:
-        """What has been seen when it has played so far, and its first frame; answers are not, and rows keep their numbers."""
-        over = {str(run.run) for run in self.runs if run.end <= played}
-        runs = [run if run.end <= played else run.going(played) for run in self.runs if run.begin <= played]
-        return replace(
-            self,
-            frames=[frame for place, frame in enumerate(self.frames) if not place or frame.played <= played],
-            runs=runs,
-            stops=[stop._replace(answered=()) for stop in self.stops if stop.played <= played],
-            table=[row for row in self.table if row[0] in over or played >= self.duration],
-            warps=[one for one in self.warps if str(one.run) in over or played >= self.duration],
-            small=self.small and self.small.until(played),
-        )
 
     def packed(self) -> Film:
         """Without the rows that no screen has."""

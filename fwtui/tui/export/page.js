@@ -24,7 +24,7 @@
   // rows and frames as they are drawn
   function spread(one) {
     let recorded = 0, played = 0, lines = [];
-    one.rows = one.rows.map((row) => row?.map((part) => one.parts[part]).join("") ?? null);
+    one.rows = one.rows.map((row) => row.map((part) => one.parts[part]).join(""));
     one.frames = one.frames.map(([more, later, ...changes]) => {
       lines = [...lines];
       for (let place = 0; place < changes.length; place += 2) lines[changes[place]] = changes[place + 1];
@@ -128,7 +128,6 @@
     $("player").classList.toggle("playing", playing);
     document.body.dataset.t = seconds.toFixed(3);
     if (!playing) $("text").textContent = shown.map((line) => size.texts[line]).join("\n").trimEnd() + "\n";
-    document.dispatchEvent(new Event("replay"));
   }
 
   function pause() {
@@ -157,7 +156,7 @@
     if (!playing) return;
     // fewer pictures where the reader asked for less motion
     if (calm.matches && time - last < 1000) return void requestAnimationFrame(tick);
-    now = Math.min(now + (Math.max(time - last, 0) / 1000) * speed, film.end);
+    now = Math.min(now + (Math.max(time - last, 0) / 1000) * speed, film.duration);
     last = time;
     const stops = film.directed && film.stops[gone] <= now;
     if (stops) now = film.stops[gone];
@@ -173,7 +172,7 @@
   }
 
   function seek(time, at = 0) {
-    now = Math.min(Math.max(time, 0), film.end);
+    now = Math.min(Math.max(time, 0), film.duration);
     gone = at || film.stops.filter((stop) => stop <= now + 1e-6).length;
     // the end is the end, whatever stands there
     marker = at || (gone && now < film.duration && Math.abs(film.stops[gone - 1] - now) < 1e-3 ? gone : 0);
@@ -217,7 +216,7 @@
   function answer() {
     const asked = $("card").querySelector("details");
     if (asked) asked.open = !asked.open;
-    else say($("card").querySelector(".withheld") ? "The answer comes when the lecturer shows it." : "No question is asked here that the recording can answer.");
+    else say("No question is asked here that the recording can answer.");
   }
 
   function full() {
@@ -343,40 +342,12 @@
     $("player").scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });
   });
 
-  // what a script beside this one (follow.js) asks and tells, after each event `replay`
-  window.replay = {
-    at: () => ({ time: now, marker, playing, speed, answered: $("card").querySelector("details")?.open ?? false }),
-    go(at) {
-      speed = at.speed;
-      playing &&= at.playing;
-      seek(at.marker && !at.playing ? film.stops[at.marker - 1] : at.time, at.marker);
-      const asked = $("card").querySelector("details");
-      if (asked) asked.open = at.answered;
-      if (at.playing && !playing && now < film.duration) play();
-    },
-    // a piece of the film that has been shown: what came since the piece before, or an answer
-    take({ sizes, cards = [], growing = {}, marker: number, answer, ...plan }) {
-      sizes.forEach((more, place) => {
-        const one = film.sizes[place], { rows, texts, frames, stops } = spread(more);
-        for (const line of rows.keys()) if (rows[line] !== null) [one.rows[line], one.texts[line]] = [rows[line], texts[line]];
-        one.frames.push(...frames);
-        Object.assign(one.stops, stops);
-      });
-      Object.assign(film, plan);
-      for (const [id, html] of Object.entries(growing)) $(id).innerHTML = html;
-      $("stops")?.insertAdjacentHTML("beforeend", cards.join(""));
-      if (answer) $("stops").children[number - 1].querySelector(".withheld").outerHTML = answer;
-      $("card").dataset.marker = ""; // it is made again
-      show();
-    },
-  };
-
   $("desk").hidden = false;
   $("card").hidden = !$("stops");
   fit();
   addEventListener("resize", () => (fit(), show()));
   if (!go()) { // a poster: its last screen
-    now = film.end;
+    now = film.duration;
     gone = film.stops.length;
     show();
     $("start").hidden = false;

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from string import Template
@@ -23,97 +23,46 @@ HERE = Path(__file__).parent
 # of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark
 COLOURS = ("#1f7a89", "#9a5f14", "#7a55c4", "#3f7d34", "#b8437a", "#3c66bf", "#7d6122", "#237a64")  # white is read on each
 BAD = "#b8323d"
-_OWN_SERVER = "; connect-src 'self'"
 PIN = 13  # pixels of a marker on the timeline
-BEFORE = -1.0  # seconds of a film: nothing of it has been seen
 
 
-def page(film: Film, drives: bool | None = None) -> str:
-    """The page; of a talk that is served it leads or follows: a follower's is sent the film piece by piece."""
-    script, beside = _part("page.js"), _part("follow.js") if drives is not None else ""
-    inks, whole = style_sheet(*film.sizes), film
-    if withheld := drives is False:
-        film = film.until(BEFORE)
-    last = film.frames[-1]
+def page(film: Film) -> str:
+    """Return the page as HTML."""
+    script, last = _part("page.js"), film.frames[-1]
     screen = (row_svg(film.rows[line], film) for line in last.lines)
-    title, cards = "Lecture" if film.directed else "Markers", "".join(_cards(film, withheld))
+    title, cards = "Lecture" if film.directed else "Markers", "".join(_cards(film))
     return Template(_part("page.html")).substitute(
-        policy=_policy(script, beside) + _OWN_SERVER * (drives is not None),
+        policy=_policy(script),
         version=escaped(__version__),
         title=escaped(film.title),
         origin=escaped(film.origin),
         problems="".join(f'<p class="problem">This recording is incomplete: {escaped(words)}.</p>' for words in film.problems),
-        style=_part("page.css") + (_part("follow.css") if drives is not None else ""),
-        inks=inks,
+        style=_part("page.css"),
+        inks=style_sheet(*film.sizes),
         ground=film.ground,
         scheme="dark" if film.dark else "light",
         width=film.width * WIDTH,
         height=_height(film),
-        kind="marked" if whole.stops else "",
+        kind="marked" if film.stops else "",
         rows="".join(f'<g transform="translate(0 {HEIGHT * y})">{row}</g>' for y, row in enumerate(screen)),
         text="".join(f"{escaped(row_text(film.rows[line]))}\n" for line in last.lines).rstrip() + "\n",
         duration=f"{film.duration:.3f}",
-        clock=_clock(whole.frames[-1].recorded),
-        cards=f'<section><h2>{title}</h2><ol id="stops">{cards}</ol></section>' if whole.stops else "",
+        clock=_clock(last.recorded),
+        marks="".join(chain(_bars(film), _ticks(film))),
+        legend="".join(f'<li style="--run:{colour}">{escaped(kernel)}</li>' for kernel, colour in _colours(film).items()),
+        runs="".join(_runs(film)),
+        warps="".join(_warps(film)),
+        cards=f'<section><h2>{title}</h2><ol id="stops">{cards}</ol></section>' if film.stops else "",
         left_out="".join(f"<p>Only {escaped(words)} are shown.</p>" for words in film.left_out),
         film=_payload(film),
         script=script,
-        room=f"<script>{beside}</script>\n" if beside else "",
-        drives=f' data-drives="{drives}"' if drives is not None else "",
-        **_growing(film),
     )
 
 
-def _growing(film: Film) -> dict[str, str]:
-    """What of the page becomes more while the film plays, by where it is."""
-    return {
-        "marks": "".join(chain(_bars(film), _ticks(film))),
-        "legend": "".join(f'<li style="--run:{colour}">{escaped(kernel)}</li>' for kernel, colour in _colours(film).items()),
-        "runs": "".join(_runs(film)),
-        "warps": "".join(_warps(film)),
-    }
-
-
-def notes_page(film: Film) -> str:
-    """The cards of a talk that is served with what only its lecturer reads: the answers and the notes."""
-    script = _part("notes.js")
-    cards = (f"<li>{_question(stop, _clock(stop.recorded))}{''.join(_noted(stop))}</li>" for stop in film.stops)
-    return Template(_part("notes.html")).substitute(
-        policy=_policy(script) + _OWN_SERVER,
-        title=escaped(film.title),
-        style=_part("page.css"),
-        cards="".join(cards),
-        script=script,
-    )
-
-
-def seen_stretch(film: Film, since: float, until: float) -> dict[str, object]:
-    """What a follower's page adds when the film has played from one time to the other: no answers."""
-    before, now = film.until(since), film.until(until)
-    first = len(before.stops)
-    return {
-        "sizes": [
-            _size(one, one.frames[len(was.frames) :], dict(enumerate(one.stops[first:], first + 1)))
-            for was, one in zip(before.sizes, now.sizes, strict=True)
-        ],
-        **_plan(now),
-        "end": until,
-        "cards": [*_cards(now, True)][first:],
-        "growing": _growing(now),
-    }
-
-
-def seen_answer(film: Film, marker: int) -> dict[str, object]:
-    """What a follower's page adds when the answer at that marker is shown."""
-    sizes = [_size(one, (), {marker: one.stops[marker - 1]}) for one in film.sizes]
-    return {"sizes": sizes, "marker": marker, "answer": "".join(_answer(film.stops[marker - 1]))}
-
-
-def _policy(*scripts: str) -> str:
-    """Whatever a session says: no other script can run, and nothing can be fetched."""
-    digests = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts if one)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
+def _policy(script: str) -> str:
+    """Return the content security policy: only this script runs, and nothing is fetched, whatever a session contains."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
 
 
 def _part(name: str) -> str:
@@ -121,43 +70,29 @@ def _part(name: str) -> str:
 
 
 def _payload(film: Film) -> str:
-    """What the script plays: packed, since browsers can unpack it, and in letters that end no element."""
+    """Return the data that the script plays: packed, since browsers can unpack it, in letters that end no element."""
     whole = {
-        "sizes": [_size(one, one.frames, dict(enumerate(one.stops, 1))) for one in film.sizes],
-        **_plan(film),
+        "sizes": [_size(one) for one in film.sizes],
+        "runs": [(run.run, run.title, run.begin, run.end) for run in film.runs],
+        "stops": [stop.played for stop in film.stops],
         "duration": film.duration,
-        "end": max(frame.played for frame in film.frames),
         "directed": film.directed,
         "speeds": SPEEDS,
     }
     return base64.b64encode(zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 9)).decode()
 
 
-def _plan(film: Film) -> dict[str, object]:
-    """When its runs and its markers are."""
-    return {
-        "runs": [(run.run, run.title, run.begin, run.end) for run in film.runs],
-        "stops": [stop.played for stop in film.stops],
-    }
-
-
-def _size(film: Film, frames: Sequence[FilmFrame], stops: Mapping[int, FilmStop]) -> dict[str, object]:
-    """These frames and markers in its size: rows are lists of parts, which are kept once, and a row that is not seen is none."""
-    lines_used = {line for frame in frames for line in frame.lines} | {
-        line for stop in stops.values() for line in (*stop.lines, *stop.answered)
-    }
-    rows = [(row, line in lines_used) for line, row in enumerate(film.rows)]
+def _size(film: Film) -> dict[str, object]:
+    """Return the frames and markers in one size: each row is a list of parts, and each part is stored once."""
     numbers: dict[str, int] = {}
     return {
         "width": film.width * WIDTH,
         "height": _height(film),
-        "rows": [
-            [numbers.setdefault(part, len(numbers)) for part in parts(row, film)] if visible else None for row, visible in rows
-        ],
+        "rows": [[numbers.setdefault(part, len(numbers)) for part in parts(row, film)] for row in film.rows],
         "parts": [*numbers],
-        "texts": [row_text(row) if visible else None for row, visible in rows],
-        "frames": [*_changes(frames)],
-        "stops": {number: (stop.lines, stop.answered) for number, stop in stops.items()},
+        "texts": [row_text(row) for row in film.rows],
+        "frames": [*_changes(film.frames)],
+        "stops": {number: (stop.lines, stop.answered) for number, stop in enumerate(film.stops, 1)},
     }
 
 
@@ -251,11 +186,10 @@ def _side(film: Film, place: int) -> str:
     return f' class="{kind}"' if kind else ""
 
 
-def _cards(film: Film, withheld: bool) -> Iterator[str]:
+def _cards(film: Film) -> Iterator[str]:
     for number, stop in enumerate(film.stops, 1):
         link = f'<a class="when" href="#marker={number}">{_clock(stop.recorded)}</a>'
-        answer = '<div class="withheld"></div>' if withheld and stop.answer is not None else "".join(_answer(stop))
-        yield f"<li>{_question(stop, link)}{answer}</li>"
+        yield f"<li>{_question(stop, link)}{''.join(_answer(stop))}</li>"
 
 
 def _question(stop: FilmStop, when: str) -> str:
@@ -267,12 +201,6 @@ def _question(stop: FilmStop, when: str) -> str:
     points = "".join(f"<li>{escaped(line.removeprefix(POINT))}</li>" for line in lines if line.startswith(POINT))
     panel = f"{PANELS[cue.panel]}: " if cue.panel else ""
     return f"{title}<p>{when} {escaped(panel + words)}</p>" + (f"<ul>{points}</ul>" if points else "")
-
-
-def _noted(stop: FilmStop) -> Iterator[str]:
-    if isinstance(stop.answer, QuestionAnswer):
-        yield f"<p>The answer: {escaped(stop.answer.words)}</p>"
-    yield from (f'<p class="note">{escaped(words)}</p>' for words in stop.notes)
 
 
 def _answer(stop: FilmStop) -> Iterator[str]:
