@@ -113,8 +113,7 @@ $(VENV)/run.stamp: pyproject.toml $(GONE)
 	@echo "installing fwtui into $(VENV) ..."
 	@$(call INSTALL,-e ".[sparse]")
 	@extra=$$($(BIN)/fwtui doctor --extra) && if [ -n "$$extra" ]; then \
-	  echo "installing CUDA support ($$extra) ..."; $(call INSTALL,-e ".[$$extra]"); \
-	  echo "compiling, so that first runs are quick ..."; $(BIN)/fwtui warm || true; fi
+	  echo "installing CUDA support ($$extra) ..."; $(call INSTALL,-e ".[$$extra]"); fi
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(GONE)

@@ -14,7 +14,6 @@ from fwtui.common.exit_codes import WRONG
 from fwtui.common.signals import leave, on_signals
 from fwtui.common.streams import flushed, report, reported
 from fwtui.graphs.formats import read_help
-from fwtui.solver.starting import GpuStart, start_gpu
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "JSON on stdout: an object for each pair asked for, else one with what was found and how"
     parser.add_argument("--json", action="store_true", help=about)
     parser.add_argument("--dtype", default="", metavar="TYPE", help="int16, int32 or float32; by default what the weights need")
-    parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`, or numpy; by default the fastest")
+    parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`; by default the fastest")
     parser.add_argument("--device", default="", metavar="DEVICE", help="cpu, or a GPU's number; by default what is faster")
     devices = "one matrix over several, a process for each: GPUs like 0,1, all for all GPUs, or cpu,cpu"
     parser.add_argument("--devices", default="", metavar="LIST", help=devices)
@@ -55,17 +54,16 @@ def execute(args: argparse.Namespace) -> int:
             raise Refused(f"{option} asks for some distances; leave out --pairs, --from, --summary and --devices")
         if args.targets and args.paths:
             raise Refused("--paths needs whole rows; leave out --targets, or give --pairs FILE in place of both")
-    code, start = WRONG, GpuStart(None)
+    code = WRONG
     if args.alone:
         os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
         atexit.register(lambda: os._exit(code))  # taking numba apart, module by module, would last a quarter of a second
         on_signals(leave)  # during a compilation an exception may be lost or replaced
-        start = start_gpu(args)
 
     def work() -> None:
         from fwtui.solver.command import carry_out
 
-        carry_out(args, start, begun)
+        carry_out(args, begun)
 
     try:
         code = reported(work, "the distances do not fit into memory; choose a smaller graph")

@@ -52,6 +52,8 @@ def cache_folder() -> Path:
     root = platformdirs.user_cache_path("fwtui")
     folder = root / "numba" / _edition()
     try:
+        if not folder.exists():
+            _forget_old_editions(folder.parent)
         _make_private(folder, root)
         writable = writable_by_others(folder)
         if writable is not None:
@@ -96,21 +98,13 @@ def _open_to_others(path: Path) -> bool:
     return bool(path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def lasting() -> bool:
-    """Whether the folder of compiled kernels stays when this process ends."""
-    return cache_folder().is_relative_to(platformdirs.user_cache_path("fwtui"))
-
-
-def forget_old_editions() -> int:
-    """Remove what other versions of the program have compiled and not added to for a month; returns the bytes."""
-    freed, long_ago = 0, time.time() - _MONTH
-    for folder in cache_folder().parent.iterdir() if lasting() else ():
-        with suppress(OSError):  # another process does the same
-            files = [path for path in folder.rglob("*") if path.is_file()]
-            if folder != cache_folder() and all(path.stat().st_mtime < long_ago for path in [folder, *files]):
-                freed += sum(path.stat().st_size for path in files)
+def _forget_old_editions(editions: Path) -> None:
+    """Remove the folders of other versions of the program to which nothing was added for a month."""
+    long_ago = time.time() - _MONTH
+    with suppress(OSError):  # there is none yet, or another process does the same
+        for folder in editions.iterdir():
+            if all(path.stat().st_mtime < long_ago for path in [folder, *filter(Path.is_file, folder.rglob("*"))]):
                 shutil.rmtree(folder, ignore_errors=True)
-    return freed
 
 
 def _edition() -> str:

@@ -15,6 +15,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui_kernels.plan import NO_EDGE, EliminationOrder
 
 _SHORT = 1 << 31  # ends below it are packed two in a number
+_SCANNED = 1 << 15  # cells whose float64 copies stay in a core's cache through several scans
 _DENSE = 4  # denser than one edge in that many cells, arcs take more room than the matrix
 
 
@@ -271,7 +272,7 @@ def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> EdgeFacts:
 
 def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
     edges, low, high, finest = 0, np.inf, -np.inf, 0
-    for rows in blocks(dense) if len(dense) > 1 else ():
+    for rows in blocks(dense, _SCANNED) if len(dense) > 1 else ():
         cells = _numbers(dense[rows], np.arange(rows.start, rows.stop))
         present = int(np.count_nonzero(cells == cells))
         if not present:

@@ -11,7 +11,6 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import instead, quoted
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.numpy_loop import NUMPY
 from fwtui_kernels.plan import Kernel
 
 
@@ -69,9 +68,9 @@ class Call:
         """The kernel of that id; None for auto. Raises Refused if there is none."""
         if self.kernel == AUTO.id:
             return None
-        kernel = NUMPY if self.kernel == NUMPY.id else registry().get(self.kernel)
+        kernel = registry().get(self.kernel)
         if kernel is None:
-            ids = (AUTO.id, NUMPY.id, *registry())
+            ids = (AUTO.id, *registry())
             raise Refused(f"there is no kernel {quoted(str(self.kernel))}; {instead(str(self.kernel), ids)}")
         return kernel
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from math import inf
 
 from fwtui.common import units
@@ -16,8 +17,17 @@ from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import GivenGraph
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.solver import warm
-from fwtui.solver.costs import SPARSE, WORTH, check_room, check_shares, in_order, ordered_shape, seconds_of, shape_of
+from fwtui.solver.costs import (
+    SPARSE,
+    WORTH,
+    WORTH_IN_USE,
+    check_room,
+    check_shares,
+    in_order,
+    ordered_shape,
+    seconds_of,
+    shape_of,
+)
 from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
 from fwtui_kernels.auto import in_order as best_first
@@ -29,8 +39,9 @@ from fwtui_kernels.streaming import out_of_core
 
 CPU = engine_for(DeviceId("cpu"))
 _started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
-# vertices up to which plain NumPy is faster than importing numba (0.4 s on two cores), and if numba is already imported
-_NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
+# vertices up to which SciPy's floyd_warshall takes less time than importing numba and loading a kernel: once, and many times
+_MAX_BY_SCIPY, _MAX_TINY = 896, 48
+_scipy_has_run = False  # in this process: the second graph is worth loading a kernel
 
 
 def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engine:
@@ -63,9 +74,7 @@ def _worth() -> float:
     """Vertices from which a GPU pays."""
     if not _started_by:
         return WORTH
-    if _started_by != {os.getpid()}:  # in a forked process CUDA does not work
-        return inf
-    return warm.WORTH_STANDING if warm.everyday.gpu_pays else WORTH
+    return WORTH_IN_USE if _started_by == {os.getpid()} else inf  # in a forked process CUDA does not work
 
 
 def cuda_engine(gpu: DeviceId) -> Engine:
@@ -77,14 +86,21 @@ def cuda_engine(gpu: DeviceId) -> Engine:
 def suited(named_kernel: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
     """The requested kernel, or the best known one that takes the size. Raises Refused if none does."""
     if named_kernel is not None and engine.ranks and not (named_kernel.ranked and named_kernel.backend == engine.target.backend):
-        other = next(_preferred(n, dtype, engine)).id
+        other = next(_preferred(n, dtype, nonnegative, engine)).id
         raise Refused(
             f"kernel {named_kernel.id} does not run on these devices; choose {other}, or leave out the kernel or the devices"
         )
+    if named_kernel is not None and named_kernel.ordered is not None and engine is CPU and threads_lost():
+        raise Refused(
+            f"kernel {named_kernel.id} needs numba's threads, which do not work in a process forked after they started; "
+            "omit the kernel, or start the process with multiprocessing's spawn"
+        )
     simulated = engine.target.backend == "simulator"
     first: str | None = None
-    for kernel in [named_kernel] if named_kernel is not None else _preferred(n, dtype, engine):
+    for kernel in [named_kernel] if named_kernel is not None else _preferred(n, dtype, nonnegative, engine):
         shape = shape_of(kernel, n, dtype, nonnegative, simulated, max(1, len(engine.ranks)))
+        if engine is CPU and threads_lost():
+            shape = replace(shape, options=tuple((name, value * (name != "cores")) for name, value in shape.options))
         reason = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if reason is None and (kernel.simulates or not simulated):
             return kernel, shape
@@ -92,15 +108,26 @@ def suited(named_kernel: Kernel | None, n: int, dtype: str, nonnegative: bool, e
     raise Refused(first or f"no kernel takes {n:,} vertices in {dtype} here; choose another dtype")
 
 
-def _preferred(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
-    """Best known first; on the CPU, small graphs are done before compiled code is loaded."""
+def _preferred(n: int, dtype: str, nonnegative: bool, engine: Engine) -> Iterator[Kernel]:
+    """Yield the kernels that may run, best known first; on the CPU, SciPy solves small graphs before numba is imported."""
     backend = "cpu" if engine.target.backend == "cpu" else "cuda"
     if engine.ranks:
         yield from (kernel for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
         return
-    if backend == "cpu" and (threads_lost() or n <= (_NUMPY_MOST if "numba" not in sys.modules else _ALWAYS_NUMPY)):
-        yield NUMPY
+    if backend == "cpu" and nonnegative and _suits_scipy(n):  # float32 weights may close a negative cycle for SciPy
+        yield registry()["scipy"]
     yield from best_first(backend, dtype)
+
+
+def _suits_scipy(n: int) -> bool:
+    """Return whether SciPy answers: until compiled code is loaded, for tiny graphs and for the first small one of a process."""
+    global _scipy_has_run
+    if n > _MAX_BY_SCIPY or "numba" in sys.modules:
+        return False
+    if n <= _MAX_TINY:
+        return True
+    first, _scipy_has_run = not _scipy_has_run, True
+    return first
 
 
 def fitting(

@@ -28,19 +28,17 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solver import output
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.solve import solve_one
-from fwtui.solver.starting import GpuStart
 from fwtui_kernels.auto import AUTO
 
 _EVERY = 0.1  # seconds
 _PATIENCE = 0.5  # seconds before the first output
 
 
-def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> None:
-    """Carry out the command line with the GPU that was started for it; it began at `begun` of time.monotonic(), in any process.
+def carry_out(request: argparse.Namespace, begun: float) -> None:
+    """Carry out the command line, which began at `begun` of time.monotonic().
 
     Raises Refused, and SciPy's NegativeCycleError.
     """
-    start.go_on()
     if request.out:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
         check_place(request.out, request.graph, request.pairs, request.sources, request.targets)
@@ -63,8 +61,6 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
             for file, title in ((request.sources, "source"), (request.targets, "target"))
         )
     clock.lap("read")
-    start.wait(graph.n)
-    clock.lap("set-up")
     # single paths are found from the distances; only all predecessors need room
     with progress.stage(units.vertices(graph.n)):
         call = Call(

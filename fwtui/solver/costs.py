@@ -27,7 +27,7 @@ from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
 if TYPE_CHECKING:
     from fwtui.engine.ranks import RankedEngine
 
-WORTH = 2048  # vertices from which starting a GPU pays
+WORTH, WORTH_IN_USE = 2048, 768  # vertices from which a GPU pays: to start it, and if this process has used it already
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
 LEAST = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
 MOST_DEGREE = 32  # on average

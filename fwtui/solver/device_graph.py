@@ -66,7 +66,7 @@ class DeviceGraph(OneGraph):
         return self if home == "device" else HostGraph(self.whole(), self.engine, self.facts)
 
     def reach(self, enough: float) -> tuple[float, bool]:
-        with compiled():
+        with compiled(self.engine.target.backend):
             return longest(*(self._searched(enough, inwards) for inwards in (False, True)))
 
     def _searched(self, enough: float, inwards: bool) -> np.ndarray:
@@ -253,7 +253,7 @@ def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
     kind = np.dtype(matrix.dtype)
     if kind.kind not in "fiu" or not kind.isnative or kind.itemsize > 8:
         raise Refused(f"weights of type {kind} are not numbers that a GPU has; convert them to float64 or int64")
-    with compiled():
+    with compiled(engine.target.backend):
         graph = ResidentMatrix(matrix, engine, LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine)))
         if graph.bad:
             raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
@@ -283,7 +283,7 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock) -> DeviceGraph | 
     if not arrays[-1].size or (free is not None and size > free - KEPT_FREE):
         return None
     clock.lap("prepare")
-    with compiled():
+    with compiled(engine.target.backend):
         orders = ["C" if array.flags.c_contiguous else "F" for array in arrays]
         there = [cuda.device_array(a.shape, a.dtype, order=o, stream=engine.stream) for a, o in zip(arrays, orders, strict=True)]
         clock.lap("allocate")

@@ -15,10 +15,10 @@ from fwtui.engine.engine import Engine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import DeviceArray, GivenGraph
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice
-from fwtui.solver import choose, costs, warm
+from fwtui.solver import choose, costs
 from fwtui.solver.call import Call
-from fwtui.solver.host_graph import HostGraph, OneCoreGraph
-from fwtui.solver.launching import compiled, threads_lost
+from fwtui.solver.host_graph import HostGraph
+from fwtui.solver.launching import compiled
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import OneGraph, SolverGraph
 from fwtui_kernels.parts.supernodal import elimination
@@ -34,10 +34,7 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
     call = call or Call()
     call.clock.lap("prepare")
     with _engine(graph, call) if engine is None else nullcontext(engine) as chosen_engine:
-        result = run(_represented(graph, call, chosen_engine), call)
-    if call.named is None and chosen_engine is choose.CPU:
-        warm.everyday.took(result.stats)
-    return result
+        return run(_represented(graph, call, chosen_engine), call)
 
 
 def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManager[Engine]:
@@ -80,10 +77,7 @@ def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) ->
             return there
     assert isinstance(graph, GivenGraph)
     if engine is choose.CPU:
-        code = warm.everyday.ready(graph.n) if call.named is None and (graph.n <= warm.everyday.most or threads_lost()) else None
         call.clock.lap("set-up")
-        if code is not None:
-            return OneCoreGraph(graph, engine, code)
     return HostGraph(graph, engine)
 
 
@@ -103,7 +97,7 @@ def _attempt(graph: SolverGraph[Answer], choice: Choice, call: Call) -> Answer |
     kernel, shape = graph.suited(call, dtype)
     if engine.elsewhere:
         clock.lap("set-up")
-    with compiled() if kernel.compiles and not engine.elsewhere else nullcontext():
+    with compiled(engine.target.backend) if kernel.compiles and not engine.elsewhere else nullcontext():
         closed = graph.closed(kernel, shape, call)
         largest, diagonal = closed.side.look(closed.distances, choice.far)
         graph.check_cycles(diagonal)

@@ -8,12 +8,9 @@ types.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
-from fwtui.solver.launching import THREADS, compiled
+from fwtui.solver.launching import THREADS
 from fwtui_kernels.compiled.device import cuda, jit
 
 LOW, HIGH, LEAST_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # results of a survey, LOW and LEAST_LOOP negated
@@ -22,15 +19,7 @@ LANES = min(32, THREADS)
 WHOLE = 2.0**53  # every float64 from here up is a whole number
 
 
-def cached_jit(function: Any = None, **options: Any) -> Any:
-    """cuda.jit; numba asks for the folder of compiled code when a function is decorated."""
-    if function is None:
-        return partial(cached_jit, **options)
-    with compiled():
-        return jit(function, **options)
-
-
-@cached_jit(device=True, inline="always")
+@jit(device=True, inline="always")
 def reduced(value, shared, adding):
     """The greatest of all threads' values, or their sum, returned to all of them; `shared` has a float64 for each thread."""
     t = cuda.threadIdx.x
@@ -46,7 +35,7 @@ def reduced(value, shared, adding):
     return shared[0]
 
 
-@cached_jit(device=True, inline="always")
+@jit(device=True, inline="always")
 def note(facts, shared, greatest):
     """Raise the first numbers of `facts` to one block's values: once per block, as atomics on one address are serialised."""
     for which in range(len(greatest)):
@@ -55,7 +44,7 @@ def note(facts, shared, greatest):
             cuda.atomic.max(facts, which, most)
 
 
-@cached_jit(device=True, inline="always")
+@jit(device=True, inline="always")
 def count(facts, shared, edges):
     """Add one block's edges to the total."""
     edges = reduced(edges, shared, True)
@@ -63,7 +52,7 @@ def count(facts, shared, edges):
         cuda.atomic.add(facts, EDGES, edges)
 
 
-@cached_jit(device=True, inline="always")
+@jit(device=True, inline="always")
 def fraction_of(weight):
     """As fwtui.graphs.bounds.fineness."""
     if abs(weight) >= WHOLE or np.float64(np.int64(weight)) == weight:
@@ -73,7 +62,7 @@ def fraction_of(weight):
     return 3.0 if np.float32(weight) == 0 else 2.0
 
 
-@cached_jit
+@jit
 def survey_matrix(matrix, n, facts):
     shared = cuda.shared.array(THREADS, np.float64)
     low, high, loop = np.inf, -np.inf, 0.0
@@ -102,7 +91,7 @@ def survey_matrix(matrix, n, facts):
     count(facts, shared, edges)
 
 
-@cached_jit
+@jit
 def outward(matrix, n, distance):
     """One round of relaxations from vertex 0, negative weights as 0."""
     column = cuda.grid(1)
@@ -117,7 +106,7 @@ def outward(matrix, n, distance):
             cuda.atomic.min(distance, column, least)
 
 
-@cached_jit
+@jit
 def inward(matrix, n, distance):
     """The same to vertex 0."""
     shared = cuda.shared.array(THREADS, np.float64)
@@ -132,7 +121,7 @@ def inward(matrix, n, distance):
         distance[row] = least
 
 
-@cached_jit
+@jit
 def enter(matrix, to, n, no_edge):
     row = cuda.blockIdx.x
     for column in range(cuda.threadIdx.x, to.shape[1], cuda.blockDim.x):
@@ -146,7 +135,7 @@ def enter(matrix, to, n, no_edge):
         to[row, column] = weight
 
 
-@cached_jit
+@jit
 def escaped_matrix(matrix, sets, flag):
     """found[0] is 1 if an arc leads from a vertex that a source reaches to one that it does not."""
     n, lane = sets.shape[0], cuda.threadIdx.x % LANES  # the threads of a warp share one arc
@@ -159,14 +148,14 @@ def escaped_matrix(matrix, sets, flag):
                         flag[0] = 1
 
 
-@cached_jit
+@jit
 def rows_of(pointers, n, sources):
     for row in range(cuda.blockIdx.x, n, cuda.gridDim.x):
         for place in range(pointers[row] + cuda.threadIdx.x, pointers[row + 1], cuda.blockDim.x):
             sources[place] = row
 
 
-@cached_jit
+@jit
 def survey_arcs(sources, targets, weights, n, facts):
     shared = cuda.shared.array(THREADS, np.float64)
     low, high, loop = np.inf, -np.inf, 0.0
@@ -188,7 +177,7 @@ def survey_arcs(sources, targets, weights, n, facts):
     count(facts, shared, edges)
 
 
-@cached_jit
+@jit
 def relax_arcs(sources, targets, weights, distance):
     """As outward."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
@@ -199,14 +188,14 @@ def relax_arcs(sources, targets, weights, distance):
                 cuda.atomic.min(distance, targets[arc], through)
 
 
-@cached_jit
+@jit
 def clear(to, no_edge):
     row = cuda.blockIdx.x
     for column in range(cuda.threadIdx.x, to.shape[1], cuda.blockDim.x):
         to[row, column] = 0.0 if row == column else no_edge
 
 
-@cached_jit
+@jit
 def lower(sources, targets, weights, to):
     """Cells of 32 bits, to the weights of their arcs."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
@@ -216,7 +205,7 @@ def lower(sources, targets, weights, to):
             cuda.atomic.min(to, (source, target), weight)
 
 
-@cached_jit
+@jit
 def lower_pairs(sources, targets, weights, to):
     """Cells of 16 bits, two in an int32, to nonnegative weights."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
@@ -235,7 +224,7 @@ def lower_pairs(sources, targets, weights, to):
                 current = old
 
 
-@cached_jit
+@jit
 def escaped_arcs(sources, targets, weights, sets, flag):
     lane = cuda.threadIdx.x % LANES
     for arc in range(cuda.grid(1) // LANES, weights.shape[0], cuda.gridsize(1) // LANES):
@@ -245,7 +234,7 @@ def escaped_arcs(sources, targets, weights, sets, flag):
                     flag[0] = 1
 
 
-@cached_jit
+@jit
 def leave(distances, out, first, n, far):
     """Rows from `first` on, in the form of Result."""
     row = first + cuda.blockIdx.x
@@ -261,7 +250,7 @@ def leave(distances, out, first, n, far):
         out[cuda.blockIdx.x, column] = distance
 
 
-@cached_jit
+@jit
 def look(distances, n, far, facts):
     shared = cuda.shared.array(THREADS, np.float64)
     largest = diagonal = 0.0
@@ -275,14 +264,14 @@ def look(distances, n, far, facts):
     note(facts, shared, (largest, -diagonal))
 
 
-@cached_jit
+@jit
 def diagonal(distances, n, out):
     vertex = cuda.grid(1)
     if vertex < n:
         out[vertex] = distances[vertex, vertex]
 
 
-@cached_jit
+@jit
 def reached(distances, n, far, sets):
     """sets[v, s // 32] has a bit for each source s that reaches v."""
     vertex, word = cuda.grid(1), cuda.blockIdx.y

@@ -1,28 +1,21 @@
-"""A graph in host memory: laid out there, and its distances checked and finished there, by NumPy or by code compiled ahead."""
+"""A graph in host memory: laid out there, and its distances checked and finished there by NumPy."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fwtui.common import units
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency, GivenGraph, LazyGraph
-from fwtui.graphs.bounds import facts_of, longest
+from fwtui.graphs.adjacency import Adjacency, GivenGraph
+from fwtui.graphs.bounds import longest
 from fwtui.graphs.graph import EdgeFacts, blocks
-from fwtui.solver.call import Call, Clock
-from fwtui.solver.costs import check_room
+from fwtui.solver.call import Clock
 from fwtui.solver.launching import on_host
 from fwtui.solver.solver_graph import OneGraph
-from fwtui_kernels.compiled.survey import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
-from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
-
-if TYPE_CHECKING:
-    from fwtui_kernels.one_core import OneCore  # which brings llvmlite
+from fwtui_kernels.plan import Buffers, Program
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
-_ROUNDS = 16  # of a search by compiled code, at most
 _RELAXED_BY_NUMPY = 1 << 24  # arcs in a tenth of a second, which loading SciPy takes
 _DENSE_ROUNDS = 3  # of a search through a dense matrix, whose paths have few edges
 
@@ -64,58 +57,6 @@ class HostGraph(OneGraph):
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
         return finished(distances, np.arange(self.n), self.n, far, wide)
-
-
-class OneCoreGraph(HostGraph):
-    """A graph of everyday size: a dense one is looked through and finished by code compiled ahead, a sparse one by NumPy."""
-
-    def __init__(self, origin: GivenGraph, engine: Engine, code: OneCore):
-        parts, facts = origin.parts, None
-        weights = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
-        if weights is not None:
-            sums, loops = np.empty((2, EDGES + 1))
-            code.call("survey", weights, sums, loops)
-            survey = sums.tolist()
-            facts = facts_of(origin.n, int(survey[EDGES]), survey[LOW], survey[HIGH], survey[FRACTION])
-            unclear = isinstance(origin, LazyGraph) and survey[ZEROS] and not survey[MISSING]  # no edges, or edges of weight 0?
-            if survey[LOW] == -np.inf or unclear or max(-(facts.low or 0), facts.high or 0) > units.LARGEST:
-                weights = facts = None  # the host checks it, and says what is wrong
-        super().__init__(origin, engine, facts)
-        self._given, self._code = weights, code
-
-    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        check_room(self.n, dtype, call.predecessors, low=self.facts.low)
-        return self._code.kernel, Shape(self.n, TILE, dtype, nonnegative=self.facts.nonnegative)
-
-    def reach(self, enough: float) -> tuple[float, bool]:
-        if self._given is None:
-            return super().reach(enough)
-        ends = outward, inward = np.full((2, self.n), np.inf)
-        ends[:, 0] = 0
-        for _ in range(_ROUNDS):
-            before = ends.copy()
-            self._code.call("search", self._given, outward, inward)
-            if 2 * ends.max() < enough or (ends == before).all():
-                break
-        return longest(outward, inward)
-
-    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
-        if self._given is None:
-            super().load(program, buffers, clock)
-            return
-        cells = buffers[0]
-        self._code.call(f"enter_{cells.dtype.char}", self._given, float(NO_EDGE[program.shape.dtype]), cells)
-        clock.lap("prepare")
-
-    def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
-        most = np.zeros(1)
-        self._code.call(f"largest_{distances.dtype.char}", distances, far, most)
-        return float(most[0]), distances.diagonal()[: self.n]
-
-    def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
-        result = np.empty((self.n, self.n), np.float64 if wide else np.float32)
-        self._code.call(f"leave_{distances.dtype.char}_{result.dtype.char}", distances, far, result)
-        return result
 
 
 def largest(distances: np.ndarray, far: float) -> float:

@@ -24,11 +24,11 @@ _layers_before_fork: set[str] = set()
 
 
 def _after_fork() -> None:
-    """Note which threads of numba the process had, and wait for none of its other threads: here they do not exist."""
+    """Record the threading layer that numba used before the fork, and replace a lock that a lost thread may hold."""
     global _one_at_a_time
     _one_at_a_time = RLock()
     numba = sys.modules.get("numba")
-    with suppress(ValueError, AttributeError):  # there were none yet, or numba is being imported
+    with suppress(ValueError, AttributeError):  # there were no threads yet, or numba is being imported
         if numba is not None:
             _layers_before_fork.add(numba.threading_layer())
 
@@ -37,20 +37,25 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def threads_lost() -> bool:
-    """Whether numba's threads, on which compiled CPU kernels run, would end this process: OpenMP does so in forked ones."""
+    """Return whether numba's threads would end this process: OpenMP does not work after a fork."""
     return "omp" in _layers_before_fork
 
 
 @contextmanager
-def compiled() -> Iterator[None]:
-    """What is decorated or launched within is cached in this program's folder, unless the caller named one."""
+def compiled(backend: str = "cpu") -> Iterator[None]:
+    """Cache what is decorated or launched within in this program's folder, unless the caller named another one.
+
+    A GPU's kernels import numba only if one of them is missing in the cache.
+    """
     with _one_at_a_time:
         if not os.environ.get("NUMBA_CACHE_DIR"):
             cubin_cache.fallback = cache_folder()
-        config: Any = getattr(sys.modules.get("numba"), "config", None)
-        if config is None:  # which will read the environment
+        if backend != "cpu" and "numba" not in sys.modules:
             yield
             return
+        import numba
+
+        config: Any = numba.config
         before = config.CACHE_DIR
         config.CACHE_DIR = before or str(cache_folder())
         try:
@@ -59,16 +64,16 @@ def compiled() -> Iterator[None]:
             config.CACHE_DIR = before
 
 
-def launch(function: Any, grid: int | tuple[int, int], stream: Any, *arguments: Any, threads: int = THREADS) -> None:
+def launch(function: Any, grid: int | tuple[int, int], stream: Any, *arguments: Any) -> None:
     """Launch the function on that many blocks, after compiling or loading it for these types if necessary."""
     compiled_before, begin = len(getattr(function, "overloads", ())), time.perf_counter()
-    function[grid, threads, stream](*arguments)
+    function[grid, THREADS, stream](*arguments)
     if len(getattr(function, "overloads", ())) > compiled_before:
         Clock.compiling += time.perf_counter() - begin
 
 
 def on_device(array: Any, engine: Engine) -> Any:
-    """A host array copied to the device; anything else unchanged."""
+    """Return a host array copied to the device, and anything else unchanged."""
     if not isinstance(array, np.ndarray):
         return array
     from fwtui_kernels.compiled.device import cuda
@@ -77,7 +82,7 @@ def on_device(array: Any, engine: Engine) -> Any:
 
 
 def on_host(array: Any, engine: Engine) -> np.ndarray:
-    """A device array copied to the host; anything else unchanged."""
+    """Return a device array copied to the host, and anything else unchanged."""
     if isinstance(array, np.ndarray):
         return array
     from fwtui_kernels.compiled.device import host_copy

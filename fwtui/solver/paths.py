@@ -16,8 +16,7 @@ import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, least_of_parallel
 from fwtui.graphs.graph import EdgeFacts, blocks
-from fwtui_kernels.compiled.survey import NONE
-from fwtui_kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE, NO_PREDECESSOR
 
 _WITHOUT_NUMBA = 1 << 23  # arcs: checking them takes less time than loading compiled code
 _AT_ONCE = 64  # sources per call of Dijkstra, which returns distances too
@@ -85,7 +84,7 @@ class Paths:
     def compiled_search(self) -> np.ndarray:
         """The same by compiled code."""
         n = self.facts.n
-        predecessors = np.full(self.distances.shape, NONE, dtype=np.int32)
+        predecessors = np.full(self.distances.shape, NO_PREDECESSOR, dtype=np.int32)
         strong, weak = self._by_strength()
         slack = self._slack
         from fwtui.solver.launching import compiled

@@ -39,7 +39,7 @@ def solve(
     `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, a table
     (pandas, polars, pyarrow) with the columns source, target and weight, or an array on a GPU (`__cuda_array_interface__`),
     where its distances stay. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably
-    fit, else int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to
+    fit, else int32, else float32. `kernel` is "auto" or a kernel's id; `device` is "cpu", a GPU's number, or None to
     use the GPU if that pays.
 
     `sources` are the vertices whose rows of distances are wanted, and `targets` those whose columns are: integers are their

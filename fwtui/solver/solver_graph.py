@@ -24,6 +24,7 @@ from fwtui.solver.result import Result, Stats
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
+_PASSES = 64
 Answer = TypeVar("Answer", covariant=True)
 _MOST_PROGRAMS = 8  # that wait for a graph of the same size
 _programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
@@ -197,8 +198,8 @@ def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray) -> No
     cycle, _ = cycle_or_heights(graph)
     if cycle:
         raise cycle_error(graph.vertices, [*cycle, cycle[0]])
-    # float32 may make a cycle of weight 0 slightly negative, but not below this
-    rounding = graph.n * float(np.finfo(np.float32).eps) * max(-(facts.low or 0), facts.high or 0)
+    # float32 may make a cycle of weight 0 slightly negative, but not below this; tiles pass through a short one several times
+    rounding = (graph.n + _PASSES) * float(np.finfo(np.float32).eps) * max(-(facts.low or 0), facts.high or 0)
     if facts.integer or float(diagonal.min()) < -rounding:
         raise cycle_error(graph.vertices, [int(diagonal.argmin())])
 

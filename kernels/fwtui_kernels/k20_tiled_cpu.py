@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, wraps
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numba import get_num_threads, prange, set_num_threads
+from numba import get_num_threads, prange
 
 from fwtui_kernels.compiled.cpu_tiles import SMALL, close, pack, relax
 from fwtui_kernels.compiled.cpu_vectors import claimed, copy_cells, width_of
@@ -19,6 +18,7 @@ from fwtui_kernels.programs.cpu_program import CpuProgram
 
 GROUP = 512  # rows of a thread's task, at most: their tiles of column p stay in the second-level cache
 TASKS = 4  # of a thread in the phase `rest`, at least
+MAX_ALONE = 1024  # vertices of a graph that one thread solves sooner than several on cores with other work
 # relative time of a relaxation, by tile (measured, int16 to float32)
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
@@ -161,6 +161,12 @@ def share(distance, p, side, tile, tiled, one, width, threads, group):
         work(distance, p, counter, group, side, tile, tiled, one, width)
 
 
+@njit(cache=True)
+def alone(distance, p, side, tile, tiled, one, width, group):
+    """All of a phase on this thread: numba starts none, so that the process may fork."""
+    work(distance, p, np.zeros(1, np.int64), group, side, tile, tiled, one, width)
+
+
 def build(shape: Shape, target: Target) -> Program:
     options = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
     tiled = bool(options["order"])
@@ -169,12 +175,10 @@ def build(shape: Shape, target: Target) -> Program:
     width = width_of(shape.itemsize, shape.tile)
     threads = get_num_threads() if options["cores"] else 1
     named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
-    panels = partial(share, threads=threads, group=0)
-    rest = partial(share, threads=threads, group=group_of(named["side"], shape.tile, threads))
+    phase: Callable[..., None] = partial(share, threads=threads) if options["cores"] else alone
+    panels, rest = partial(phase, group=0), partial(phase, group=group_of(named["side"], shape.tile, threads))
     ops: dict[str, Callable[..., None]]
     ops = {name: partial(run, **named) for name, run in {"pivot": pivot, "panels": panels, "rest": rest}.items()}
-    if not options["cores"]:
-        ops = {name: on_one_core(run) for name, run in ops.items()}
     return CpuProgram(shape, ops, tiled)
 
 
@@ -187,24 +191,13 @@ def group_of(side: int, tile: int, threads: int) -> int:
 
 
 def once(shape: Shape) -> Shape:
-    """The fastest tile, as larger ones are faster but pad more; row by row, so that the matrix can be the result."""
+    """Choose the fastest tile, as larger ones are faster but pad more; row by row, so that the matrix can be the result.
+
+    Small graphs get one thread: several would take longer to meet than to compute.
+    """
     tile = min(TILE_TIMES, key=lambda tile: (-(-shape.n // tile) * tile) ** 3 * TILE_TIMES[tile])
-    return replace(shape, tile=tile, options=tuple(sorted({**dict(shape.options), "order": 0}.items())))
-
-
-def on_one_core(run: Callable[..., None]) -> Callable[..., None]:
-    """The same compiled loop on one thread."""
-
-    @wraps(run)
-    def alone(*args: Any) -> None:
-        before = get_num_threads()
-        set_num_threads(1)
-        try:
-            run(*args)
-        finally:
-            set_num_threads(before)
-
-    return alone
+    options = {**dict(shape.options), "order": 0, "cores": int(shape.n > MAX_ALONE)}
+    return replace(shape, tile=tile, options=tuple(sorted(options.items())))
 
 
 KERNEL = Kernel(

@@ -145,9 +145,7 @@ def _family(mark: Path) -> set[psutil.Process]:
     found = set[psutil.Process]()
     for process in psutil.process_iter():
         try:
-            # what compiles for the next program is meant to outlive this one
-            alive = process.status() != psutil.STATUS_ZOMBIE and "fwtui.solver.compile_code" not in process.cmdline()
-            if alive and process.environ().get(MARK) == str(mark):
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == str(mark):
                 found.add(process)
         except psutil.Error:
             continue

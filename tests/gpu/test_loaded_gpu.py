@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from path_checks import by_scipy, check_paths, random_matrix
 
-from fwtui.commands.warm import SIZES
 from fwtui.common.environment import cache_folder, worker_environment
 from fwtui.solver.costs import WORTH
 
@@ -69,7 +68,7 @@ def test_damaged_code_is_compiled_again(environment: Mapping[str, str], tmp_path
     matrix = random_matrix(N, 4)
     file = written(tmp_path, matrix, "dense")
     solved(environment, file, tmp_path / "first.npy")
-    assert not solved(environment, file, tmp_path / "warm.npy")[1]
+    assert not solved(environment, file, tmp_path / "kept.npy")[1]
     kept = [*Path(environment["NUMBA_CACHE_DIR"], "loaded").iterdir()]
     for number, code in enumerate(kept):
         data = code.read_bytes()
@@ -79,18 +78,16 @@ def test_damaged_code_is_compiled_again(environment: Mapping[str, str], tmp_path
         assert (np.load(tmp_path / "again.npy") == by_scipy(matrix)).all()
 
 
-def test_what_is_warm_needs_no_numba(environment: Mapping[str, str], tmp_path: Path) -> None:
-    """As compiled ahead for int16, on either side of where kernels change; and a user's mistake is told as ever."""
-    for sizes in SIZES:
-        command = [sys.executable, "-P", "-m", "fwtui.solver.compile_code", "0", "int16", *map(str, sizes)]
-        subprocess.run(command, env=environment, check=True, timeout=300)
-    for n in (WORTH, 2500, 3100, 4096, 4300):
-        matrix = random_matrix(n, n, density=0.1)
-        file = written(tmp_path, matrix, "dense")
-        said, numba = solved(environment, file, tmp_path / "out.npz", "--paths")
-        assert ", int16, " in said and not numba, n
-        with np.load(tmp_path / "out.npz") as found:
-            check_paths(matrix, found["distances"], found["predecessors"], np.arange(0, n, 500))
+def test_other_sizes_need_no_numba_and_a_mistake_is_one_sentence(environment: Mapping[str, str], tmp_path: Path) -> None:
+    """On either side of the sizes at which kernels change their tile."""
+    for sizes in ((2500, 4200), (WORTH, 2500, 3100, 4096, 4300)):
+        for n in sizes:
+            matrix = random_matrix(n, n, density=0.1)
+            file = written(tmp_path, matrix, "dense")
+            said, numba = solved(environment, file, tmp_path / "out.npz", "--paths")
+            assert ", int16, " in said and (len(sizes) == 2 or not numba), n
+            with np.load(tmp_path / "out.npz") as found:
+                check_paths(matrix, found["distances"], found["predecessors"], np.arange(0, n, 500))
     words = ["solve", str(file), "--dtype", "int16", "--kernel", "no such kernel", "--device", "0"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "fwtui", *words], env=environment, capture_output=True, text=True, timeout=60

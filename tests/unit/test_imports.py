@@ -40,8 +40,6 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
-    "fwtui_kernels.compiled.object_code": ("llvmlite",),
-    "fwtui_kernels.one_core": ("llvmlite",),
     "fwtui_kernels.programs.nvrtc": ("cuda",),
     **dict.fromkeys(
         (f"fwtui_kernels.compiled.{name}" for name in ("simulator", "device", "cubin_cache", "array_abi", "ptxas")), ()
@@ -303,7 +301,6 @@ PRIVATE = {
     ("fwtui/tui/textual_internals.py", "_dirty_regions"),
     ("fwtui/tui/textual_internals.py", "_handle_exception"),
     ("fwtui/tui/textual_internals.py", "_xterm_parser"),
-    ("kernels/fwtui_kernels/compiled/numba_internals.py", "_nrt"),
 }
 
 

@@ -10,11 +10,9 @@ from inspect import signature
 from typing import Any
 
 import numba
-from llvmlite import binding
 
 from fwtui_kernels.needs import Need, lacking, member, member_needed
 
-BARE: dict[str, Any] = {"_nrt": False}  # without reference counts
 TO_INSTRUCTIONS = ("parallel", "nogil", "fastmath", "error_model")  # options that change what is compiled
 FOR_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}  # the entry that C would call takes a tenth of the time to compile
 
@@ -30,15 +28,11 @@ def _given_at_birth(name: str) -> bool:
 
 
 NEEDS = (
-    _there("options.DefaultOptions._nrt", "code that is compiled ahead would call numba"),
     _there("options.DefaultOptions.no_cfunc_wrapper", "no kernel of the CPU would compile"),
     _there("compiler_lock.global_compiler_lock", "two threads that compile could wait for each other"),
     _there("dispatcher.Dispatcher.compile", "several processes would compile the same function"),
-    _there("funcdesc.FunctionDescriptor.llvm_func_name", "code that is compiled ahead would have no names"),
-    _there("compiler.CompileResult.fndesc", "code that is compiled ahead would not be found"),
     _there("dispatcher.Dispatcher.stats", "nobody would know what came from the disk"),
     _there("types.unliteral", "a function would be compiled anew for each constant"),
-    Need("Dispatcher.overloads", "code that is compiled ahead would not be found", lambda: _given_at_birth("overloads")),
     Need("Dispatcher.targetoptions", "a loop would be shown as another one", lambda: _given_at_birth("targetoptions")),
 )
 
@@ -51,11 +45,6 @@ def check() -> None:
 
 check()
 COMPILER_LOCK: Any = member("numba.core", "compiler_lock.global_compiler_lock")
-
-
-def module_of(dispatcher: Any, signature: tuple[Any, ...]) -> tuple[Any, str]:
-    """The module of a function that is compiled for arguments of these types, and the function's name in it."""
-    return binding.parse_assembly(dispatcher.inspect_llvm(signature)), dispatcher.overloads[signature].fndesc.llvm_func_name
 
 
 def assembly(function: Any, *args: Any) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from fwtui_kernels.compiled import SIMULATED
 from fwtui_kernels.compiled.device import cuda, int32, jit
-from fwtui_kernels.compiled.survey import NONE
+from fwtui_kernels.plan import NO_PREDECESSOR
 
 THREADS = 4 if SIMULATED else 256
 EDGE = 4 if SIMULATED else 32  # side of a block that is transposed by a quarter as many threads as cells
@@ -169,7 +169,7 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
         for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
             weight = weights[i, j]
             one_arc = i != j and weight < no_edge and weight == distance[i, j]
-            before[row, j] = i if one_arc else int32(NONE)
+            before[row, j] = i if one_arc else int32(NO_PREDECESSOR)
 
     @jit
     def spread(distance, before, source, first, others, n, scale, far, slack):
@@ -208,7 +208,7 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
                 # the search distinguishes lengths to 21 bits, and small distances need more
                 most = cell + cell * slack
                 if v < 0 or distance[i, v] + weights[v, j] > most:
-                    nearest = int32(NONE)
+                    nearest = int32(NO_PREDECESSOR)
                     least = most
                     for v in range(n):
                         if keys[v, j] != none and distance[i, v] + weights[v, j] <= least:

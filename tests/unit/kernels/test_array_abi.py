@@ -49,21 +49,3 @@ def test_a_kernel_reads_each_word_where_it_is_put(read: str) -> None:
     named = {places[place] for place in found} - {"out data"}
     constant = read == "a.itemsize" and not named  # the compiler may know it
     assert constant or named == {READ[read]}, named
-
-
-def test_a_function_for_the_cpu_reads_each_word_where_it_is_put() -> None:
-    from numba import njit, types
-
-    from fwtui_kernels.compiled.numba_internals import BARE
-    from fwtui_kernels.compiled.object_code import ObjectCode
-    from fwtui_kernels.compiled.one_core_aot import object_code_of
-
-    given = (types.Array(types.int16, 2, "A"), types.float64, types.int64[::1])
-    probes = [(word.replace(" ", "_"), njit(**BARE)(probe(read)), given) for read, word in READ.items()]
-    code = ObjectCode(object_code_of(probes))
-    array = np.arange(60, dtype=np.int16).reshape(6, 10)[1::2, 2::3]
-    expected = (array.size, 2, *array.shape, *array.strides, array[0, 0], 7)
-    for word, value in zip(READ.values(), expected, strict=True):
-        out = np.zeros(1, np.int64)
-        code.call(word.replace(" ", "_"), array, 7.0, out)
-        assert out[0] == value, word

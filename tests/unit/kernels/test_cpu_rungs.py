@@ -1,8 +1,12 @@
 """What the CPU kernels let a user choose: data order, cores, vector instructions."""
 
+import os
 import platform
 import re
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -178,17 +182,17 @@ def loops_of(assembly: str) -> list[str]:
     return ["\n".join(lines[labels[to] : at]) for at, to in jumps if labels.get(to, at) < at]
 
 
-def test_one_core_is_one_thread_and_others_get_theirs_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    import numba
-
-    module: Any = k20_tiled_cpu
-    asked: list[int] = []
-    change = numba.set_num_threads
-    monkeypatch.setattr(module, "set_num_threads", lambda n: (asked.append(n), change(n)))
-    before = numba.get_num_threads()
-    matrix = graph(40, "float32")
-    np.testing.assert_array_equal(solved(matrix, 16, cores=0), floyd_warshall(matrix))
-    assert asked == [1, before] * 9 and numba.get_num_threads() == before
-    asked.clear()
-    solved(matrix, 16, cores=1)
-    assert asked == []
+def test_one_core_starts_none_of_numbas_threads() -> None:
+    code = """
+import numba, numpy as np
+from test_cpu_rungs import graph, solved
+solved(graph(40, "float32"), 16, cores=0)
+try:
+    print(numba.threading_layer())
+except ValueError:
+    print("none")
+"""
+    command = [sys.executable, "-c", code]
+    path = os.pathsep.join((str(Path(__file__).parent), *sys.path))
+    told = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=True).stdout
+    assert told == "none\n"

@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.solver import warm
+from fwtui.solver import choose
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> warm.SmallGraphCode:
-    everyday = warm.SmallGraphCode(lambda: None)
-    monkeypatch.setattr(warm, "everyday", everyday)
-    return everyday
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "_scipy_has_run", False)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_of_a_matrix(n: int, seed: int, kind: str, fraction: float) -> None:
 _LOST = np.array([[0, 1], [1e-46, 0]])
 
 
-@pytest.mark.parametrize("graph", [_LOST, coo_array(_LOST), [np.ones((2, 2)), _LOST], np.where(np.eye(200), 1e-46, 1)[::-1]])
+@pytest.mark.parametrize("graph", [_LOST, coo_array(_LOST), np.where(np.eye(200), 1e-46, 1)[::-1]])
 def test_no_weight_becomes_0_unnoticed(graph: Any) -> None:
     with pytest.raises(Refused, match="a weight that is not 0 would become 0 in float32, beside weights up to 1; make it 0"):
         solve(graph)
