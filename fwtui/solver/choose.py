@@ -32,7 +32,6 @@ from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
 from fwtui_kernels.auto import in_order as best_first
 from fwtui_kernels.compiled import cubin_cache
-from fwtui_kernels.numpy_loop import NUMPY
 from fwtui_kernels.parts.supernodal import elimination
 from fwtui_kernels.plan import Kernel, Shape
 from fwtui_kernels.streaming import out_of_core

@@ -102,7 +102,7 @@ def test_help_lists_the_commands_which_have_places_and_say_what_they_do(here: He
     assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n  {name} " in told for name in ("run", "replay", "doctor"))
     places = [told.index(f"\n{group}:\n") for group in commands.GROUPS]
     assert places == sorted(places)
-    assert "\n  rank " not in told and "13 more: fwtui --help --all" in told
+    assert "\n  rank " not in told and "9 more: fwtui --help --all" in told
     about = here("run", "--help").stdout
     assert "--threads" in about and "several with commas" in about
     assert here("help", "run").stdout == about
