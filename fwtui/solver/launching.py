@@ -53,9 +53,8 @@ def compiled(backend: str = "cpu") -> Iterator[None]:
         if backend != "cpu" and "numba" not in sys.modules:
             yield
             return
-        import numba
+        from numba.core import config
 
-        config: Any = numba.config
         before = config.CACHE_DIR
         config.CACHE_DIR = before or str(cache_folder())
         try:
