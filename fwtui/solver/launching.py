@@ -53,8 +53,9 @@ def compiled(backend: str = "cpu") -> Iterator[None]:
         if backend != "cpu" and "numba" not in sys.modules:
             yield
             return
-        from numba.core import config
+        import numba
 
+        config: Any = numba.config  # pyright: ignore[reportPrivateImportUsage]  # documented for all users
         before = config.CACHE_DIR
         config.CACHE_DIR = before or str(cache_folder())
         try:
