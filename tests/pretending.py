@@ -48,5 +48,4 @@ class Pretend:
 
     def shipped(self, folder: Path) -> None:
         """The sessions that come with the program are in this folder."""
-        for module in ("fwtui.sessions.library", "fwtui.commands.support.readme_parts"):
-            self._patch.setattr(f"{module}.shipped_folder", lambda: folder)
+        self._patch.setattr("fwtui.sessions.library.shipped_folder", lambda: folder)

@@ -20,7 +20,7 @@ NONE = "-"  # for values that do not apply; an unknown value is n/a
 # picks), `docs`, and those of two screens
 PRINTED, COMPARED, SWEPT, TUNED, PICKED = "printed", "compared", "swept", "tuned", "picked"
 SCALED = "scaled"  # a sweep over numbers of devices
-CHAMPIONS, HISTORY, COMPARISON = "champions", "history", "comparison"
+HISTORY, COMPARISON = "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the position-dependent sum
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
@@ -78,15 +78,6 @@ def _requested_kernel(row: TableRow) -> str:
 
 def _kernel(row: TableRow) -> str:
     return row.run.experiment.kernel
-
-
-def _weights(row: TableRow) -> str:
-    return "any" if row.run.experiment.low < 0 or row.run.experiment.negative else "none negative"
-
-
-def _time(row: TableRow) -> str:
-    """In Markdown, with a star if the run is indicative."""
-    return units.duration(row.run.seconds) + "\\*" * (row.run.done is not None and row.run.done.indicative)
 
 
 def _total(row: TableRow) -> float | str | None:
@@ -230,20 +221,17 @@ _CHOSEN, _MEASURED = {TUNED: 0, PICKED: 0}, {PRINTED: 0, SWEPT: 0, SCALED: 0}
 ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
-    Column("size", "n", lambda r: r.run.n or None, {**_CHOSEN, CHAMPIONS: 0, SCALED: 0}, cells=6, right=True, absent=NONE),
-    Column("whole type", "type", lambda r: r.run.experiment.dtype, {**_CHOSEN, CHAMPIONS: 0}),
-    Column("weights", "weights", _weights, {CHAMPIONS: 0}),
-    Column("code", "kernel", lambda r: f"`{r.run.experiment.kernel}`", {CHAMPIONS: 0}),
+    Column("size", "n", lambda r: r.run.n or None, {**_CHOSEN, SCALED: 0}, cells=6, right=True, absent=NONE),
+    Column("whole type", "type", lambda r: r.run.experiment.dtype, _CHOSEN),
     Column("asked", "kernel", _requested_kernel, {PRINTED: 0, TUNED: 0}, cells=20),
     Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
     Column("choices", "choices", lambda r: config_of(r.run.experiment).words, _CHOSEN, cells=38),
     Column("kernel", "kernel", _kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
     Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
-    Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL, CHAMPIONS: 0}, str, 4, True, absent=NONE),
+    Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL}, str, 4, True, absent=NONE),
     Column("devices", "devices", lambda r: max(1, len(r.run.ranks)), _SMALL, str, 7, True),
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, _BOTH),
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), _SMALL, cells=4),
-    Column("time", "time", _time, {CHAMPIONS: 0}),
     Column(
         "total",
         "total",
@@ -257,8 +245,7 @@ ALL = (
     Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
     Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
-    Column("relaxations/s", "relaxations/s", lambda r: r.run.rate or None, {CHAMPIONS: 0}, _bare),
-    Column("of limit", "of limit", _limit, {PRINTED: 0, CHAMPIONS: 0, HISTORY: WIDE}, units.percent, 8, True, True),
+    Column("of limit", "of limit", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
     Column("speed-up", "speed-up", _gain, {SCALED: 0}, units.gain, right=True),
     Column("efficiency", "efficiency", _efficiency, {SCALED: 0}, units.percent, 10, True),
     Column("model", "model", lambda r: r.predicted, {SCALED: 0}, units.percent, right=True),

@@ -22,11 +22,11 @@ GROUPS = {  # in the order of `fwtui --help`
     "measure": ("sweep", "compare", "reproduce", "tune", "counters", "instructions", "graph"),
     "record": ("check", "export", "mark", "render"),
     "teach": ("new", "watch", "learn", "serve"),
-    "maintain": ("rank", "docs", "doctor", "config", "completion"),
+    "maintain": ("rank", "doctor", "config", "completion"),
 }
 # those that it tells with --all alone
 RARE = {"reproduce", "counters", "instructions", "graph", "check", "render"}
-RARE |= {"rank", "docs", "completion"}
+RARE |= {"rank", "completion"}
 NAME_CELLS = 14
 
 

@@ -157,18 +157,8 @@ def _replay(args: argparse.Namespace) -> int:
     return code_of_session(path, loaded.complete)
 
 
-def still_true(args: argparse.Namespace, out: Path) -> bool:
-    """Whether the animated picture that is there ends with the screen that would be drawn today."""
-    from fwtui.tui.export.animation import holds
-
-    if not out.is_file():
-        return False
-    _, _, last = _filmed(args, _cut(args, KINDS[".svg"].rate), last=True)
-    return holds(out.read_text(encoding="utf-8"), last)
-
-
-def _filmed(args: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple[Path, LoadedSession, Film]:
-    """The session and its film, or the end of that alone."""
+def _filmed(args: argparse.Namespace, cut: FilmCut) -> tuple[Path, LoadedSession, Film]:
+    """Return the path, the session and its film."""
     from fwtui.tui import filmed
 
     screen, size = screen_of(args)
@@ -177,8 +167,6 @@ def _filmed(args: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple
     loaded = load(path, for_screen=True)
     if cut.begin > loaded.duration:
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
-    if last:
-        cut = cut._replace(begin=min(cut.end, loaded.duration))
     small = args.size is None and any(Path(out or "").suffix == ".html" for out in (args.out, *args.also))
     return path, loaded, filmed(path, loaded, size, cut, screen, look, show_drawn(), small)
 

@@ -14,7 +14,6 @@ from fwtui.common.exit_codes import SIGNALLED
 from fwtui.machine import hardware
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import open_session
-from fwtui.tui.frame.look import check
 
 HOST = "127.0.0.1"
 
@@ -29,8 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     if not 0 <= args.port <= 65535:
         raise Refused(f"port {args.port} is outside 0 to 65535; choose one like 8000, or 0 for any free port")
-    settings = preferred(args)
-    check(settings)
+    from fwtui.tui.frame.look import check
+
+    check(preferred(args))
     offered = [os.path.abspath(resolve(name)) for name in args.sessions]
     for path in offered:
         with open_session(path):  # a visitor could not mend an unreadable session

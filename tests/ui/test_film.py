@@ -22,7 +22,7 @@ from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui import filmed, render
 from fwtui.tui.export import KINDS, ExportKind, encode
-from fwtui.tui.export.animation import animation, holds
+from fwtui.tui.export.animation import animation
 from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, row_svg
@@ -328,7 +328,6 @@ class TestAnimation:
         text = animation(film)
         assert [text.count(f">{words}<") for words in ("stays", "again", "new", "last")] == [2, 1, 1, 1], "on two lines"
         assert text.count("<use ") == 5
-        assert holds(text, film) and not holds(text, replace(film, rows=[*film.rows[:-1], (Span("another", 0),)]))
 
 
 @pytest.mark.parametrize("character", "─━│┃┏┓┗┛╸╺╹╻├┣╋▀▄█▌▐▁▇▏▕▚░⠁⣿")

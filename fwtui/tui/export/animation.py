@@ -52,12 +52,6 @@ def animation(film: Film) -> str:
     )
 
 
-def holds(picture: str, film: Film) -> bool:
-    """Whether the picture has all that is on that film's last screen, drawn as it is drawn today."""
-    rows = [film.rows[line] for line in film.frames[-1].lines]
-    return all(part in picture for row in rows for part in parts(row, film))
-
-
 class _Strip:
     """One line of the screen: what its rows have each, what all of them have, below and above that, and when they change."""
 

@@ -1,0 +1,63 @@
+"""The texts about the program: their commands are understood, and what they say of it is so."""
+
+import re
+import shlex
+import tomllib
+from inspect import signature
+from pathlib import Path
+from runpy import run_path
+
+import numpy as np
+import pytest
+
+from fwtui import __version__
+from fwtui.__main__ import parser
+from fwtui.commands import names
+from fwtui_kernels import registry
+from fwtui_kernels.compiled.simulator_intrinsics import relax_tile
+from fwtui_kernels.forms import FORMS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_readme_can_be_read_at_once() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_commands_of_the_readme_are_understood() -> None:
+    code = re.findall(r"`([^`\n]+)`", re.sub("<!--.*-->", "", (ROOT / "README.md").read_text()))
+    told = [words.partition("fwtui ")[2] for words in code if re.match(r"(.* )?fwtui [a-z]", words)]
+    taken = []
+    for words in (shlex.split(text.replace("\\|", "|").partition(" | ")[0]) for text in told):
+        if words[0] in names() and len(words) > 1 and not {"COMMAND", "--help"} & set(words):
+            _, unknown = parser(words[0]).parse_known_args([word.strip("[]") for word in words])
+            assert not set(unknown) - {"..."}, words
+            taken.append(words[0])
+    assert len(set(taken)) > 6
+
+
+def test_the_project_says_how_many_kernels_there_are_and_its_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f" {len(registry())} " in project["description"]
+    assert project["version"] == __version__
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_the_loop_that_explains_relax_tile_does_what_it_does(dtype: str, tmp_path: Path) -> None:
+    """It is written for a reader, so nothing makes it from the source: the intrinsic's twin gives the same numbers."""
+    written = re.findall(
+        r"```python\n(def relax_tile\(.*?)```", (ROOT / "kernels" / "README.md").read_text(encoding="utf-8"), re.S
+    )
+    (tmp_path / "written.py").write_text("\n".join(written))
+    as_explained = run_path(str(tmp_path / "written.py"))["relax_tile"]
+    assert len(written) == 1 and signature(as_explained).parameters.keys() == signature(relax_tile).parameters.keys()
+    form = next(number for number, form in enumerate(FORMS) if form.dtype == dtype and not form.two)
+    rows, columns, high, wide, depth, rng = 8, 8, 32, 64, 3, np.random.default_rng(1)
+    to, middle = (rng.integers(1, 100, length * (depth + 1)).astype(dtype) for length in (high, wide))
+    explained = rng.integers(50, 200, rows * columns).astype(dtype)
+    relaxed = explained.copy()
+    for loop, best in ((as_explained, explained), (relax_tile, relaxed)):
+        loop(best, to, 4, middle, 8, rows, columns, high, wide, depth, form)
+    assert explained.tolist() == relaxed.tolist()
