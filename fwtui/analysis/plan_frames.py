@@ -187,11 +187,13 @@ def frames_of(run: Run) -> PlanFrames | None:
 def _order(run: Run) -> EliminationOrder | None:
     """The supernodes of a run, without the vertices; None if it has none, or a made-up session has no tree."""
     order = run.ordered
-    if order is None or len(order.sizes) != len(order.parents) or sum(order.sizes) != run.n or min(order.sizes) < 1:
+    if order is None or not len(order.sizes) == len(order.parents) == len(order.above):
+        return None
+    if sum(order.sizes) != run.n or min(order.sizes) < 1:
         return None
     if not all(parent == -1 or number < parent < len(order.parents) for number, parent in enumerate(order.parents)):
         return None
-    return EliminationOrder(tuple(map(Supernode, order.sizes, order.parents)))
+    return EliminationOrder(tuple(map(Supernode, order.sizes, order.parents, order.above)), order.directed)
 
 
 def _from_session(run: Run) -> PlanFrames | None:

@@ -30,7 +30,7 @@ from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import recorded_plan, source_lines
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
-from fwtui_kernels.parts.supernodal import elimination
+from fwtui_kernels.parts import elimination
 
 ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
 KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
@@ -153,9 +153,16 @@ class Runner:
         if kernel.ordered is not None:
             with job.stage("order"):
                 shape = kernel.ordered(shape, graph.matrix)
-            nodes, eliminated = shape.order.supernodes if shape.order is not None else (), elimination(shape)
-            fill = 2 * eliminated.fill() / (len(eliminated.spans) * (len(eliminated.spans) + 1))
-            job.tell(events.Ordered, sizes=tuple(n.size for n in nodes), parents=tuple(n.parent for n in nodes), fill=fill)
+            order = shape.order
+            sizes, parents, above = tuple(zip(*order.supernodes, strict=True)) if order is not None else ((), (), ())
+            job.tell(
+                events.Ordered,
+                sizes=sizes,
+                parents=parents,
+                above=above,
+                directed=order is None or order.directed,
+                fill=elimination.fill(shape),
+            )
             check_memory(kernel, shape, engine, job.experiment.verify == "full")  # now that its padding is known
         plan = list(kernel.plan(shape, False))
         job.tell(

@@ -32,7 +32,7 @@ from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
 from fwtui_kernels.auto import in_order as best_first
 from fwtui_kernels.compiled import cubin_cache
-from fwtui_kernels.parts.supernodal import elimination
+from fwtui_kernels.parts.elimination import relaxations
 from fwtui_kernels.plan import Kernel, Shape
 from fwtui_kernels.streaming import out_of_core
 
@@ -181,7 +181,7 @@ def sparser(
             return kernel, shape, ""
     if ordered.order is None:
         return kernel, shape, "no small separators: the dense plan"
-    times = ordered.n**3 / elimination(ordered).relaxations(ordered.tile)
+    times = ordered.n**3 / relaxations(ordered)
     nodes = units.counted(len(ordered.order.supernodes), "supernode")
     reason = f"{nodes} leave {units.gain(times)} fewer relaxations than a dense graph"
     return kernel if kernel.ordered is not None else registry()[SPARSE[backend]], ordered, reason

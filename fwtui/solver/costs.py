@@ -21,7 +21,7 @@ from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
-from fwtui_kernels.parts.supernodal import elimination
+from fwtui_kernels.parts.elimination import relaxations
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
     ordered = ordered_shape(graph, graph.facts, backend, "int32", min(dense, most), None)
     if ordered is None or ordered.order is None:
         return besides + dense
-    return besides + seconds_of(elimination(ordered).relaxations(ordered.tile), backend)
+    return besides + seconds_of(relaxations(ordered), backend)
 
 
 def seconds_of(relaxations: int, backend: str, itemsize: int = 4) -> float:
@@ -145,7 +145,7 @@ def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
     key = kernel.id, shape.tile
     if key not in graph.orders:
         arcs = graph.all_arcs()
-        graph.orders[key] = kernel.ordered(shape, (arcs.sources, arcs.targets)).order
+        graph.orders[key] = kernel.ordered(shape, arcs).order
     return replace(shape, order=graph.orders[key])
 
 

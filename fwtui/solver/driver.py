@@ -21,7 +21,7 @@ from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import compiled
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import OneGraph, SolverGraph
-from fwtui_kernels.parts.supernodal import elimination
+from fwtui_kernels.parts.elimination import relaxations
 
 Answer = TypeVar("Answer")
 
@@ -124,7 +124,7 @@ def _attempt(graph: SolverGraph[Answer], choice: Choice, call: Call) -> Answer |
         device=engine.target.backend,
         devices=tuple(map(str, engine.ranks)),
         seconds=dict(clock.seconds),
-        relaxations=0 if shape.order is None else elimination(shape).relaxations(shape.tile),
+        relaxations=0 if shape.order is None else relaxations(shape),
         reason=graph.reason,
     )
     return graph.answer(distances, before, stats)

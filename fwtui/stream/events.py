@@ -113,6 +113,8 @@ class Ordered(OfRun, frozen=True, kw_only=True):
 
     sizes: Annotated[tuple[Vertex, ...], Meta(max_length=MOST_SUPERNODES)] = ()
     parents: Annotated[tuple[Parent, ...], Meta(max_length=MOST_SUPERNODES)] = ()  # their numbers; -1: none
+    above: Annotated[tuple[Vertex, ...], Meta(max_length=MOST_SUPERNODES)] = ()  # vertices above that each subtree touches
+    directed: bool = True  # whether two vertices may have different distances there and back
     fill: Share | None = None  # cells of the factor, of those of a dense one
 
 

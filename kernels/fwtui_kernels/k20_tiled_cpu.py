@@ -151,7 +151,7 @@ def pivot(distance, p, side, tile, tiled, one, width):
         close_scalar(distance[top : top + tile, left : left + tile], one)
     else:
         small, strips = np.empty((SMALL + 1, SMALL), distance.dtype), np.empty((1, SMALL * tile), distance.dtype)
-        close(distance, top, left, tile, small, strips, width)
+        close(distance, top, left, tile, tile, small, strips, width)
 
 
 @njit(cache=True, parallel=True)

@@ -1,107 +1,153 @@
-"""Leave out what a sparse graph does not need: the tiled algorithm along the elimination tree, on all cores."""
+"""Leave out what a sparse graph does not need: elimination up a tree, then one sweep down, on all cores."""
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numba import get_num_threads, prange
 
-from fwtui_kernels.compiled.cpu_tiles import SMALL, close, pack, relax
-from fwtui_kernels.compiled.cpu_vectors import claimed, width_of
+from fwtui_kernels import k20_tiled_cpu as dense
+from fwtui_kernels.compiled.cpu_tiles import SMALL, close, relax
+from fwtui_kernels.compiled.cpu_vectors import ROWS, claimed, copy_cells
 from fwtui_kernels.compiled.locked_njit import njit
-from fwtui_kernels.k20_tiled_cpu import relax_panel
-from fwtui_kernels.parts import supernodal
-from fwtui_kernels.parts.dissection import ordered
-from fwtui_kernels.parts.supernodal_tables import SparseCpuProgram, tables
+from fwtui_kernels.parts import elimination
+from fwtui_kernels.parts.cpu_sparse import SparseCpuProgram
+from fwtui_kernels.parts.fronts import (
+    ARCS,
+    BASE,
+    CLOSED,
+    COLUMNS,
+    COUNT,
+    DEPTH,
+    DIAGONAL,
+    END,
+    FROM,
+    INDEX,
+    KIDS,
+    ROW,
+    START,
+    TO,
+    WIDTH,
+)
+from fwtui_kernels.parts.ordering import ordered
 from fwtui_kernels.plan import Program, Shape, Target
 
 LAUNCH = 10**6  # relaxations in the time that all cores wait for each other
-AT_ONCE = 4  # tiles of the rest that a thread takes
-
-
-@njit(cache=True, parallel=True)
-def pivot(distance, first, count, tiles, side, tile, width, threads):
-    for at in prange(first, first + count):
-        small, strips = np.empty((SMALL + 1, SMALL), distance.dtype), np.empty((1, SMALL * tile), distance.dtype)
-        close(distance, np.int64(tiles[at, 0]) * (side + 1) * tile, 0, tile, small, strips, width)
+WIDE = 256  # columns of a task's block
 
 
 @njit(cache=True)
-def some_panels(distance, rows, counter, side, tile, width):
-    """One thread's share: tiles (p, i) and (i, p) that no other has taken."""
-    strips = np.empty((1, tile * tile), distance.dtype)
+def assemble(front, node, weights, rows, columns, kids, to, no_edge):
+    """A front of its own arcs and of its children's fronts."""
+    for at in range(node[BASE], node[BASE] + node[COLUMNS]):
+        row = front[at]
+        row[: rows[at, WIDTH]] = no_edge
+        row[rows[at, DIAGONAL]] = 0
+        for arc in range(rows[at, ARCS], rows[at + 1, ARCS]):
+            row[columns[arc, 0]] = min(row[columns[arc, 0]], weights[arc])
+        for kid in range(rows[at, KIDS], rows[at + 1, KIDS]):
+            below = front[kids[kid, ROW], kids[kid, FROM] : kids[kid, FROM] + kids[kid, COUNT]]
+            for place in range(len(below)):
+                column = to[kids[kid, TO] + place, 0]
+                row[column] = min(row[column], below[place])
+
+
+@njit(cache=True, parallel=True)
+def eliminate(front, weights, nodes, rows, columns, kids, to, no_edge, width):
+    for number in prange(len(nodes)):
+        node = nodes[number]
+        small, strips = np.empty((SMALL + 1, SMALL), front.dtype), np.empty((1, SMALL * node[COLUMNS]), front.dtype)
+        assemble(front, node, weights, rows, columns, kids, to, no_edge)
+        close(front, np.int64(node[BASE]), 0, np.int64(node[COLUMNS]), np.int64(node[CLOSED]), small, strips, width)
+
+
+@njit(cache=True)
+def legs_of(front, node, back):
+    """The front's rows of a supernode's vertices, by the vertices above; `back`: its columns likewise."""
+    rows, base, closed = -(-(node[END] - node[START]) // ROWS) * ROWS, node[BASE], node[CLOSED]
+    legs = np.empty((rows, node[DEPTH]), front.dtype)
+    for i in range(rows):
+        for k in range(node[DEPTH]):
+            legs[i, k] = front[base + closed + k, i] if back else front[base + i, closed + k]
+    return legs
+
+
+@njit(cache=True)
+def some_swept(own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width):
+    """One thread's share: blocks of WIDE columns of a supernode's rows, from `low` to `high`, that no other has taken.
+
+    `halved`: only from the supernode's own columns on.
+    """
+    across = (high - low + WIDE - 1) // WIDE
     task = claimed(counter)  # pyright: ignore[reportCallIssue]
-    while task < 2 * len(rows):
-        row = rows[task // 2]
-        relax_panel(distance, np.int64(row[0]), 2 * np.int64(row[1]) + task % 2, strips, side, tile, True, None, width)
+    while task < across * len(nodes):
+        node, left = nodes[task // across], low + task % across * WIDE
+        start, end, depth = np.int64(node[START]), np.int64(node[END]), np.int64(node[DEPTH])
+        right = min(high, left + WIDE)
+        if not halved or right > start:
+            legs, strips = legs_of(front, node, back), np.empty((1, depth * WIDE), own.dtype)
+            block = np.full((len(legs), WIDE), no_edge, own.dtype)
+            for begin in range(0, right - left, width):
+                for k in range(depth):
+                    copy_cells(strips, 0, begin * depth + k * width, own, index[node[INDEX] + k], left + begin, width)  # pyright: ignore[reportCallIssue]
+            for j in range(max(left, start), min(right, end)):
+                for i in range(end - start):
+                    block[i, j - left] = front[node[BASE] + i, j - start]
+            relax(block, 0, 0, legs, 0, 0, strips, len(legs), depth, right - left, width, 0)
+            store(block, own, other, start, end, left, max(left, start) if halved else left, right, halved)
         task = claimed(counter)  # pyright: ignore[reportCallIssue]
 
 
-@njit(cache=True, parallel=True)
-def panels(distance, first, count, tiles, side, tile, width, threads):
-    counter = np.zeros(1, np.int64)
-    for _ in prange(threads):
-        some_panels(distance, tiles[first : first + count], counter, side, tile, width)
-
-
 @njit(cache=True)
-def some_rest(distance, rows, via, counter, side, tile, width):
-    """One thread's share of the other tiles. The operand by rows is copied once for neighbours that have it in common."""
-    strips = np.empty((1, tile * tile), distance.dtype)
-    copied = np.int64(-1)
-    first = claimed(counter) * AT_ONCE  # pyright: ignore[reportCallIssue]
-    while first < len(rows):
-        for task in range(first, min(first + AT_ONCE, len(rows))):
-            i, j = np.int64(rows[task, 0]), np.int64(rows[task, 1])
-            own = (i * side + j) * tile
-            for at in range(rows[task, 2], rows[task, 2] + rows[task, 3]):
-                p = np.int64(via[at, 0])
-                middle = p * side + j
-                if middle != copied:
-                    pack(strips, distance, middle * tile, 0, tile, tile, width)
-                    copied = middle
-                relax(distance, own, 0, distance, (i * side + p) * tile, 0, strips, tile, tile, tile, width, width)
-        first = claimed(counter) * AT_ONCE  # pyright: ignore[reportCallIssue]
+def store(block, own, other, start, end, left, first, right, halved):
+    """The columns from `first` on to the rows of `own`, and transposed to those of `other`; each array has some rows."""
+    if start < len(own):
+        for i in range(end - start):
+            own[start + i, first:right] = block[i, first - left : right - left]
+    for j in range(first, min(right, len(other))):
+        if not halved or j >= end:
+            for i in range(end - start):
+                other[j, start + i] = block[i, j - left]
 
 
 @njit(cache=True, parallel=True)
-def rest(distance, first, count, tiles, via, side, tile, width, threads):
+def sweep(own, other, front, nodes, index, low, high, back, halved, no_edge, width, threads):
     counter = np.zeros(1, np.int64)
     for _ in prange(threads):
-        some_rest(distance, tiles[first : first + count], via, counter, side, tile, width)
+        some_swept(own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width)
+
+
+def on_all_cores(shape: Shape, graph: Any) -> Shape:
+    return ordered(shape, graph, LAUNCH, elimination.at_once, get_num_threads())
 
 
 def build(shape: Shape, target: Target) -> Program:
-    it, tile = tables(shape), shape.tile
-    named = {"side": shape.padded // tile, "tile": tile, "width": width_of(shape.itemsize, tile), "threads": get_num_threads()}
-    ops = {
-        "pivot": partial(pivot, tiles=it.pivots, **named),
-        "panels": partial(panels, tiles=it.panels, **named),
-        "rest": partial(rest, tiles=it.tasks, via=it.via, **named),
-    }
-    return SparseCpuProgram(shape, ops, it)
+    ops = {"eliminate": eliminate, "sweep": sweep}
+    return dense.build(shape, target) if shape.order is None else SparseCpuProgram(shape, ops)
 
 
-KERNEL = supernodal.rung(
+KERNEL = elimination.rung(
+    elimination.at_once,
+    dense.KERNEL.plan,
     id="sparse-cpu",
     title="Sparse CPU",
     backend="cpu",
     build=build,
-    ordered=partial(ordered, launch=LAUNCH),
-    lacks=supernodal.lacks,
-    summary="For graphs with small separators: a tile meets its descendants and ancestors in the elimination tree, and no other.",
+    ordered=on_all_cores,
+    lacks=elimination.lacks,
+    summary="For graphs with small separators: vertices are eliminated up a tree, and one sweep down it gives all distances.",
     lesson=(
-        "The fastest relaxation is the one that is not done. On a road map a few junctions separate north from south. Number "
-        "all of the north first, then the south, then those junctions. While a vertex of the north is eliminated, no path "
-        "through it leads to the south yet, so the tiles of the south need not be touched. Within each half the same is done "
-        "again. So the vertices form a tree, the elimination tree, and a vertex is relaxed with its descendants and ancestors "
-        "alone. On a grid about n^2.5 relaxations of n^3 are left. METIS finds the separators in milliseconds. Each separator "
-        "is a supernode, and so is each part that is too small to be cut. A supernode begins with a tile, so the product of "
-        "tiles is that of the dense algorithm. Supernodes of equal height in the tree do not depend on each other: all their "
-        "pivots are closed at once, then all panels are made. Only tiles of their common ancestors go through several pivots. "
-        "A graph without small separators stays one supernode, and the plan is the dense one."
+        "The fastest relaxation is the one that is not done. On a road map a few junctions separate north from south. Eliminate "
+        "all of the north first, then the south, then those junctions; within each half do the same again. So the vertices form "
+        "a tree. Eliminating a vertex gives the shortest paths by way of it between the few vertices of its front. Those are the "
+        "vertices above that its part of the graph touches, so this is hardly any work. Then every path out of a leaf leads "
+        "through its front. So its distances to all vertices are one min-plus product. The factors are its front and the rows of "
+        "the vertices above, which are done before. A vertex costs n times its front, and on a grid all fronts are small. METIS "
+        "finds the separators. Each is a supernode, and so is each part that is too small to be cut. Where distances there and "
+        "back are equal, half of the products is left out, and each block is stored twice. A graph without small separators "
+        "keeps the dense plan."
     ),
-    tiles=(16, 32, 64, 128),
-    default_tile=64,
+    tiles=(16, 32, 64),
+    default_tile=32,
 )

@@ -1,7 +1,8 @@
-"""The product of the register-tiled rungs along the elimination tree of a sparse graph, all supernodes of a height in one launch.
+"""Elimination up a tree and one sweep down on a GPU: the register-tiled product, all supernodes of a level in one launch.
 
-A launch finds in a table which tiles each of its blocks works on (parts/supernodal_tables.py). The panels of a launch lie tile
-after tile, by columns, as the rest reads them. A tile of common ancestors goes through one product after the other.
+A launch finds in tables where its fronts are and which rows it multiplies (parts/fronts.py). A front is closed by rounds of
+pivot, panels and rest, as a dense matrix is. A block of the sweep is left factor x rows of distances; it stays in registers from
+its first slab to its two stores, the second of which is transposed.
 """
 
 from __future__ import annotations
@@ -11,132 +12,352 @@ from functools import partial
 from fwtui_kernels import forms
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
-from fwtui_kernels.forms import FORMS, PLAIN
-from fwtui_kernels.parts import supernodal
-from fwtui_kernels.parts.cuda_sparse import PANELS, PIVOTS, TASKS, VIA, SparseProgram
-from fwtui_kernels.parts.dissection import ordered
+from fwtui_kernels.forms import FORMS, PLAIN, form_of
+from fwtui_kernels.parts import elimination, register_tiled
+from fwtui_kernels.parts.cuda_sparse import (
+    ARC_COLUMNS,
+    AT,
+    BACK,
+    DISTANCES,
+    FIRST,
+    FRONTS,
+    INDEX,
+    KIDS,
+    LEFT,
+    NODE,
+    NODES,
+    PANELS,
+    PIVOTS,
+    ROWS,
+    TASKS,
+    TO,
+    WEIGHTS,
+    SparseProgram,
+)
+from fwtui_kernels.parts.fronts import ARCS, BASE, CLOSED, COLUMNS, COUNT, DEPTH, DIAGONAL, END, FROM, ROW, START, WIDTH
+from fwtui_kernels.parts.fronts import INDEX as FIRST_INDEX
+from fwtui_kernels.parts.fronts import KIDS as FIRST_KID
+from fwtui_kernels.parts.fronts import TO as FIRST_TO
+from fwtui_kernels.parts.ordering import ordered
 from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
-from fwtui_kernels.parts.products import panel_block_of, relax_block_of
-from fwtui_kernels.parts.register_tiled import CHOICES, PAPERS
-from fwtui_kernels.parts.tuning import CLOSED, MATRIX, PANEL, Product, tuning_of
-from fwtui_kernels.plan import Shape, Target
+from fwtui_kernels.parts.products import fetch, panel_block_of, place, program, relax_block_of, store_best, store_spread
+from fwtui_kernels.parts.register_tiled import CHOICES
+from fwtui_kernels.parts.tuning import STAGES, Product, tuning_of
+from fwtui_kernels.plan import NO_EDGE, Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
 
-LAUNCH = 2 * 10**8  # relaxations in the time of a pivot, in which most multiprocessors are idle
+LAUNCH = 10**8  # relaxations in the time of a launch that leaves most multiprocessors idle
 INDICES = "array(int32, 2d, C)"
+THREADS = 128  # that assemble a row
+GROUP = 8  # neighbouring blocks of a row, which follow each other: what they write is one piece of memory
 
 
-def types_of(shape: Shape, *of_cells: bool) -> tuple[str, ...]:
-    """Those of an op's arrays, which are of cells or of indices, and of its two numbers."""
-    return (*(f"array({shape.dtype}, 2d, C)" if cells else INDICES for cells in of_cells), "int32", "int32")
+def types_of(shape: Shape, cells: int, indices: int, args: int) -> tuple[str, ...]:
+    """Those of an op's arrays, of cells and then of indices, and of its numbers."""
+    return (*[f"array({shape.dtype}, 2d, C)"] * cells, *[INDICES] * indices, *["int32"] * args)
+
+
+def assemble_of(shape: Shape) -> Op:
+    """Each row of a front in a block: of the arcs, and of the children's fronts, one child after the other."""
+    no_edge = NUMBER[shape.dtype](NO_EDGE[shape.dtype])
+    none = NUMBER[shape.dtype](0)
+
+    @jit(launch_bounds=(THREADS, 1))
+    def assemble(front, weights, rows, columns, kids, to, first, count):
+        t = int32(cuda.threadIdx.x)
+        row = first + int32(cuda.blockIdx.x)
+        for j in range(t, rows[row, WIDTH], THREADS):
+            front[row, j] = none if j == rows[row, DIAGONAL] else no_edge
+        cuda.syncthreads()
+        for arc in range(rows[row, ARCS] + t, rows[row + 1, ARCS], THREADS):
+            j = columns[arc, 0]
+            front[row, j] = min(front[row, j], weights[0, arc])
+        for kid in range(rows[row, FIRST_KID], rows[row + 1, FIRST_KID]):
+            cuda.syncthreads()
+            for k in range(t, kids[kid, COUNT], THREADS):
+                j = to[kids[kid, FIRST_TO] + k, 0]
+                front[row, j] = min(front[row, j], front[kids[kid, ROW], kids[kid, FROM] + k])
+
+    buffers = (FRONTS, WEIGHTS, ROWS, ARC_COLUMNS, KIDS, TO)
+    return Op(assemble, (THREADS, 1), lambda args: (args[1], 1), lambda args: buffers, types_of(shape, 2, 4, 2))
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Closes a tile in each block, and copies it twice as that of the dense rungs does."""
+    """Closes a tile of a front in each block, and copies it twice as that of the dense rungs does."""
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     side = tile // 4
     both = 2 * tile
 
     @jit(launch_bounds=(side * side, 1))
-    def pivot(matrix, closed, pivots, first, count):
+    def pivot(front, closed, nodes, first, count, most, p):
         rows = cuda.shared.array(both, word, ALIGN16)
         columns = cuda.shared.array(both, word, ALIGN16)
         t = uint32(cuda.threadIdx.x)
         y = int32(t // side)
         x = int32(t % side)
-        n = matrix.shape[1]
-        base = int32(pivots[first + cuda.blockIdx.x, 0] * tile)
-        here = (base + 4 * y) * n + base + 4 * x
-        r = close(matrix, here, n, rows, columns, tile, y, x, word)
-        # recomputed: keeping the addresses would not leave 1024 threads enough registers
-        t = device.anew(t)
-        y = int32(t // side)
-        x = int32(t % side)
-        n = matrix.shape[1]
-        base = int32(pivots[int32(device.anew(uint32(first))) + cuda.blockIdx.x, 0] * tile)
-        here = (base + 4 * y) * n + base + 4 * x
-        store_closed(matrix, here, n, cell, r)
+        n = front.shape[1]
+        top = int32(nodes[first + cuda.blockIdx.x, BASE] + p * tile)
+        here = (top + 4 * y) * n + p * tile + 4 * x
+        r = close(front, here, n, rows, columns, tile, y, x, word)
+        store_closed(front, here, n, cell, r)
         copy = int32(cuda.blockIdx.x) * both * tile
         store_columns(closed, copy + 4 * x * tile + 4 * y, tile, r)
         store_rows(closed, copy + (tile + 4 * y) * tile + 4 * x, tile, r)
 
-    types = types_of(shape, True, True, False)
-    return Op(pivot, (side * side, 1), lambda args: (args[1], 1), lambda args: (MATRIX, CLOSED, PIVOTS), types)
+    types = types_of(shape, 2, 1, 4)
+    return Op(pivot, (side * side, 1), lambda args: (args[1], 1), lambda args: (FRONTS, PIVOTS, NODES), types)
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
-    """Tiles (p, i) (grid row 0) and (i, p) (grid row 1) times the closed pivot p."""
+    """Tiles (p, i) (grid row 0) and (i, p) (grid row 1) of each front times its closed pivot p."""
     panel_block, tile, wide = panel_block_of(shape, cut), shape.tile, cut.wide
     parts = tile // wide
 
     @jit(launch_bounds=cut.bounds)
-    def panels(matrix, closed, panel, table, first, count):
-        task = first + int32(cuda.blockIdx.x) // parts
+    def panels(front, closed, panel, nodes, first, count, most, p):
+        slot = int32(cuda.blockIdx.x) // parts
         part = int32(cuda.blockIdx.x) % parts * wide
-        base = table[task, 0] * tile
-        at = table[task, 1] * tile + part
+        other = slot % most
+        top = nodes[first + slot // most, BASE]
+        if other == p or other * tile >= nodes[first + slot // most, COLUMNS]:
+            return
         is_row = cuda.blockIdx.y == 0
-        copy = (2 * table[task, 3] + (0 if is_row else 1)) * tile * tile
-        panel_block(matrix, closed, copy, is_row, base, at, panel, table[task, 2] * tile * tile + part, tile)
+        base = p * tile + (top if is_row else 0)
+        at = other * tile + part + (0 if is_row else top)
+        copy = (2 * (slot // most) + (0 if is_row else 1)) * tile * tile
+        panel_block(front, closed, copy, is_row, base, at, panel, slot * tile * tile + part, tile)
 
-    types = types_of(shape, True, True, True, False)
-    buffers = (MATRIX, CLOSED, PANEL, PANELS)
-    return Op(panels, (cut.threads, 1), lambda args: (args[1] * parts, 2), lambda args: buffers, types)
+    buffers = (FRONTS, PIVOTS, PANELS, NODES)
+    grid = lambda args: (args[1] * args[2] * parts, 2)  # noqa: E731
+    return Op(panels, (cut.threads, 1), grid, lambda args: buffers, types_of(shape, 3, 1, 4))
 
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
-    """Tile (i, j) = min(itself, (i, p) x (p, j)), of every p that the launch has for it."""
+    """Tile (i, j) of each front = min(itself, (i, p) x (p, j))."""
     relax_block = relax_block_of(shape, target, cut)
     tile, high, wide, lanes = shape.tile, cut.high, cut.wide, FORMS[PLAIN[shape.dtype]].lanes
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
     blocks = per_row * per_column
 
     @jit(launch_bounds=cut.bounds)
-    def rest(matrix, panel, table, via, first, count):
-        n = matrix.shape[1]
-        pitch = n // lanes
-        task = first + int32(cuda.blockIdx.x) // blocks
+    def rest(front, panel, nodes, first, count, most, p):
+        pitch = front.shape[1] // lanes
+        slot = int32(cuda.blockIdx.x) // (blocks * most)  # that of tile (i, p)
         part = int32(cuda.blockIdx.x) % blocks
-        down = part // per_column
-        row = int32(table[task, 0] * per_row + down)
-        column = int32(table[task, 1] * per_column + part % per_column)
-        for at in range(table[task, 2], table[task, 2] + table[task, 3]):
-            # no thread still reads the slabs of the product before
+        i = slot % most
+        j = int32(cuda.blockIdx.x) // blocks % most
+        top = nodes[first + slot // most, BASE]
+        tiles = nodes[first + slot // most, COLUMNS] // tile
+        if i == p or j == p or i >= tiles or j >= tiles:
+            return
+        row = int32((top // tile + i) * per_row + part // per_column)
+        column = int32(j * per_column + part % per_column)
+        left = slot * tile * tile + part // per_column * high
+        relax_block(front, row, column, panel, left, tile, front, (top + p * tile) * pitch + column * wide, pitch)
+
+    grid = lambda args: (args[1] * args[2] ** 2 * blocks, 1)  # noqa: E731
+    return Op(rest, (cut.threads, 1), grid, lambda args: (FRONTS, PANELS, NODES), types_of(shape, 2, 1, 4))
+
+
+def turn_of(shape: Shape) -> Op:
+    """A block's rows of a front to the vertices above, by those vertices, one word per cell; in grid row 1 its columns."""
+    cell, tile = NUMBER[shape.dtype], shape.tile
+    fours = tile // 4
+
+    @jit(launch_bounds=(THREADS, 1))
+    def turn(front, left, nodes, tasks, first, count):
+        task = first + int32(cuda.blockIdx.x)
+        node = tasks[task, NODE]
+        depth = nodes[node, DEPTH]
+        back = int32(cuda.blockIdx.y)
+        last = first + count - 1
+        total = tasks[last, FIRST] + nodes[tasks[last, NODE], DEPTH]
+        row = nodes[node, BASE] + tasks[task, AT]
+        column = nodes[node, CLOSED]
+        best = cuda.local.array(4, cell)
+        for q in range(int32(cuda.threadIdx.x), depth * fours, THREADS):
+            k = q // fours
+            i = q % fours * 4
+            for m in range(4):
+                if back == 0:
+                    best[m] = front[row + i + m, column + k]
+                else:
+                    best[m] = front[nodes[node, BASE] + column + k, tasks[task, AT] + i + m]
+            store_spread(left, (tasks[task, FIRST] + back * total + k) * tile + i, best, 0, cell)
+
+    both = 1 + (shape.order is not None and shape.order.directed)
+    types = types_of(shape, 2, 2, 2)
+    return Op(turn, (THREADS, 1), lambda args: (args[1], both), lambda args: (FRONTS, LEFT, NODES, TASKS), types)
+
+
+def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
+    """Blocks of `own`: rows of a supernode = left factor x rows of `own` above, from column `low` to `high`.
+
+    They are written transposed to `other` too. `halved`: `own` is symmetric, and blocks that begin left of their diagonal are
+    left to others.
+    """
+    cell, word, form, lanes = NUMBER[shape.dtype], WORD[shape.dtype], form_of(shape, target.cc), FORMS[PLAIN[shape.dtype]].lanes
+    tile, wide, rows, columns, slab, depth_at_once = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
+    threads, down, across = cut.threads, cut.down, cut.across
+    row_gap, column_gap = cut.gaps
+    to_ring, middle_ring, cells = STAGES * slab * tile, STAGES * slab * wide, rows * columns
+    no_edge = word(NO_EDGE[shape.dtype] * (65537 if lanes == 2 else 1))
+    pieces = wide // 4
+    lines = threads // pieces
+    span = wide * lanes  # columns of a block
+
+    @jit(device=True, inline="always")
+    def fetch_rows(middle, slot, own, index, at, column, pitch, t):
+        """A slab of rows by their numbers."""
+        for i in range(slab // lines):
+            line = int32(t // pieces + i * lines)
+            start = index[at + line, 0] * pitch + column + t % pieces * 4
+            device.copy_async(middle, slot * wide + 4 * (t + i * threads), own, start)
+
+    @jit(device=True, inline="always")
+    def store_transposed(other, at, n, best, q):
+        """Four words of four rows each as cells of neighbouring rows, from cell `at` on."""
+        for word_of_row in range(4):
+            if lanes == 1:
+                store_best(other, at + word_of_row * n, best, q + word_of_row, columns, cell)
+            else:
+                a, b = best[q + word_of_row], best[q + word_of_row + columns]
+                c, d = best[q + word_of_row + 2 * columns], best[q + word_of_row + 3 * columns]
+                device.store4(other, at + 2 * word_of_row * n, cell(a), cell(b), cell(c), cell(d))
+                device.store4(other, at + (2 * word_of_row + 1) * n, cell(a >> 16), cell(b >> 16), cell(c >> 16), cell(d >> 16))
+
+    @jit(launch_bounds=cut.bounds)
+    def sweep(own, other, front, left, nodes, tasks, index, first, count, low, high, left_row, halved):
+        to = cuda.shared.array(to_ring, word, ALIGN16)
+        middle = cuda.shared.array(middle_ring, word, ALIGN16)
+        best = cuda.local.array(cells, word)
+        block = int32(cuda.blockIdx.x)
+        in_group = block % (count * GROUP)
+        task = first + in_group // GROUP
+        column = low + (block // (count * GROUP) * GROUP + in_group % GROUP) * span
+        node = tasks[task, NODE]
+        start = nodes[node, START]
+        end = nodes[node, END]
+        row = start + tasks[task, AT]
+        if column >= high or (halved and column + span <= row):
+            return
+        n = own.shape[1]
+        pitch = n // lanes
+        depth = nodes[node, DEPTH]
+        t = uint32(cuda.threadIdx.x)
+        y, x = place(t, down, across)
+        at = nodes[node, FIRST_INDEX]
+        left_at = (left_row + tasks[task, FIRST]) * tile
+        if depth:
+            fetch(to, 0, left, left_at, tile, tile, slab, threads, t)
+            fetch_rows(middle, 0, own, index, at, column // lanes, pitch, t)
+        device.commit_copies()
+        for i in range(cells):
+            best[i] = no_edge
+        if column < end and column + span > start:  # those of the supernode itself have the front's
+            front_pitch = front.shape[1] // lanes
+            for r in range(0, rows, 4):
+                line = nodes[node, BASE] + row - start + r // 4 * row_gap + 4 * y
+                for c in range(0, columns, 4):
+                    j = column + (c // 4 * column_gap + 4 * x) * lanes
+                    if start <= j < end:
+                        for m in range(4):
+                            q = (r + m) * columns + c
+                            here = (line + m) * front_pitch + (j - start) // lanes
+                            best[q], best[q + 1], best[q + 2], best[q + 3] = device.load_words(front, here)
+        for s in range(depth // slab):
+            device.wait_copies(0)
+            # all copies have arrived, and no thread still reads the slab that the next one overwrites
             cuda.syncthreads()
-            left = via[at, 1] * tile * tile + down * high
-            relax_block(matrix, row, column, panel, left, tile, matrix, via[at, 0] * tile * pitch + column * wide, pitch)
+            k = (s + 1) * slab
+            if k < depth:
+                slot = (s + 1) % STAGES * slab
+                # a thread's addresses are computed for each slab: keeping them would take registers from the tile
+                again = device.anew(t)
+                fetch(to, slot * tile, left, left_at + k * tile, tile, tile, slab, threads, again)
+                fetch_rows(middle, slot, own, index, at + k, column // lanes, pitch, again)
+            device.commit_copies()
+            for k in range(0, slab, depth_at_once):
+                k_at = s % STAGES * slab + k
+                device.relax_tile(
+                    best, to, k_at * tile + 4 * y, middle, k_at * wide + 4 * x, rows, columns, tile, wide, depth_at_once, form
+                )
+        y, x = place(device.anew(t), down, across)
+        last = min(end, row + tile)
+        for r in range(0, rows, 4):
+            i = row + r // 4 * row_gap + 4 * y
+            for c in range(0, columns, 4):
+                j = column + (c // 4 * column_gap + 4 * x) * lanes
+                if i < last and (not halved or j >= row):
+                    if start < own.shape[0]:
+                        for m in range(4):
+                            q = (r + m) * columns + c
+                            here = (i + m) * pitch + j // lanes
+                            device.store_words(own, here, best[q], best[q + 1], best[q + 2], best[q + 3])
+                    if j < other.shape[0] and (not halved or j >= last):
+                        store_transposed(other, j * n + i, n, best, r * columns + c)
 
-    types = types_of(shape, True, True, False, False)
-    return Op(rest, (cut.threads, 1), lambda args: (args[1] * blocks, 1), lambda args: (MATRIX, PANEL, TASKS, VIA), types)
+    def grid(args: tuple[int, ...]) -> tuple[int, int]:
+        _, count, low, high = args[:4]
+        return -(-(high - low) // (span * GROUP)) * GROUP * count, 1
+
+    directed = shape.order is not None and shape.order.directed
+
+    def buffers(args: tuple[int, ...]) -> tuple[int, ...]:
+        pair = (DISTANCES, BACK if directed else DISTANCES)
+        return (*(pair[::-1] if args[4] else pair), FRONTS, LEFT, NODES, TASKS, INDEX)
+
+    return Op(sweep, (threads, 1), grid, buffers, types_of(shape, 4, 3, 6))
 
 
-def build(shape: Shape, target: Target) -> SparseProgram:
+def sweep_cut(shape: Shape) -> Product:
+    """Blocks of tile x tile cells. Many small ones fit a multiprocessor, and some multiply while others store."""
+    words = shape.tile // FORMS[PLAIN[shape.dtype]].lanes
+    if shape.tile < 64:  # the simulator's
+        return Product(shape.tile, words, 4, 4, 8)
+    return Product(64, words, 8, 8 if words == 64 else 4, elimination.SLAB)
+
+
+def build(shape: Shape, target: Target) -> Program:
+    if shape.order is None:
+        return program(shape, target)
     tuning = tuning_of(shape)
-    ops = {"pivot": pivot_of(shape), "panels": panels_of(shape, tuning.panels), "rest": rest_of(shape, target, tuning.rest)}
+    ops = {
+        "assemble": assemble_of(shape),
+        "pivot": pivot_of(shape),
+        "panels": panels_of(shape, tuning.panels),
+        "rest": rest_of(shape, target, tuning.rest),
+        "turn": turn_of(shape),
+        "sweep": sweep_of(shape, target, sweep_cut(shape)),
+    }
     return SparseProgram(shape, target, ops)
 
 
-KERNEL = supernodal.rung(
+KERNEL = elimination.rung(
+    elimination.in_rounds,
+    register_tiled.plan,
     id="sparse",
     title="Sparse",
-    papers=(*supernodal.PAPERS, *PAPERS[1:]),
     build=build,
-    ordered=partial(ordered, launch=LAUNCH),
-    matrices=2,
-    summary="For graphs with small separators: the register-tiled product along the elimination tree, a launch for each height.",
+    ordered=partial(ordered, launch=LAUNCH, eliminated=elimination.in_rounds),
+    summary="For graphs with small separators: the register-tiled product up the elimination tree and once down, level by level.",
     lesson=(
-        "The plan is that of the rung on the CPU: only tiles of descendants and ancestors meet. What a GPU needs besides is "
-        "enough work at a time. Far down in the tree a supernode has a few tiles, and a launch for each would leave most "
-        "multiprocessors idle. But all supernodes of equal height are independent. So one launch closes all their pivots, one "
-        "makes all their panels, and one does all their products; a table tells every block its tiles. On a grid of 16,384 "
-        "vertices that makes about 60 launches instead of 800. A tile of common ancestors is wanted by several supernodes. One "
-        "block does their products one after the other, so no atomic minimum is needed. Near the root there is one supernode, "
-        "whose products reach all tiles: there the kernel is the dense one."
+        "The plan is that of the rung on the CPU: eliminate up the tree, then sweep down it once. What a GPU needs besides is "
+        "enough work at a time. Far down in the tree a supernode has a hundred vertices, and a launch for each would leave most "
+        "multiprocessors idle. But all supernodes of equal height are independent. So one launch assembles all their fronts, and "
+        "one closes a tile of each; a table tells every block which part is its own. The sweep is nearly all of the work. Each "
+        "level is two launches: first to the levels above, then within the level. A block is 64 x 64 distances. It takes the "
+        "rows of the vertices above by their numbers, so nothing is copied before it is multiplied. It stays in registers until "
+        "it is stored: once as it is, and once transposed, where distances there and back are equal. On a grid of 65,536 "
+        "vertices a block of leaves is done after three or four slabs. So its stores take as long as its products, and many "
+        "small blocks on a multiprocessor keep both busy."
     ),
     **{
         **CHOICES,
+        "tiles": (64,),
         "default_tile": 64,
         "small_tile": None,
-        "lacks": lambda shape, target: supernodal.lacks(shape, target) or forms.lacks(shape, target),
+        "max_n": 1 << 18,
+        "lacks": lambda shape, target: elimination.lacks(shape, target) or forms.lacks(shape, target),
     },
 )

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 WARP = 32  # threads that run in step, on every NVIDIA GPU
@@ -83,25 +83,49 @@ class Supernode(NamedTuple):
 
     size: int
     parent: int  # its number, which is greater than that of each child; -1: none
+    above: int  # ancestors that an edge joins to its subtree: all other paths from there lead through these
+
+
+class Level(NamedTuple):
+    """Supernodes of one height, whose rows lie side by side."""
+
+    first: int  # row
+    end: int
+    members: tuple[int, ...]  # numbers of supernodes
+    starts: tuple[int, ...]  # the first row of each
 
 
 @dataclass(frozen=True, slots=True)
 class EliminationOrder:
-    """An order of a sparse graph's vertices, in supernodes that each begin with a tile."""
+    """An order of a sparse graph's vertices: the root's rows come first, the leaves' last."""
 
     supernodes: tuple[Supernode, ...]
-    vertices: tuple[int, ...] = field(default=(), repr=False)  # in this order; a picture of the plan does without
+    directed: bool = True  # whether two vertices may have different distances there and back
+    factor: Any = field(default=None, repr=False, compare=False)  # the vertices; a picture of the plan does without
 
-    def starts(self, tile: int) -> list[int]:
-        """The first tile of each supernode, and the number of all tiles."""
-        return list(accumulate((-(-node.size // tile) for node in self.supernodes), initial=0))
+    def levels(self, tile: int, itemsize: int) -> tuple[Level, ...]:
+        """Whole tiles for each level; a supernode's rows begin where four words may be loaded at once."""
+        return _levels(self, tile, max(4, 16 // itemsize))
 
-    def places(self, tile: int) -> list[int]:
-        """The row of each vertex in the padded matrix."""
-        rows = [
-            start * tile + i for start, node in zip(self.starts(tile), self.supernodes, strict=False) for i in range(node.size)
-        ]
-        return [row for _, row in sorted(zip(self.vertices, rows, strict=True))]
+
+@lru_cache(maxsize=32)
+def _levels(order: EliminationOrder, tile: int, apart: int) -> tuple[Level, ...]:
+    heights = [0] * len(order.supernodes)
+    for number, node in enumerate(order.supernodes):
+        if node.parent >= 0:
+            heights[node.parent] = max(heights[node.parent], heights[number] + 1)
+    members: list[list[int]] = [[] for _ in range(max(heights) + 1)]
+    for number, height in enumerate(heights):
+        members[-1 - height].append(number)
+    levels: list[Level] = []
+    for level in members:
+        at = first = levels[-1].end if levels else 0
+        starts = [first]
+        for number in level:
+            at += -(-order.supernodes[number].size // apart) * apart
+            starts.append(at)
+        levels.append(Level(first, -(-at // tile) * tile, tuple(level), tuple(starts[:-1])))
+    return tuple(levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +143,9 @@ class Shape:
 
     @property
     def padded(self) -> int:
-        """n rounded up to a multiple of the tile, or each supernode's size; the extra vertices have no edges."""
+        """n rounded up to a multiple of the tile, or each level's rows; the extra vertices have no edges."""
         if self.order is not None:
-            return self.order.starts(self.tile)[-1] * self.tile
+            return self.order.levels(self.tile, self.itemsize)[-1].end
         return -(-self.n // self.tile) * self.tile
 
     @property

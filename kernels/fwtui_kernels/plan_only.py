@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from types import CodeType, SimpleNamespace
 from typing import Any
 
-_PARTS = "blocked_tiles|cuda_sparse|dissection|flat_tiles|pivot|products|rank_products|supernodal_tables"
+_PARTS = "blocked_tiles|cpu_sparse|cuda_sparse|flat_tiles|fronts|ordering|pivot|products|rank_products"
 _NUMBA = rf"numba|fwtui_kernels\.(compiled|programs|parts\.({_PARTS}))"
 _RUNG = re.compile(r"fwtui_kernels\.(k\d\d_\w+)")
 

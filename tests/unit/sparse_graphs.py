@@ -10,7 +10,8 @@ from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.graph import GraphInput
 from fwtui_kernels import registry
-from fwtui_kernels.parts.dissection import ordered
+from fwtui_kernels.parts.elimination import at_once, in_rounds
+from fwtui_kernels.parts.ordering import ordered
 from fwtui_kernels.plan import Shape, Target
 
 
@@ -21,7 +22,8 @@ def graph(**asked: Any) -> GraphInput:
 def distances(kernel_id: str, tile: int, g: GraphInput, stepwise: bool = False) -> np.ndarray:
     """By the kernel, with the order of least work whatever a launch costs; in canonical form."""
     kernel = registry()[kernel_id]
-    shape = ordered(Shape(g.n, tile, g.dtype, nonnegative=g.nonnegative, options=kernel.defaults), g.matrix, launch=0)
+    shape = Shape(g.n, tile, g.dtype, nonnegative=g.nonnegative, options=kernel.defaults)
+    shape = ordered(shape, g.matrix, launch=0, eliminated=in_rounds if kernel.backend == "cuda" else at_once)
     stream = None
     if kernel.backend == "cuda":
         from fwtui_kernels.compiled.device import cuda

@@ -17,7 +17,7 @@ def pivot(matrix, square, p, line, width):
     tile = len(square)
     top, left = line * tile, p * tile
     small, strips = np.empty((SMALL + 1, SMALL), matrix.dtype), np.empty((1, SMALL * tile), matrix.dtype)
-    close(matrix, top, left, tile, small, strips, width)
+    close(matrix, top, left, tile, tile, small, strips, width)
     copy_tile(square, 0, 0, matrix, top, left, tile)
 
 

@@ -12,11 +12,14 @@ SMALL = 16
 
 
 @njit(cache=True, nogil=True)
-def close(own, top, left, tile, small, strips, width):
-    """Floyd-Warshall within one tile of a C-contiguous array. Needs room for a SMALL tile and one row, and for SMALL rows."""
+def close(own, top, left, tile, pivots, small, strips, width):
+    """Floyd-Warshall within one tile of a C-contiguous array, over its first `pivots` vertices.
+
+    Needs room for a SMALL tile and one row, and for SMALL rows.
+    """
     size = small.shape[1]
     narrow = width if width <= size else size
-    for base in range(0, tile, size):
+    for base in range(0, pivots, size):
         at, column = top + base, left + base
         for i in range(size):
             copy_cells(small, i, 0, own, at + i, column, size)  # pyright: ignore[reportCallIssue]

@@ -1,8 +1,8 @@
-"""The host side of the rung for sparse graphs: a matrix in the order of elimination, and tables of what each launch works on."""
+"""The host side of the rung for sparse graphs: fronts, their tables, and distances in the order of elimination."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +10,26 @@ import numpy as np
 
 from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.forms import WORD_BYTES
-from fwtui_kernels.parts.supernodal_tables import tables
-from fwtui_kernels.parts.tuning import PANEL
+from fwtui_kernels.parts.elimination import ABOVE
+from fwtui_kernels.parts.fronts import CLOSED, COLUMNS, DEPTH, END, START, fronts
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
-from fwtui_kernels.programs.cuda_program import CellOrder, CudaProgram, Op
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-PIVOTS, PANELS, TASKS, VIA = range(PANEL + 1, PANEL + 5)  # tables, which an op numbers after the matrix, copies and panels
+# buffers: distances; where the graph is directed those to separators, transposed; fronts; a round's closed pivots and panels;
+# left factors of the sweep; weights of the arcs
+DISTANCES, BACK, FRONTS, PIVOTS, PANELS, LEFT, WEIGHTS = range(7)
+# tables, which an op numbers after the buffers; those up to `to` as in fronts.py
+NODES, TASKS, INDEX, ROWS, ARC_COLUMNS, KIDS, TO, ENDS, PLACES = range(7, 16)
+NODE, AT, FIRST = range(3)  # columns of `tasks`: a node, the first of its rows, the first row of its left factor
 THREADS = 256  # that reorder a row
+
+
+@jit
+def pick(source, ends, weights):
+    """weights[0, a] = source[an arc's source, its target]."""
+    arc = int32(cuda.blockIdx.x) * int32(cuda.blockDim.x) + int32(cuda.threadIdx.x)
+    if arc < ends.shape[0]:
+        weights[0, arc] = source[ends[arc, 0], ends[arc, 1]]
 
 
 @jit
@@ -27,44 +40,98 @@ def gather(source, to, rows):
         to[i, j] = source[rows[i, 0], rows[j, 0]]
 
 
-@jit
-def scatter(source, to, rows):
-    """to[rows[i], rows[j]] = source[i, j]."""
-    i = int32(cuda.blockIdx.x)
-    for j in range(int32(cuda.threadIdx.x), to.shape[1], int32(cuda.blockDim.x)):
-        to[rows[i, 0], rows[j, 0]] = source[i, j]
-
-
 class SparseProgram(CudaProgram):
-    """The matrix has the graph's rows and columns in the order of elimination, and the padding where the order has it."""
+    """The last buffer has the graph's rows and columns: the input, of which the arcs' weights are kept, and then the result."""
+
+    reorders = True
 
     def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op]):
-        self._tables = tables(shape)
-        cells = shape.tile * WORD_BYTES // shape.itemsize
-        scratch = ((2 * shape.tile * self._tables.copies, cells), (shape.tile * max(1, self._tables.slots), cells))
-        order = CellOrder(gather, scatter, (THREADS, 1), (shape.padded, 1)) if shape.order is not None else None
-        super().__init__(shape, target, ops, order=order, scratch=scratch)
-        self._there: list[Any] = []  # the tables, and the rows of the order
+        self.shape, order, tile = shape, shape.order, shape.tile
+        assert order is not None
+        self._fronts = it = fronts(shape)
+        self._levels = order.levels(tile, shape.itemsize)
+        nodes, blocks = it.nodes, []
+        for node in range(len(nodes)):
+            blocks += [(node, row) for row in range(0, int(nodes[node, END] - nodes[node, START]), tile)]
+        tasks = np.array(blocks)
+        depths = nodes[tasks[:, NODE], DEPTH]
+        self._tasks = np.column_stack([tasks, np.cumsum(depths) - depths]).astype(np.int32)
+        self._left_rows = int(depths.sum())
+        rounds = [self._round(level, 0) for level in range(len(self._levels))]
+        cells, words = tile * WORD_BYTES // shape.itemsize, tile * max(count * most for _, count, most in rounds)
+        scratch = (
+            (shape.padded, shape.padded),
+            (max(1, self._levels[-1].first * order.directed), shape.padded),
+            (it.height, it.pitch),
+            (2 * tile * max(count for _, count, _ in rounds), cells),
+            (words, cells),
+            (max(1, self._left_rows * (1 + order.directed)), cells),
+            (1, max(1, len(it.arcs.weights))),
+        )
+        super().__init__(shape, target, ops, matrices=0, scratch=scratch)
+        self._size = shape.n, shape.n
+        self._there: list[Any] = []
 
     def allocate(self) -> Buffers:
-        it = self._tables
-        self._there = [cuda.to_device(array) for array in (it.pivots, it.panels, it.tasks, it.via, self._rows())]
+        it = self._fronts
+        ends = np.column_stack([it.arcs.sources, it.arcs.targets]).reshape(-1, 2)
+        tables = it.nodes, self._tasks, it.taken, it.rows, it.columns, it.kids, it.to, ends, it.places
+        self._there = [cuda.to_device(np.ascontiguousarray(t.reshape(len(t), -1), np.int32)) for t in tables]
         return super().allocate()
 
+    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        arcs = self._fronts.arcs
+        if len(arcs.weights):
+            buffers[WEIGHTS].copy_to_device(np.ascontiguousarray(matrix[arcs.sources, arcs.targets])[None], stream=stream)
+        stream.synchronize()
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        """The weights are still there."""
+
+    def prepare(self, buffers: Buffers, stream: Any) -> None:
+        self._picked(buffers, stream)
+        self.unpack(buffers, stream)
+
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        write(buffers[-1])
+        self._picked(buffers, stream)
+
+    def _picked(self, buffers: Buffers, stream: Any) -> None:
+        ends = self._there[ENDS - NODES]
+        pick[-(-len(self._fronts.arcs.weights) // THREADS) or 1, THREADS, stream](buffers[-1], ends, buffers[WEIGHTS])
+
+    def unpack(self, buffers: Buffers, stream: Any) -> None:
+        gather[self.shape.n, THREADS, stream](buffers[DISTANCES], buffers[-1], self._there[PLACES - NODES])
+
+    def weights(self, buffers: Buffers) -> Any | None:
+        return None
+
+    def _row_major(self, buffers: Buffers) -> Any:
+        return buffers[-1]
+
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        p, count = step.args
-        there = [*buffers[:PIVOTS], *self._there]
-        super().launch(replace(step, args=self._tables.parts[step.op, (p, count)]), there, stream)
+        there = [*buffers[:NODES], *self._there]
+        for args in self._launches(step):
+            super().launch(replace(step, args=args), there, stream)
 
-    def _rows(self) -> np.ndarray:
-        """The row of the user's matrix that each row has; those of the padding follow the vertices."""
-        n, padded, order = self.shape.n, self.shape.padded, self.shape.order
-        places = np.arange(n) if order is None else np.array(order.places(self.shape.tile))
-        rows = np.full(padded, -1, dtype=np.int32)
-        rows[places] = np.arange(n)
-        rows[rows < 0] = np.arange(n, padded)
-        return rows[:, None]
+    def _launches(self, step: Step) -> list[tuple[int, ...]]:
+        """The args of the op for each launch; its first two are where its rows of a table begin, and how many there are."""
+        (stage, part), levels, order = step.args, len(self._levels), self.shape.order
+        assert order is not None
+        if step.op == "turn":
+            return [(0, len(self._tasks))]
+        if step.phase == "eliminate":
+            level = levels - 1 - stage
+            return [self._fronts.span(level) if step.op == "assemble" else (*self._round(level, part), part)]
+        level, (first, end) = self._levels[stage - levels], self._fronts.levels[stage - levels]
+        first, end = np.searchsorted(self._tasks[:, NODE], (first, end)).tolist()
+        if part != ABOVE:
+            return [(first, end - first, level.first, level.end, 0, int(not order.directed))]
+        return [(first, end - first, 0, level.first, left, 0) for left in (0, self._left_rows)[: 1 + order.directed]]
 
-    def _reorder(self, function: Any, source: Any, to: Any, stream: Any) -> None:
-        assert self._order is not None
-        function[self._order.grid, self._order.block, stream](source, to, self._there[-1])
+    def _round(self, level: int, place: int) -> tuple[int, int, int]:
+        """The first of a level's nodes, how many have that tile to close, and the most tiles of a row of their fronts."""
+        first, end = self._fronts.levels[level]
+        nodes = self._fronts.nodes[first:end]
+        nodes = nodes[nodes[:, CLOSED] > place * self.shape.tile]
+        return first, len(nodes), int(nodes[:, COLUMNS].max(initial=0)) // self.shape.tile

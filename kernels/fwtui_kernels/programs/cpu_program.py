@@ -26,15 +26,13 @@ class CpuProgram(Program):
     """Each op takes the matrix and the step's args, and returns when it is done.
 
     The matrix is padded x padded in row-major order; with `tiled` every tile lies together, row-major in itself, and the
-    array is (padded / tile)^2 tiles one below the other, each tile x tile. With an order, only with `tiled`, each vertex has the
-    row and the column that the order gives it.
+    array is (padded / tile)^2 tiles one below the other, each tile x tile.
     """
 
     def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]], tiled: bool = False):
         self.shape = shape
         self.ops = ops
         self._tiled = tiled
-        self._places = np.array(shape.order.places(shape.tile)) if shape.order is not None else None
 
     def allocate(self) -> Buffers:
         padded, tile = self.shape.padded, self.shape.tile
@@ -44,9 +42,7 @@ class CpuProgram(Program):
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         padded = self.shape.padded
         rows = np.empty((padded, padded), self.shape.dtype) if self._tiled else buffers[1]
-        pad(matrix if self._places is None else matrix[:0, :0], rows)
-        if self._places is not None:
-            rows[np.ix_(self._places, self._places)] = matrix
+        pad(matrix, rows)
         if self._tiled:
             side, tile = padded // self.shape.tile, self.shape.tile
             buffers[1].reshape(side, side, tile, tile)[...] = rows.reshape(side, tile, side, tile).swapaxes(1, 2)
@@ -69,8 +65,7 @@ class CpuProgram(Program):
         side, tile = padded // self.shape.tile, self.shape.tile
         rows = np.empty_like(buffers[0]).reshape(side, tile, side, tile)  # never a view: later passes overwrite the buffer
         rows[...] = buffers[0].reshape(side, side, tile, tile).swapaxes(1, 2)
-        rows = rows.reshape(padded, padded)
-        return rows[:n, :n] if self._places is None else rows[np.ix_(self._places, self._places)]
+        return rows.reshape(padded, padded)[:n, :n]
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
         if self._tiled:

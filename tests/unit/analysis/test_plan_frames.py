@@ -63,14 +63,16 @@ TREE = ((70, 40, 20), (2, 2, -1))  # two halves and their separator
 
 def sparse(sizes: tuple[int, ...], parents: tuple[int, ...], padded: int) -> Run:
     asked = settle(Experiment(kernel="sparse-cpu", n=130, tile=64))
-    return run_of(asked, padded=padded, ordered=events.Ordered(t=2.0, run=1, sizes=sizes, parents=parents))
+    above = tuple(20 * (parent >= 0) for parent in parents)
+    return run_of(asked, padded=padded, ordered=events.Ordered(t=2.0, run=1, sizes=sizes, parents=parents, above=above))
 
 
 def test_copies_of_tiles_and_what_a_sparse_graph_leaves_out_are_not_in_the_film() -> None:
-    made = developed(sparse(*TREE, 256))
-    assert made.side == 256 and made.rounds == 4
-    first_half = [frame for frame in made.slowly() if frame.round <= 2]
-    assert first_half and not any(Rect(128, 128, 192, 192).overlaps(w) for frame in first_half for w in frame.targets)
+    made = developed(sparse(*TREE, 192))
+    assert made.side == 192 and made.rounds == 4, "the leaves, the separator; the separator, the leaves"
+    leaves = made.at(0)
+    assert leaves.phase == "eliminate" and not any(Rect(64, 136, 134, 176).overlaps(cells) for cells in leaves.targets)
+    assert made.at(made.relaxations).targets == (Rect(64, 64, 192, 192),)
     made = PlanFrames.of(registry()["register-tiled"], Shape(24, 8))
     assert made.process()
     pivot, panels = made.at(8**3 * 9), made.at(8**3 * 10)

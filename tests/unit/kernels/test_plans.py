@@ -21,7 +21,7 @@ from fwtui_kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Sh
 KERNELS = list(registry().values())
 SIZES = (1, 4, 13, 29)
 # kernels that keep copies of tiles, in words of 32 bits also where cells have 16 (see test_register_tiled.py)
-KEEP_COPIES = {"register-tiled", "look-ahead", "distributed"}
+KEEP_COPIES = {"register-tiled", "look-ahead", "distributed", "sparse"}
 
 
 def shapes(kernel: Kernel) -> Iterator[Shape]:

@@ -1,22 +1,20 @@
 """Kernels for sparse graphs: their order, their plan along the elimination tree, and their distances."""
 
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import pytest
 from in_simulator import answers
-from path_checks import floyd_warshall
-from sparse_graphs import graph, right
+from scipy.sparse.csgraph import dijkstra
+from sparse_graphs import distances, graph, right
 
-from fwtui.analysis.plan_checks import execute
 from fwtui.experiment.experiment import KINDS
+from fwtui.graphs.graph import graph_of
 from fwtui_kernels import registry
-from fwtui_kernels.parts.dissection import ordered
-from fwtui_kernels.parts.supernodal import elimination, plan
-from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Shape, Supernode
-from fwtui_kernels.reference import middles
+from fwtui_kernels.parts.elimination import at_once, in_rounds, relaxations, work
+from fwtui_kernels.parts.ordering import ordered
+from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Level, Rect, Shape, Supernode
 
 pytest.importorskip("pymetis", reason="pymetis is not installed (pip install 'fwtui[sparse]')")
 
@@ -50,48 +48,117 @@ def test_distances_equal_dijkstras(kind: str, more: dict[str, Any]) -> None:
 
 
 def test_a_kernel_for_gpus_is_right_in_the_simulator() -> None:
-    cases = [{"kind": "grid", "n": 36, "negative": 0.3}, {"kind": "road", "n": 30, "dtype": "int16"}]
+    cases = [{"kind": "grid", "n": 36, "negative": 0.3}, {"kind": "road", "n": 50, "dtype": "int16"}]
     assert answers(SIMULATED, cases) == [True] * len(cases)
 
 
+def undirected(n: int, seed: int, parts: int = 1) -> np.ndarray:
+    """A planar graph with equal weights there and back, in that many parts."""
+    matrix = graph(kind="grid", n=n, seed=seed).matrix
+    least = np.minimum(matrix, matrix.T)
+    part = np.arange(n) * parts // n
+    least[part[:, None] != part[None, :]] = NO_EDGE["int32"]
+    return least
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_equal_weights_there_and_back_are_found_out_and_half_of_the_work_is_left_out(parts: int) -> None:
+    matrix = undirected(500, 7, parts)
+    shape = Shape(500, 16, "int32")
+    both = ordered(shape, matrix, launch=0, eliminated=at_once)
+    assert both.order is not None and not both.order.directed
+    orders = [replace(both, order=replace(both.order, directed=directed)) for directed in (False, True)]
+    half, whole = (sum(w.cost.relaxations for w in work(one, at_once) if w.op == "sweep") for one in orders)
+    assert 1.6 < whole / half <= 2
+    expected = dijkstra(np.where(matrix == NO_EDGE["int32"], 0, matrix))
+    expected[np.isinf(expected)] = np.iinfo(np.int32).max
+    np.testing.assert_array_equal(distances("sparse-cpu", 16, graph_of(matrix, True)), expected)
+    one_way = matrix.copy()
+    row, column = np.argwhere((matrix != NO_EDGE["int32"]) & (matrix > 0))[0]
+    one_way[row, column] += 1
+    other = ordered(shape, one_way, launch=0, eliminated=at_once)
+    assert other.order is not None and other.order.directed
+
+
+@pytest.mark.parametrize("where", ["loop", "cycle"])
+def test_a_negative_cycle_shows_on_the_diagonal(where: str) -> None:
+    matrix = undirected(300, 3)
+    if where == "loop":
+        matrix[299, 299] = -4
+    else:
+        row, column = np.argwhere((matrix != NO_EDGE["int32"]) & (matrix > 0))[-1]
+        matrix[row, column] = -matrix[row, column] - 3
+    kernel = registry()["sparse-cpu"]
+    shape = ordered(Shape(300, 16, "int32", nonnegative=False), matrix, launch=0, eliminated=at_once)
+    from fwtui_kernels.plan import Target
+
+    program = kernel.build(shape, Target("cpu"))
+    buffers = program.allocate()
+    program.load(matrix, buffers, None)
+    for step in kernel.plan(shape, False):
+        program.launch(step, buffers, None)
+    assert program.unload(buffers, None).diagonal().min() < 0
+
+
 @pytest.mark.parametrize("kind", ["grid", "road", "small-world", "power-law"])
-def test_a_plan_relaxes_enough_by_what_it_says_it_reads(kind: str) -> None:
-    g = graph(kind=kind, n=70)
-    shape = ordered(Shape(g.n, 4, "int32"), g.matrix, launch=0)
-    assert shape.order is not None and sorted(shape.order.vertices) == list(range(g.n))
-    places = np.array(shape.order.places(4))
-    matrix = np.full((shape.padded, shape.padded), np.inf)
-    np.fill_diagonal(matrix, 0)
-    matrix[np.ix_(places, places)] = np.where(g.matrix == NO_EDGE["int32"], np.inf, g.matrix)
-    expected = floyd_warshall(matrix)
-    steps = list(plan(shape, True))
-    for step, done in zip(steps, accumulate((s.cost.relaxations for s in steps), initial=0), strict=False):
-        execute(CPU, step, middles(CPU, step, shape.padded, done), matrix)
-    np.testing.assert_array_equal(matrix, expected)
-    joined = list(plan(shape, False))
-    for part in ("relaxations", "device_bytes"):
-        assert sum(getattr(s.cost, part) for s in joined) == sum(getattr(s.cost, part) for s in steps)
-    assert sum(s.cost.relaxations for s in steps) == elimination(shape).relaxations(4) < g.n**3 and len(joined) < len(steps)
+@pytest.mark.parametrize("eliminated", [at_once, in_rounds])
+def test_a_plan_reads_what_is_done_and_writes_each_distance_once(kind: str, eliminated: Any) -> None:
+    g = graph(kind=kind, n=300)
+    shape = ordered(Shape(g.n, 8, "int32"), g.matrix, launch=0, eliminated=eliminated)
+    order = shape.order
+    assert order is not None and sorted(order.factor.vertices.tolist()) == list(range(g.n))
+    kernel = registry()["sparse-cpu" if eliminated is at_once else "sparse"]
+    steps = list(kernel.plan(shape, False))
+    assert [step.cost for step in steps] == [step.cost for step in work(shape, eliminated)]
+    assert sum(step.cost.relaxations for step in steps) == relaxations(shape)
+    fronts, done = (np.zeros((shape.padded, shape.padded), int) for _ in range(2))
+
+    def cells(array: np.ndarray, rect: Rect) -> np.ndarray:
+        return array[rect.top : rect.bottom, rect.left : rect.right]
+
+    for step in steps:
+        for rect in step.writes:
+            cells(fronts if step.phase == "eliminate" else done, rect)[...] += 1
+        for rect in step.reads if step.phase == "sweep" else ():
+            assert cells(done, rect).all() or cells(fronts, rect).all()
+    assert (done == 1).all(), "each distance once"
+    numbers = np.repeat(np.arange(len(order.supernodes)), [node.size for node in order.supernodes])
+    starts = dict(pair for level in order.levels(8, 4) for pair in zip(level.members, level.starts, strict=True))
+    ranks = np.arange(g.n) - np.concatenate([[0], np.cumsum([node.size for node in order.supernodes])])[numbers]
+    places = np.empty(g.n, int)
+    places[order.factor.vertices] = np.array([starts[number] for number in numbers]) + ranks
+    rows, columns = np.nonzero(g.matrix != NO_EDGE["int32"])
+    assert fronts[places[rows], places[columns]].all(), "each edge is in a front"
 
 
-def test_launches_are_of_tiles_that_have_nothing_to_do_with_each_other() -> None:
-    found = elimination(ordered(Shape(400, 16, "int32"), graph(kind="grid", n=400).matrix, launch=0))
-    assert sorted(p for tiles in found.together for p in tiles) == list(range(len(found.spans)))
-    assert max(map(len, found.together)) >= 4
-    for tiles in found.together:
-        assert not any(set(found.tiles(p)) & set(tiles) for p in tiles)
-    nodes = (Supernode(5, 2), Supernode(3, 2), Supernode(2, -1), Supernode(4, -1))
-    shape = Shape(14, 4, order=EliminationOrder(nodes))
-    assert shape.padded == 20
-    found = elimination(shape)
-    assert found.spans == (((0, 2), (3, 4)), ((0, 2), (3, 4)), ((2, 4),), ((0, 4),), ((4, 5),))
-    assert found.together == ((0, 2, 4), (1,), (3,))
-    assert found.relaxations(4) == 64 * (9 + 9 + 4 + 16 + 1) and found.fill() == 3 + 2 + 2 + 1 + 1
+def test_a_front_has_the_vertices_above_that_its_subtree_touches() -> None:
+    g = graph(kind="road", n=400)
+    order = ordered(Shape(g.n, 16, "int32"), g.matrix, launch=0, eliminated=at_once).order
+    assert order is not None
+    linked = (g.matrix != NO_EDGE["int32"]) | (g.matrix != NO_EDGE["int32"]).T
+    firsts = np.concatenate([[0], np.cumsum([node.size for node in order.supernodes])])
+    vertices, below = order.factor.vertices, [set[int]() for _ in order.supernodes]
+    for number, node in enumerate(order.supernodes):
+        below[number] |= set(vertices[firsts[number] : firsts[number + 1]].tolist())
+        touched = np.flatnonzero(linked[sorted(below[number])].any(axis=0))
+        above = vertices[order.factor.above[order.factor.begins[number] : order.factor.begins[number + 1]]]
+        assert set(above.tolist()) == set(touched.tolist()) - below[number] and len(above) == node.above
+        if node.parent >= 0:
+            below[node.parent] |= below[number]
+            assert number < node.parent
+
+
+def test_supernodes_of_a_height_lie_side_by_side_the_root_first() -> None:
+    nodes = (Supernode(5, 2, 3), Supernode(3, 2, 2), Supernode(2, -1, 0), Supernode(4, -1, 0))
+    shape = Shape(14, 8, "int32", order=EliminationOrder(nodes))
+    assert shape.order is not None and shape.padded == 24
+    assert shape.order.levels(8, 4) == (Level(0, 8, (2,), (0,)), Level(8, 24, (0, 1, 3), (8, 16, 20)))
+    assert shape.order.levels(8, 2)[1].starts == (8, 16, 24), "four words of two cells each"
 
 
 @pytest.mark.parametrize("asked", [{"n": 600}, {"n": 20, "kind": "grid"}], ids=["dense", "small"])
 def test_a_graph_without_small_separators_keeps_the_dense_plan(asked: dict[str, Any]) -> None:
     g, shape = graph(**asked), Shape(asked["n"], 64, "int32", options=CPU.defaults)
     assert CPU.ordered is not None and CPU.ordered(shape, g.matrix) == shape
-    dense = registry()["tiled-cpu"]
-    assert [replace(s, args=s.args[:1]) for s in CPU.plan(shape, False)] == list(dense.plan(shape, False))
+    dense = registry()["tiled-cpu"].plan(shape, False)
+    assert list(CPU.plan(shape, False)) == [replace(step, phase="eliminate") for step in dense]

@@ -1,0 +1,118 @@
+"""The elimination tree of a sparse graph, its groups of vertices, and the vertices above that each touches. Compiled once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fwtui_kernels.compiled.locked_njit import njit
+
+
+@njit(cache=True)
+def elimination_tree(begins, others, vertices, places):
+    """The parent of each place in the order, a later place, -1 for none; and the sizes of the subtrees."""
+    n = len(vertices)
+    parents, ways, sizes = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.ones(n, np.int32)
+    for later in range(n):
+        vertex = vertices[later]
+        for arc in range(begins[vertex], begins[vertex + 1]):
+            at = places[others[arc]]
+            if at >= later:
+                continue
+            while ways[at] != -1 and ways[at] != later:  # a way up with shortcuts
+                above = ways[at]
+                ways[at] = later
+                at = above
+            if ways[at] == -1:
+                ways[at] = parents[at] = later
+    for place in range(n):
+        if parents[place] >= 0:
+            sizes[parents[place]] += sizes[place]
+    return parents, sizes
+
+
+@njit(cache=True)
+def grouped(parents, sizes, leaf, small):
+    """A group for each place, and the group above each; a group comes before those below it. Some groups are empty."""
+    n = len(parents)
+    branches, group, fits = np.zeros(n, np.int32), np.full(n, -1, np.int32), sizes <= leaf
+    above, counts, into = np.full(n, -1, np.int32), np.zeros(n, np.int32), np.arange(n).astype(np.int32)
+    groups = 0
+    for place in range(n):
+        if parents[place] >= 0 and not fits[place]:
+            branches[parents[place]] += 1
+    for place in range(n - 1, -1, -1):
+        if fits[place]:
+            continue
+        parent = parents[place]
+        if parent < 0 or branches[parent] > 1:
+            above[groups] = group[parent] if parent >= 0 else -1
+            group[place] = groups
+            groups += 1
+        else:
+            group[place] = group[parent]
+        counts[group[place]] += 1
+    for number in range(groups):
+        if above[number] >= 0:
+            above[number] = into[above[number]]
+            if counts[number] <= small:
+                into[number] = above[number]
+                counts[into[number]] += counts[number]
+    for place in range(n):
+        if not fits[place]:
+            group[place] = into[group[place]]
+    separators = groups
+    current, filled = np.full(separators + 1, -1, np.int32), np.zeros(separators + 1, np.int32)
+    for place in range(n):  # roots of leaves, several to one where they hang on the same separator
+        parent = parents[place]
+        if fits[place] and (parent < 0 or not fits[parent]):
+            over = group[parent] if parent >= 0 else -1
+            if current[over] < 0 or filled[over] + sizes[place] > leaf:
+                above[groups] = over
+                current[over] = groups
+                filled[over] = 0
+                groups += 1
+            filled[over] += sizes[place]
+            group[place] = current[over]
+    for place in range(n - 1, -1, -1):
+        if group[place] < 0:
+            group[place] = group[parents[place]]
+    return group, above[:groups]
+
+
+@njit(cache=True)
+def touched(begins, others, vertices, ranks, firsts, parents):
+    """The vertices above that the subtree of each supernode touches, by rank, and where those of each begin."""
+    count = len(firsts) - 1
+    found, room = np.empty(len(others) + 16, np.int32), len(others) + 16
+    starts = np.zeros(count + 1, np.int64)
+    mark, child, sibling = np.full(len(vertices), -1, np.int32), np.full(count, -1, np.int32), np.full(count, -1, np.int32)
+    at = 0
+    for number in range(count):
+        if room - at < len(vertices):
+            room = 2 * room + len(vertices)
+            longer = np.empty(room, np.int32)
+            longer[:at] = found[:at]
+            found = longer
+        end = firsts[number + 1]
+        for rank in range(firsts[number], end):
+            for arc in range(begins[vertices[rank]], begins[vertices[rank] + 1]):
+                other = ranks[others[arc]]
+                if other >= end and mark[other] != number:
+                    mark[other] = number
+                    found[at] = other
+                    at += 1
+        below = child[number]
+        while below >= 0:
+            for place in range(starts[below], starts[below + 1]):
+                other = found[place]
+                if other >= end and mark[other] != number:
+                    mark[other] = number
+                    found[at] = other
+                    at += 1
+            below = sibling[below]
+        found[starts[number] : at].sort()
+        starts[number + 1] = at
+        if parents[number] >= 0:
+            sibling[number] = child[parents[number]]
+            child[parents[number]] = number
+    return found[:at], starts
