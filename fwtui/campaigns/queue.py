@@ -1,9 +1,9 @@
-"""Runs on a live session, one after another within a time limit: shared by tune, sweep and reproduce."""
+"""The time limit of a campaign, and the runner of its experiments: sweep, tune and reproduce describe what to run."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from math import inf
 
@@ -11,7 +11,7 @@ from fwtui.analysis.estimate import RATES, Expected, expect
 from fwtui.common.errors import Refused
 from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment, Settled
-from fwtui.live.protocols import Driven, finish
+from fwtui.live.protocols import DRAIN_EVERY, Driven, finish
 from fwtui.stream.run import Run
 
 MOST_SECONDS = 60.0  # for one pass
@@ -30,15 +30,14 @@ class Queue:
         rates: Mapping[str, float] = RATES,
         earlier: Sequence[Run] = (),
         most: float = MOST_SECONDS,
-        advice: str = "",
     ):
         """`brief`: only each run's total; `rates`: relaxations/s of kernels that never ran, by backend;
-        `earlier`: runs of other sessions; `most`: seconds that one pass may take; `advice`: ends a refusal for lack of time.
+        `earlier`: runs of other sessions; `most`: seconds that one repetition may take.
         """
         self.live = live
         self.seconds = seconds
         self._clock, self._brief, self._rates, self._earlier = clock, brief, rates, earlier
-        self._most, self._advice = most, advice
+        self._most = most
         self._spent = 0.0
         self._since: float | None = None
         self._number = 0  # of the latest run
@@ -75,14 +74,14 @@ class Queue:
         """The estimated time of a run, from the session's runs so far."""
         return expect(self.live.model, experiment, self._brief, self._rates, self._earlier)
 
-    def refusal(self, experiment: Experiment, needed: float | None = None, reserved: float = 0.0) -> str:
-        """Why there is no time for it, or nothing; `needed`: seconds, by default of one run; `reserved`: seconds for others."""
-        expected, left = self.expect(experiment), max(0.0, self.left - reserved)
+    def refusal(self, experiment: Experiment, needed: float | None = None) -> str:
+        """Return why there is no time for it, or nothing; `needed`: seconds, by default of one run."""
+        expected, left = self.expect(experiment), self.left
         needed = expected.total if needed is None else needed
         if expected.one > self._most:
             return f"expected to take {duration(expected.one)}, more than {self._most:.0f}{TOO_LONG}"
         if needed > left:
-            return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left{self._advice}"
+            return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left"
         return ""
 
     def repeated(self, experiment: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
@@ -109,3 +108,30 @@ class Queue:
             return run, ""
         message = run.done.message if run is not None and run.done is not None else ""
         return run, message or "the worker died"
+
+
+class Runner:
+    """Starts a campaign's experiments one after the other, each once the session is free."""
+
+    def __init__(self, queue: Queue, wanted: Iterator[Settled | None], skip: Callable[[Settled, str], object]):
+        """`wanted` yields the next experiment when the last one is over, and None while it cannot tell; `skip` gets a reason."""
+        self._queue, self._wanted, self._skip = queue, wanted, skip
+
+    def tick(self) -> bool:
+        """Start the next experiment for which there is time, without blocking; return False once none is left."""
+        if self._queue.live.busy:
+            return True
+        for experiment in self._wanted:
+            if experiment is None:
+                return True
+            why = self._queue.refusal(experiment) or self._queue.start(experiment)
+            if not why:
+                return True
+            self._skip(experiment, why)
+        return False
+
+    def run(self) -> None:
+        """Run all experiments to their end."""
+        while self.tick():
+            finish(self._queue.live)
+            time.sleep(DRAIN_EVERY)

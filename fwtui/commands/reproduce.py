@@ -1,16 +1,13 @@
-"""Run a document's experiments again and answer its claims: holds, refuted, or not testable here."""
+"""Run a paper's experiments again and evaluate its claims: holds, refuted, or not testable here."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
-from fwtui.campaigns.reproduce import DOCUMENTS, presets
-from fwtui.campaigns.reproduce.campaign import RECORDED_HZ, Performer, results_of
-from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Claim, ClaimAnswer
-from fwtui.campaigns.reproduce.preset import Preset, Row, RunScale
-from fwtui.campaigns.reproduce.results import Results
+from fwtui.campaigns.claims import PAPERS, RULE, Paper, evaluate, evidence_of, papers
+from fwtui.campaigns.evidence import Evidence
+from fwtui.campaigns.reproduction import RECORDED_HZ, Reproduction
 from fwtui.commands.support.narrating import code_of_session, say
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
@@ -20,58 +17,58 @@ from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
-from fwtui.stream.model import Model
 
 ALL = "all"
 COLUMNS = ("id", "claim", "document", "here", "answer")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("document", choices=(*DOCUMENTS, ALL), metavar="NAME", help=f"{', '.join(DOCUMENTS)} or {ALL}")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each document")
+    parser.add_argument("document", choices=(*PAPERS, ALL), metavar="NAME", help=f"{', '.join(PAPERS)} or {ALL}")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each paper")
     add_forms(parser, "one JSON object per claim")
-    parser.add_argument(
-        "--counters", action="store_true", help="also hardware counters, from a separate profile by ncu if allowed"
-    )
-    about = "answer from a recorded session instead of running; further ones are compared with it where a claim is about that"
+    parser.add_argument("--counters", action="store_true", help="also profile hardware counters with ncu, if permitted")
+    about = "evaluate a recorded session instead of running; further ones are compared with it by claims about two GPUs"
     parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
     add_recording(parser)
     parser.set_defaults(telemetry_hz=RECORDED_HZ)
 
 
 def execute(args: argparse.Namespace) -> int:
-    selected = [preset for name, preset in presets().items() if args.document in (name, ALL)]
+    selected = [papers()[name] for name in PAPERS if args.document in (name, ALL)]
+    alone = len(selected) == 1
     if args.sessions:
         if args.record is not None:
-            raise Refused("--record and --from do not go together; leave one of them out")
-        (first, *others), codes = zip(*map(_recorded, args.sessions), strict=True)
-        for preset in selected:
-            _print(args, preset, results_of(first, preset.name, others))
-        return max(codes)
-    folder = _folder(args, several=len(selected) > 1)
-    scale = RunScale(gpu=hardware.gpu_present(), quick=args.quick)
+            raise Refused("--record and --from cannot be combined; pass only one")
+        loaded = [(path, *load_model(path)) for path in map(resolve, args.sessions)]
+        first, *others = (model for _, model, _ in loaded)
+        for paper in selected:
+            _print(args, paper, evidence_of(first, paper, others))
+        return max(code_of_session(path, complete) for path, _, complete in loaded)
+    if not alone and args.record and Path(args.record).is_file():
+        raise Refused(f"{Path(args.record).name} is a file, and {ALL} records one session for each paper; give a folder")
     with handlers_kept():
         on_signals(stop)
         try:
-            return max(_one(args, preset, scale, folder, alone=len(selected) == 1) for preset in selected)
+            return max(_reproduce(args, paper, alone) for paper in selected)
         except Stopped as stopped:
             return SIGNALLED + stopped.signum
 
 
-def _one(args: argparse.Namespace, preset: Preset, scale: RunScale, folder: Path | None, alone: bool) -> int:
-    """Run one preset in a session of its own and print its answers; OK, or NOT_RECORDED."""
+def _reproduce(args: argparse.Namespace, paper: Paper, alone: bool) -> int:
+    """Run one paper in a separate session and print its answers; return OK or NOT_RECORDED."""
     live = live_session(argparse.Namespace(**{**vars(args), "record": None}))
     reason = "closed"
     try:
+        reproduction = Reproduction(live, paper, hardware.gpu_present(), args.quick, say)
         if args.record is not None:
-            path = Path(args.record) if args.record and alone else None
-            live.record(folder, path, args.title or preset.heading(scale), args.record_hz or None)
+            place = Path(args.record) if args.record else None  # a file, or a folder for all papers
+            title = args.title or reproduction.title
+            live.record(None if alone else place, place if alone else None, title, args.record_hz or None)
         narrated(live)
-        performer = Performer(live, preset, scale, preset.limit(args.quick, alone), say)
-        results = performer.perform()
+        reproduction.runner.run()
         if args.counters:
-            performer.count(results)
-        _print(args, preset, results)
+            reproduction.count()
+        _print(args, paper, reproduction.evidence)
     except Stopped:
         reason = "signal"
         raise
@@ -80,54 +77,17 @@ def _one(args: argparse.Namespace, preset: Preset, scale: RunScale, folder: Path
     return recorded
 
 
-def _folder(args: argparse.Namespace, several: bool) -> Path | None:
-    """The folder for the sessions of several documents; None is the user's data folder."""
-    if not (several and args.record):
-        return None
-    folder = Path(args.record)
-    if folder.exists() and not folder.is_dir():
-        raise Refused(f"{folder.name} is a file, and {ALL} records one session for each document; give a folder")
-    return folder
-
-
-def _recorded(name: str) -> tuple[Model, int]:
-    """All of a session, and its exit code."""
-    path = resolve(name)
-    model, complete = load_model(path)
-    return model, code_of_session(path, complete)
-
-
-def _print(args: argparse.Namespace, preset: Preset, results: Results) -> None:
-    rows = preset.answered(results)
-    printed = [as_json(_data(preset, *row)) for row in rows] if args.json else lines(preset, results, rows)
-    print("\n".join(printed), flush=True)
-
-
-def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
-    """The printed report of one document."""
-    where = results.model.gpu.name if results.model.gpu is not None else "no GPU"
-    cells = [COLUMNS, *((c.id, c.words, c.document, a.value, a.verdict) for c, a in rows)]
-    out = [
-        f"{preset.title}, here: {where}",
-        "",
-        *table(cells, ("document",), [COLUMNS.index(title) for title in ("claim", "here")], words=True),
-    ]
-    why = [f"{c.id} {word}: {a.reason}" for word in (REFUTED, UNTESTABLE) for c, a in rows if a.verdict == word and a.reason]
-    out += folded([*why, *(f"{c.id} note: {a.note}" for c, a in rows if a.note)])
-    for figure in preset.figures(results):
-        out += ["", figure.title, *table(figure.rows)]
-    return [*out, "", *folded([f"Rule: {RULE}.", *(f"Left out: {text}" for text in results.left_out)]), ""]
-
-
-def _data(preset: Preset, claim: Claim, answer: ClaimAnswer) -> dict[str, str]:
-    return {
-        "preset": preset.name,
-        "id": claim.id,
-        "claim": claim.words,
-        "document": claim.document,
-        "how": claim.how,
-        "here": answer.value,
-        "answer": answer.verdict,
-        "reason": answer.reason,
-        "note": answer.note,
-    }
+def _print(args: argparse.Namespace, paper: Paper, found: Evidence) -> None:
+    answers = [(claim, evaluate(claim, found)) for claim in paper.claim]
+    if args.json:
+        for claim, answer in answers:
+            fields = {"preset": paper.name, "id": claim.id, "claim": claim.claim, "document": claim.document, "how": claim.how}
+            fields |= {"here": answer.value, "answer": answer.verdict, "reason": answer.reason, "note": answer.note}
+            print(as_json(fields))
+        return
+    cells = [COLUMNS, *((c.id, c.claim, c.document, a.value, a.verdict) for c, a in answers)]
+    lines = [paper.heading(found.model), "", *table(cells, ("document",), [1, 3], words=True)]
+    lines += folded(f"{c.id} {a.verdict}: {a.reason}" for c, a in answers if a.reason)
+    lines += folded(f"{c.id} note: {a.note}" for c, a in answers if a.note)
+    rule = [f"Rule: {RULE}.", *(f"Left out: {text}" for text in found.skipped())]
+    print("\n".join([*lines, "", *folded(rule), ""]), flush=True)

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from pressing import NARROW, WIDE, go, opened, press, proceed
 from textual.widgets import Button, Input, Select
 
+from fwtui.campaigns.claims import papers
 from fwtui.campaigns.noise import LOOK, noisy_runs
-from fwtui.campaigns.reproduce.campaign import Campaign
-from fwtui.campaigns.reproduce.preset import RunScale
+from fwtui.campaigns.reproduction import Reproduction
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.sessions.autosave import Keeper
@@ -246,7 +246,7 @@ def test_what_the_end_would_cut_short_is_one_sentence(live: FakeLive, tmp_path: 
     assert view.end == "The work in progress would be cancelled; 1 finished run is kept."
     live.recorder = Recorder.at(tmp_path / "named", scenes.header())
     assert view.end == "The work in progress would be cancelled and the recording named would end; it is kept."
-    view.campaign = Campaign(live, "catinello", RunScale(gpu=False, quick=True), print)
+    view.campaign = Reproduction(live, papers()["catinello"], gpu=False, quick=True, say=print)
     live.recorder = None
     assert view.end == "The experiments of catinello would stop; 1 finished run is kept."
 

@@ -159,7 +159,7 @@ def test_without_the_packages_of_cuda_all_works_that_needs_no_gpu() -> None:
 
 # what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used
 LATE = (
-    *("fwtui.campaigns.reproduce", "fwtui.campaigns.sweep", "fwtui.learn.course", "fwtui.analysis.report"),
+    *("fwtui.campaigns.reproduction", "fwtui.campaigns.sweep", "fwtui.learn.course", "fwtui.analysis.report"),
     *("fwtui.commands.doctor", "fwtui.live.counters", "fwtui.commands.run", "fwtui.sessions.reader"),
     *("fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export", "fwtui.tui.app.claims"),
     *("fwtui.tui.frame.cue_card", "fwtui.tui.frame.playback", "fwtui.tui.app.session_opener"),

@@ -29,7 +29,7 @@ from fwtui_kernels.probes.probe_forms import forms_of
 
 if TYPE_CHECKING:
     from fwtui.campaigns.noise import Repeats
-    from fwtui.campaigns.reproduce.campaign import Campaign
+    from fwtui.campaigns.reproduction import Reproduction
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
     from fwtui.tui.widgets.form import Draft
@@ -76,7 +76,7 @@ class View:
     named: str = ""  # what the user called the session
     look_back: Callable[[], Earlier | None] | None = None  # finds the session that this one can go on with; takes a while
     earlier: Earlier | None = None  # that session
-    campaign: Campaign | None = None  # experiments that run one after the other
+    campaign: Reproduction | None = None  # experiments that run one after the other
     motion: bool = False  # whether a finished run's plan is played slowly
     notice: LogEntry | None = None  # what the screens themselves had to say last
     answered: int | None = None  # number of the recording's marker whose question has been answered
@@ -261,7 +261,7 @@ class View:
         if recorder is None:
             return None
         if self.campaign is not None:
-            return f"the experiments of {self.campaign.name} are being recorded; wait for their end"
+            return f"the experiments of {self.campaign.paper.name} are being recorded; wait for their end"
         elsewhere = recorder.path.parent.resolve() != own_folder().resolve()
         return f"this session is recorded to {recorder.path} already" if elsewhere else None
 
@@ -274,7 +274,7 @@ class View:
         done, run = sum(run.state == "done" for run in source.model.runs.values()), source.model.run
         ends = []
         if self.campaign is not None:
-            ends.append(f"the experiments of {self.campaign.name} would stop")
+            ends.append(f"the experiments of {self.campaign.paper.name} would stop")
         elif self.sweep is not None and self.sweep.going:
             ends.append("the sweep would stop")
         elif source.busy:

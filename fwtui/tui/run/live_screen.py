@@ -238,7 +238,7 @@ class RunScreen(SessionScreen):
 
     def _start(self) -> str:
         if self.view.campaign is not None:
-            raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
+            raise Refused(f"the experiments of {self.view.campaign.paper.name} are running; cancel them or wait for their end")
         experiment = self.draft.typed()
         if self.view.found is None and self.draft.kernel.backend != "cpu":
             raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")

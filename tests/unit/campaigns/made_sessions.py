@@ -1,10 +1,10 @@
-"""Sessions made by hand, run by run, for judging claims."""
+"""Sessions made by hand, run by run, for sweeps and claims."""
 
 from functools import partial
 from typing import Any, Self
 
-from fwtui.campaigns.reproduce import presets
-from fwtui.campaigns.reproduce.results import Results, ask, label
+from fwtui.campaigns.claims import Answer, evaluate, papers
+from fwtui.campaigns.evidence import Evidence, label
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, Settled, changed, settle
 from fwtui.stream import events
@@ -21,7 +21,14 @@ GPU = events.Device(
     max_clock_mhz=1980.0,
 )
 
-CLAIMS = {claim.id: claim for preset in presets().values() for claim in preset.claims}
+CLAIMS = {claim.id: (claim, paper) for paper in papers().values() for claim in paper.claim}
+
+
+def ask(kernel: str, n: int, dtype: str = "float32", **more: Any) -> Experiment:
+    """An experiment; names that are not its fields are the kernel's options."""
+    fields = {name: value for name, value in more.items() if name in Experiment.__struct_fields__}
+    options = {name: value for name, value in more.items() if name not in fields}
+    return Experiment(kernel=kernel, n=n, dtype=dtype, options=options, **fields)
 
 
 class Made:
@@ -93,20 +100,9 @@ class Made:
             self.model.apply(event)
         return self
 
-    def read(self, wanted: Experiment, *, integer: float, dram: float, occupancy: float = 0.5) -> Self:
-        """GPM readings during the clean pass of the run added last, which must be of that experiment."""
-        run = max(self.model.runs)
-        assert self.model.runs[run].experiment.kernel == wanted.kernel
-        began = self.model.t + 1.0
-        self.model.apply(events.Sample(t=began + 10.0, run=run, seconds=10.0, since=began))
-        self.model.apply(
-            events.Telemetry(t=began + 5.0, integer_utilisation=integer, dram_utilisation=dram, sm_occupancy=occupancy)
-        )
-        return self
-
-    @property
-    def results(self) -> Results:
-        return Results(self.model)
+    def answer(self, claim: str, *others: Model) -> Answer:
+        """The answer of this session to the claim with that id."""
+        return evaluate(CLAIMS[claim][0], Evidence(self.model, CLAIMS[claim][1].dtype, others))
 
 
 int32 = partial(ask, dtype="int32")

@@ -1,1 +1,0 @@
-"""The five documents, one file each: its runs, its claims, how each is judged, and why it may not hold here."""

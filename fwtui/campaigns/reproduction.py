@@ -1,0 +1,123 @@
+"""The experiments of a paper on a live session, within a time limit; the recording has a marker for each skipped one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from math import inf
+from pathlib import Path
+from threading import Thread
+
+from fwtui.campaigns.claims import BEGIN, END, Paper
+from fwtui.campaigns.evidence import SKIPPED, Evidence, Missing, experiment, label
+from fwtui.campaigns.queue import Queue, Runner
+from fwtui.common.child_process import ModuleProcess
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import FULL_CHECK, Experiment, Settled, as_it_ran, changed, identity
+from fwtui.live import counters
+from fwtui.live.protocols import RunSession
+from fwtui.stream import events
+from fwtui.stream.requests import SaveRequest
+from fwtui_kernels import registry
+
+RECORDED_HZ = 1.0  # telemetry samples
+QUICK_SECONDS = 50.0  # for all runs of a paper with --quick
+REPETITIONS = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))  # expected seconds of one, and their number
+MAX_WRITING_SECONDS = 120.0  # of a graph's file
+
+
+class Reproduction:
+    """A paper's experiments. Call `tick()` until it returns False, then `close()`. Earlier runs of the session do not count."""
+
+    def __init__(self, live: RunSession, paper: Paper, gpu: bool, quick: bool, say: Callable[[str], None]):
+        self.paper, self.evidence, self.cancelled = paper, Evidence(live.model, paper.dtype, since=live.now), False
+        self.title = f"{BEGIN}{paper.name}{' --quick' if quick else ''}"
+        self._live, self._gpu, self._quick, self._say, self._skipped = live, gpu, quick, say, set[str]()
+        self._seen, self._records = set[tuple[object, ...]](), False
+        self._queue = Queue(live, QUICK_SECONDS if quick else paper.seconds)
+        self.runner = Runner(self._queue, self._wanted(), lambda settled, why: self._skip(label(settled), why))
+
+    def record(self) -> None:
+        """Record until close() unless something records already. Raises Refused if the recording cannot begin."""
+        if self._live.recorder is None:
+            self._records = self._live.record(title=self.title, hz=RECORDED_HZ) is not None
+
+    def tick(self) -> bool:
+        """Start the next experiment if the session is free; return False when all is over. Never blocks."""
+        return self._live.busy if self.cancelled else self.runner.tick()
+
+    def cancel(self) -> None:
+        """Start no further run; the current one must be cancelled too, and is recorded to its end."""
+        self.cancelled = True
+
+    def close(self) -> None:
+        """Mark the end, and end the recording that it began."""
+        self._live.mark(f"{END}{self.paper.name}")
+        if self._records and (recorder := self._live.recorder) is not None:
+            self._live.stop_recording()
+            self._live.tell(events.Notice(t=self._live.now, text=f"recorded {recorder.path}"))
+
+    def count(self) -> None:
+        """Profile the kernels whose hardware counters the claims can use."""
+        for spec, most in self.paper.counted.items():
+            try:
+                run = self.evidence.run(spec, max(n for n in (*self.evidence.sizes(spec), 0) if n <= most))
+            except Missing as missing:
+                self._say(f"no counters of {spec}: {missing}")
+                continue
+            self._say(f"counters of {spec}, n {run.n}")
+            if why := counters.tell(self._live, run.id, as_it_ran(run.experiment, run.device)):
+                return self._say(f"no counters: {why}")
+
+    def _wanted(self) -> Iterator[Settled | None]:
+        """Yield the experiments that this machine can run, each after the last one is over; None while a file is written."""
+        self._live.mark(self.title)
+        self._queue.go()
+        for group in self.paper.runs:
+            sizes = group.sizes(self._gpu, self._quick)
+            listed = (experiment(spec, n, self.paper.dtype) for n in sizes for spec in group.of)
+            for wanted in self._from_files(group.of[0], sizes) if group.file else listed:
+                settled = self._settled(wanted) if wanted is not None else None
+                if settled is not None:
+                    self._say(f"{label(settled)}, about {self._queue.expect(settled).total:.0f} s")
+                if settled is not None or wanted is None:
+                    yield settled
+
+    def _from_files(self, spec: str, sizes: tuple[int, ...]) -> Iterator[Experiment | None]:
+        with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
+            for n in sizes:
+                path = Path(folder) / f"graph-{n}.gr"
+                request = SaveRequest(experiment("serial", n, self.paper.dtype), str(path))
+                process = ModuleProcess("fwtui.measure.save_graph")
+                writer = Thread(target=process.finish, args=(MAX_WRITING_SECONDS, request), daemon=True)
+                writer.start()
+                while writer.is_alive():
+                    yield None
+                if path.exists():
+                    yield changed(experiment(spec, n, self.paper.dtype), file=str(path))
+                else:
+                    self._skip(f"{spec} n {n} from a file", "the file was not written")
+
+    def _settled(self, wanted: Experiment) -> Settled | None:
+        """Return the experiment as it will run; None if it is skipped, or was run already for another claim."""
+        kernel = registry().get(wanted.kernel)
+        if kernel is None:
+            return self._skip(wanted.kernel, "kernel missing")
+        if kernel.backend == "cuda" and not self._gpu and wanted.device != "simulator":
+            return self._skip(wanted.kernel, "needs a GPU")
+        full = wanted.n <= FULL_CHECK[kernel.backend]
+        try:
+            settled = self._live.settled(changed(wanted, verify=wanted.verify if full else "sample"))
+        except Refused as refusal:
+            return self._skip(label(wanted), str(refusal))
+        settled = self._queue.repeated(settled, REPETITIONS)
+        if (key := identity(settled)) in self._seen:
+            return None
+        self._seen.add(key)
+        return settled
+
+    def _skip(self, what: str, why: str) -> None:
+        if what not in self._skipped:
+            self._skipped.add(what)
+            self._live.mark(f"{SKIPPED}{what}: {why}")
+            self._say(f"{SKIPPED}{what}: {why}")
