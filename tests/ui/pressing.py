@@ -4,7 +4,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from textual.command import CommandPalette
+from textual.content import Content
 from textual.pilot import Pilot
+from textual.widgets import OptionList
 
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
@@ -72,3 +75,12 @@ async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
             return
         await pilot.pause(0.01)
     raise AssertionError("it did not happen")
+
+
+async def offered(pilot: Pilot[None]) -> list[str]:
+    """Return the words of the commands that the open palette shows, once it has searched."""
+    palette = pilot.app.screen
+    assert isinstance(palette, CommandPalette)
+    await until(pilot, lambda: palette.has_class("-ready") and all(worker.is_finished for worker in palette.workers))
+    prompts = [option.prompt for option in palette.query_one(OptionList).options]
+    return [prompt.plain.split("\n")[0] for prompt in prompts if isinstance(prompt, Content)]

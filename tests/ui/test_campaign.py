@@ -16,7 +16,7 @@ from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.claims import ClaimsScreen, whole
 from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.dialogs import Command
+from fwtui.tui.frame.palette import Command
 from fwtui.tui.run.live_screen import RunScreen
 
 

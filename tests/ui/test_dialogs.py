@@ -10,9 +10,10 @@ import scenes
 from apps import Replay, screen_of
 from builders import model_of
 from fake_live import FakeLive
-from pressing import NARROW, WIDE, go, opened, press, proceed, until
-from textual.events import Click, Key
-from textual.widgets import Input, OptionList
+from pressing import NARROW, WIDE, go, offered, opened, press, proceed, until
+from textual.command import CommandPalette
+from textual.events import Key
+from textual.widgets import Input
 
 from fwtui.analysis import report
 from fwtui.common import units
@@ -29,9 +30,7 @@ from fwtui.tui.frame.dialogs import (
     FormScreen,
     HelpScreen,
     Hung,
-    Palette,
     Scrolled,
-    commands_like,
     log_rows,
 )
 from fwtui.tui.frame.frame import Frame
@@ -80,30 +79,16 @@ async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, 
         await proceed(pilot)
         assert answers == ["this"] and isinstance(dashboard.screen, RunScreen)
         await proceed(pilot, "question_mark")
-        shown = await go(pilot, "ctrl+p")
-        assert isinstance(dashboard.screen, Palette) and "Run: start what the form says" in shown
+        await proceed(pilot, "ctrl+p")
+        assert isinstance(dashboard.screen, CommandPalette) and "Run: start what the form says" in await offered(pilot)
         await proceed(pilot, "escape")
         assert isinstance(dashboard.screen, RunScreen)
         broken = tmp_path / "broken.fwt.jsonl"
         broken.write_text("nothing\n")
         dashboard.open(broken)
         await until(pilot, lambda: "is not a fwtui session" in screen_text(dashboard))
-        dashboard.action_command_palette()
-        dashboard.screen.dismiss()
-        await pilot.pause()
-        await pilot.press("ctrl+p")
-        dashboard.screen.query_one(Input).value = "run"
-        dashboard.screen.dismiss()
-        await pilot.pause()
+        await press(pilot, "ctrl+p", "r", "escape")
         assert isinstance(dashboard.screen, RunScreen)
-        await go(pilot, "ctrl+p")
-        beside = Click(dashboard.screen, 200, 60, 0, 0, 1, False, False, False, 200, 60)  # the terminal has shrunk since
-        dashboard.screen.post_message(beside)
-        await pilot.pause()
-        dashboard.screen.query_one(OptionList).remove()
-        dashboard.screen.query_one(Input).value = "run"
-        await pilot.pause()
-        assert isinstance(dashboard.screen, Palette)
 
 
 def test_of_a_long_log_the_end_is_shown() -> None:
@@ -157,15 +142,9 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         assert [w for w in words if "kept-" in w] == [f"Replay: kept-{number}" for number in (7, 6, 5, 4, 3)], "the latest"
         assert any(w.startswith("Run: ") for w in words)
         assert len(set(words)) == len(words), "a key with two names is one command"
-        hits = commands_like([*screen.commands(), *dashboard.commands()], "telemetry")
-        assert hits[0].words == "Go to Telemetry", "not what telemetry costs"
         assert not any(w.startswith("Cancel: ") for w in words)
         await proceed(pilot, "ctrl+p")
-        palette = dashboard.screen
-        assert isinstance(palette, Palette)
-        await pilot.press(*"kernel: serial")
-        await until(pilot, lambda: palette.shown and palette.shown[0].words == "Kernel: serial")
-        await pilot.press("enter")
+        await pilot.press(*"kernel: serial", "enter")
         await until(pilot, lambda: screen.draft.kernel.id == "serial")
         next(command for command in dashboard.commands() if command.words == "Replay: one-two").run()
         await until(pilot, lambda: isinstance(dashboard.screen, ReplayScreen))
@@ -178,6 +157,28 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         await proceed(pilot, "escape")
         assert "q Quit" in (await go(pilot, "q")).rstrip("\n").split("\n")[-1]
         assert isinstance(dashboard.screen, RunScreen)
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "place"),
+    [
+        ("roofline", "Go to Explain", "explain"),
+        ("occupancy", "Go to Explain", "explain"),
+        ("bandwidth", "Go to Run", "run"),
+        ("warps wait", "Explain: where warps wait", "explain"),
+        ("supernode", "Glossary: separator, supernode", "telemetry"),
+    ],
+)
+async def test_the_palette_searches_screens_help_texts_and_the_glossary(
+    dashboard: FwtuiApp, words: str, first: str, place: str
+) -> None:
+    async with opened(dashboard, "escape", "5") as pilot:
+        await press(pilot, "ctrl+p", *words)
+        found = await offered(pilot)
+        assert found and found[0].startswith(first), found[:4]
+        await press(pilot, "enter")
+        await until(pilot, lambda: dashboard.view is not None and dashboard.view.place == place)
+        assert not first.startswith("Glossary") or "vertices that cut a sparse graph" in await go(pilot)
 
 
 async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -265,7 +266,6 @@ async def test_the_key_asks_in_which_form(replay_of: Replay, tmp_path: Path) -> 
         (path,) = (tmp_path / "data" / "fwtui" / "saved").iterdir()
         assert path.read_text() == before, "the dialog is not in the picture"
         await pilot.press("ctrl+p", *"save the screen as text")
-        await until(pilot, lambda: app.screen.query(OptionList) and app.screen.query_one(OptionList).option_count == 1)
         await pilot.press("enter")
         saved = path.parent
         await until(pilot, lambda: len(list(saved.iterdir())) == 2)

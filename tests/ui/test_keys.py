@@ -9,23 +9,22 @@ import pytest
 import scenes
 from apps import Replay, own_classes, screen_of, view_of
 from fake_live import FakeLive
-from pressing import NARROW, WIDE, keyed, opened, press, proceed, until
+from pressing import NARROW, WIDE, keyed, offered, opened, press, proceed, until
 from textual.actions import parse
 from textual.dom import DOMNode
 from textual.events import Event, Key, MouseDown, Paste
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Footer, Input
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import folders, library
-from fwtui.tui.actions import READ_ONLY, Action, only_shows, table
+from fwtui.tui.actions import READ_ONLY, Action, only_shows, rows_of, table
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Palette
+from fwtui.tui.frame.dialogs import AskScreen, HelpScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.read_only import NoEngine
-from fwtui.tui.frame.rows import KeyLine
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.form import ExperimentForm
 
@@ -82,8 +81,7 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
             await press(pilot, f"alt+{place.key}")  # in the course a digit alone begins a guess
             screen = app.screen
             assert isinstance(screen, Frame) and place.name == screen.PLACE
-            for binding in type(screen).BINDINGS:
-                assert isinstance(binding, Action)
+            for binding in rows_of(type(screen)):
                 action = parse(binding.action)[1]
                 if binding.shows:
                     continue
@@ -94,8 +92,7 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
                 refused.add(action)
         app.action_command_palette()
         await press(pilot)
-        assert isinstance(app.screen, Palette)
-        words = [command.words for command in app.screen.shown]
+        words = await offered(pilot)
         await press(pilot, "escape")
         assert any(word.startswith("Go to") for word in words)
         assert not [word for word in words if word.startswith(("Save", "Kernel", "Measure", "Reproduce", "Run:", "Keep"))]
@@ -204,15 +201,15 @@ async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_let
     async with opened(dashboard) as pilot:
         dashboard.screen.query_one("#field-n").focus()
         shown = await keyed(pilot)
-        footer = "enter Run esc Leave field tab Next alt+1 … Place f1 Help ^q Quit ^p Palette"
-        assert " ".join(shown.splitlines()[-1].split()) == footer
+        footer = "f1 Help esc Back ^r Run ^p Palette"
+        assert " ".join(shown.splitlines()[-1].replace("▏", " ").split()) == footer
         assert "Run  ^r" in shown and "Cancel  esc c" in shown and "^r            run the experiment: " in shown
         assert "alt+6 then t  take the course" in shown
         shown = await keyed(pilot, "escape")
         line = shown.splitlines()[-1]
-        assert line.startswith("r Run") and " q Quit" in line and "esc" not in line
+        assert line.startswith("? Help q Quit r Run") and "esc" not in line
         assert "Run  r" in shown and "Cancel  c" in shown
-        await pilot.click(KeyLine, offset=(line.index("? Help"), 0))
+        await pilot.click(Footer, offset=(line.index("? Help"), 0))
         await press(pilot)
         assert isinstance(dashboard.screen, HelpScreen)
         await press(pilot, "escape")
@@ -223,7 +220,7 @@ async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_let
         dashboard.screen.query_one("#field-n").focus()
         await proceed(pilot, "enter")
         assert dashboard.view is not None and dashboard.view.busy
-        assert (await keyed(pilot)).splitlines()[-1].startswith("esc Leave field")
+        assert (await keyed(pilot)).splitlines()[-1].startswith("f1 Help esc Back")
 
 
 def key(name: str) -> Key:
@@ -270,6 +267,13 @@ async def test_keys_go_where_those_before_them_have_led(dashboard: FwtuiApp) -> 
         assert dashboard.screen.query_one("#filter", Input).value == "cpu"
         await burst(pilot, ["ctrl+p", *"quit"])
         assert dashboard.screen.query_one(Input).value == "quit"
+
+
+async def test_the_palette_takes_what_was_typed(dashboard: FwtuiApp) -> None:
+    async with opened(dashboard, "escape") as pilot:
+        for typed, place in (("telemetry", "telemetry"), ("roofline", "explain")):
+            await burst(pilot, ["ctrl+p", *typed, "enter"])
+            await until(pilot, lambda at=place: view_of(dashboard).place == at)
 
 
 async def test_a_key_that_takes_its_time_is_waited_for_and_what_was_typed_before_the_machine_is_known_stays(

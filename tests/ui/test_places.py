@@ -57,7 +57,7 @@ async def test_every_place_of_a_replay_is_gone_to(replay_of: Replay) -> None:
         await pilot.click(offset=(1, 0))
         assert place_of(app) == "run"
         words = [command.words for command in app.commands()]
-        assert all(f"Go to {p.replay_title or p.title}" in words for p in RECORDED)
+        assert all(f"Go to {p.replay_title or p.title}: {p.tooltip}" in words for p in RECORDED)
 
 
 async def test_where_numbers_come_from_is_said_behind_one_key() -> None:

@@ -13,7 +13,7 @@ import pytest
 import scenes
 from builders import model_of
 from fake_live import FakeLive
-from pressing import WIDE, go, opened, press, proceed, settled, until
+from pressing import WIDE, go, offered, opened, press, proceed, settled, until
 from textual.events import Key, Paste, Resize
 from textual.geometry import Size
 from textual.screen import Screen
@@ -31,7 +31,6 @@ from fwtui.tui.app.crash_log import CrashLog, FailedPlace
 from fwtui.tui.app.terminal_input import MAX_PASTE, PASTE_SECONDS, KeyParser
 from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.dialogs import Palette
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.topbar import TopBar
@@ -92,31 +91,20 @@ def test_the_first_size_is_bounded(monkeypatch: pytest.MonkeyPatch, door: str) -
     assert width == 1000 and height <= 300
 
 
-async def test_the_palette_takes_keys_before_and_after_its_list_is_there(dashboard: FwtuiApp) -> None:
+async def test_keys_page_a_list_before_and_after_its_layout(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
         for begin in (dashboard.search_themes, dashboard.action_command_palette):
             begin()
-            await pilot.pause()
-            palette = dashboard.screen
-            assert isinstance(palette, Palette)
+            palette, found = dashboard.screen, await offered(pilot)
             commands = palette.query_one(OptionList)
-            # options without a size: what a key finds that is quicker than the layout
             commands.styles.display = "none"
             await pilot.pause()
-            commands.clear_options().add_option("one")
-            commands.highlighted = 0
-            for key in ("pagedown", "pageup", "up", "down"):
-                await pilot.press(key)
-            commands.clear_options()
-            for key in ("pagedown", "pageup", "up", "down", "enter"):
-                await pilot.press(key)
-            assert dashboard.is_running and dashboard.screen is palette
+            await press(pilot, "pagedown", "pageup", "up", "down")
+            assert dashboard.is_running and dashboard.screen is palette and len(found) > 5
+            commands.styles.display = "block"
+            await press(pilot, "home", "pagedown")
+            assert commands.highlighted
             await press(pilot, "escape")
-        await press(pilot, "ctrl+p", "pagedown", "pageup")
-        commands = dashboard.screen.query_one(OptionList)
-        assert commands.option_count > 5 and commands.highlighted == 0
-        await pilot.press("pagedown")
-        assert commands.highlighted
 
 
 async def test_a_list_takes_page_keys_before_it_is_there_and_a_dialog_goes_with_the_terminal(

@@ -12,6 +12,7 @@ from textual import constants
 from textual.actions import ActionParseResult, parse
 from textual.app import ComposeResult, ScreenStackError
 from textual.await_complete import AwaitComplete
+from textual.command import CommandList, CommandPalette
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
@@ -35,9 +36,10 @@ from fwtui.tui.app.last_visit import LastVisit
 from fwtui.tui.app.pace import Pace
 from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.bindings import OF_THE_APP
-from fwtui.tui.frame.dialogs import Command, Dialog, EndScreen, Palette
+from fwtui.tui.frame.dialogs import Dialog, EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Appearance
+from fwtui.tui.frame.palette import Command, CommandProvider
 from fwtui.tui.frame.places import BESIDE, PLACES
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import LiveSession, View
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from fwtui.tui.app.terminal_input import InputFailed
     from fwtui.tui.frame.recording import Recording, SessionWanted
 
-PAGING = ("page_up", "page_down")
+PAGING = ("page_up", "page_down", "command_list('page_up')", "command_list('page_down')")
 MAX_SIZE = (1000, 300)  # columns and rows of the screen
 
 
@@ -69,7 +71,7 @@ class FwtuiApp(Survivor):
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     BINDINGS = [*OF_THE_APP]
-    ENABLE_COMMAND_PALETTE = False  # Textual's own
+    COMMANDS = {CommandProvider}
 
     def __init__(
         self,
@@ -271,10 +273,14 @@ class FwtuiApp(Survivor):
     ) -> bool:
         """Like Textual's, but a key that can do nothing on a screen says why, and a read-only dashboard only shows.
 
-        A list that is not laid out yet, where a key was quicker, fails to page: it does nothing here.
+        In Textual 8.2 a list without a layout fails to page, where a key was quicker: it does nothing here
+        (tests/ui/test_robust.py, test_keys_page_a_list_before_and_after_its_layout).
         """
-        if action in PAGING and isinstance(default_namespace, OptionList) and not default_namespace.scrollable_content_region:
-            return True
+        if action in PAGING and default_namespace is not None:
+            palette = isinstance(default_namespace, CommandPalette)
+            paged = default_namespace.query_one(CommandList) if palette else default_namespace
+            if isinstance(paged, OptionList) and not paged.scrollable_content_region:
+                return True
         where, name, parameters = parse(action) if isinstance(action, str) else action
         target = (namespaces or {}).get(where) or {"": default_namespace or self, "app": self, "screen": self.screen}.get(where)
         if self.read_only and target is not None and not only_shows(type(target), name, parameters):
@@ -317,7 +323,7 @@ class FwtuiApp(Survivor):
         from fwtui.tui.frame.recording import named
 
         for place in self.view.places if self.view is not None else ():
-            yield Command(f"Go to {place.title}", partial(self.action_place, place.name), place.tooltip, looks=True)
+            yield Command(f"Go to {place.title}: {place.tooltip}", partial(self.action_place, place.name), looks=True)
         yield Command("Theme", self.search_themes, "other colours, until the program ends", looks=True)
         if self.view is not None:
             yield from self._documents.commands(self.view)
@@ -372,17 +378,9 @@ class FwtuiApp(Survivor):
         self.tick()
 
     def action_command_palette(self) -> None:
-        if isinstance(self.screen, Palette):
-            return
         if isinstance(self.screen, Dialog) and not self.screen.query(Input):  # over a place it offers what that place has
             self.screen.dismiss(None)
-        offered = [*getattr(self.screen, "commands", tuple)(), *self.commands()]
-        self.push_screen(Palette(command for command in offered if command.looks or not self.read_only))
-
-    def search_themes(self) -> None:
-        themes = sorted(name for name in self.available_themes if name != "textual-ansi")
-        commands = (Command(name, partial(setattr, self, "theme", name)) for name in themes)
-        self.push_screen(Palette(commands, "Search for themes…"))
+        super().action_command_palette()
 
     async def action_quit(self) -> None:
         """End the program; ask first where that cuts something short."""

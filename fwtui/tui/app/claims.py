@@ -15,7 +15,8 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import model_of
 from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
-from fwtui.tui.frame.dialogs import Command, Dialog, Scrolled
+from fwtui.tui.frame.dialogs import Dialog, Scrolled
+from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 

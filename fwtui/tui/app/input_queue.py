@@ -14,6 +14,7 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.palette import searched
 
 KEY_STUCK_AFTER = 5.0  # seconds until a key counts as handled whose widget is there and does not come to an end with it
 
@@ -68,6 +69,8 @@ class InputQueue:
     async def _handle(self) -> None:
         """Give the first input to what has the focus, once the screen that the input before has opened is there."""
         first, self.key_since, screen, focused = self._inputs[0], time.monotonic(), self._app.screen, self._app.focused
+        if isinstance(first, Key) and first.key == "enter":
+            await searched(screen)
         self._sent = screen is self._entered or focused is not None
         self._entered = screen
         self._awaited = focused or screen if self._sent else screen

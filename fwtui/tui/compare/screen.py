@@ -29,8 +29,9 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import MOST_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, passes
 from fwtui.tui.compare.race import RaceScreen
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import Command, PickFile
+from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View

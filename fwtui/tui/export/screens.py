@@ -18,6 +18,7 @@ from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 from textual.pilot import Pilot
 from textual.widget import Widget
+from textual.widgets import Footer
 
 from fwtui.common import gc_pause
 from fwtui.common.child_process import ModuleProcess, request_line
@@ -33,7 +34,6 @@ from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.frame import Frame as Screen
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, named
-from fwtui.tui.frame.rows import KeyLine
 from fwtui.tui.frame.saving import screen_svg, screen_text
 from fwtui.tui.textual_internals import leave_undrawn, strips
 
@@ -209,7 +209,7 @@ async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
     quiet = 0
     for _ in range(MOST_LOOKS):
         waiting = await handled(app, pilot)
-        quiet = 0 if waiting or not app.screen.query_one(KeyLine).subject else quiet + 1
+        quiet = 0 if waiting or not app.screen.query(Footer).first().children else quiet + 1
         if quiet == QUIET:
             return
 

@@ -106,18 +106,8 @@ TRANSPORT = (
 # which of them go through the cue cards while these are presented; no other move does anything then
 TURNS = {("play",): 1, ("jump", 5): 1, ("jump", -5): -1, ("next_marker", 1): 1, ("next_marker", -1): -1}
 
+# of every place, help and the way out first: they have room in every footer
 COMMON = (
-    hidden_look(
-        "escape", "back", "Back", "one step back: out of a field, to the newest run, the first place, out of a replay", _no_way
-    ),
-    hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
-    hidden_look(
-        "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
-    ),
-    hidden_look("asterisk", "details", "Details", "where each number comes from: model, probe, GPM, counters; on and off"),
-    hidden_look("P", "presenter", "Present", "large figures and fewer panels; in a lecture its cue cards one by one; on and off"),
-    hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
-    hidden_look("l", "log", "Log", "the whole log, and the last output of a process that died"),
     look("question_mark,f1", "help", "Help", "every key, and what the words mean"),
     look(
         "q",
@@ -128,6 +118,15 @@ COMMON = (
         belongs=lambda view: view.close is None,
     ),
     look("q", "close", "Back", "back to the dashboard; a run there has gone on", belongs=over_another),
+    look("escape", "back", "Back", "one step back: out of a field, to the newest run, the first place, out of a replay", _no_way),
+    hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
+    hidden_look(
+        "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
+    ),
+    hidden_look("asterisk", "details", "Details", "where each number comes from: model, probe, GPM, counters; on and off"),
+    hidden_look("P", "presenter", "Present", "large figures and fewer panels; in a lecture its cue cards one by one; on and off"),
+    hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
+    hidden_look("l", "log", "Log", "the whole log, and the last output of a process that died"),
 )
 # where a place has keys of its own, the footer has no room for all of them
 SHARED = (
@@ -136,7 +135,6 @@ SHARED = (
     replace(RECORD, show=False),
     replace(MARK, show=False),
     PAUSE,
-    *COMMON,
 )
 
 # also with alt, for a user who types into a field; terminals send an escape before the digit, or what macOS makes of both

@@ -13,19 +13,20 @@ from textual.content import Content
 from textual.events import ScreenResume
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Footer, Input, Static
 
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, Arrowed, filled_in
 from fwtui.tui.frame import bindings, notices
 from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
-from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Command, Dialog, HelpScreen, PickFile, Scrolled, log_rows
+from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, PickFile, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
+from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.places import LEAST
-from fwtui.tui.frame.rows import ActionRows, KeyLine
+from fwtui.tui.frame.rows import ActionRows
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.frame.view import View
@@ -49,8 +50,7 @@ class Frame(PlaceScreen):
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
 
     - `PLACE`: its name in the registry;
-    - `BINDINGS`: its rows of the table of actions (fwtui.tui.actions) first, then `*bindings.SHARED` (not inherited, so that
-      a footer can put first what matters there);
+    - `BINDINGS`: its rows of the table of actions (fwtui.tui.actions), then `*bindings.SHARED`, those that most places have;
     - `body()`: yields the widgets between top bar and telemetry strip; one of them should be `height: 1fr`;
     - `show()`: makes them agree with `self.view`; called at most ten times a second, while the place is seen and it changes;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
@@ -67,7 +67,7 @@ class Frame(PlaceScreen):
     Frame.-short #body, Frame.-flat #body { border-bottom: none; }
     Frame .heading { color: $text-muted; text-style: bold; height: 1; }
     Frame.-flat TelemetryStrip { max-height: 1; }
-    Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting KeyLine { display: none; }
+    Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting Footer { display: none; }
     Frame.-presenting.-short #transport, Frame.-presenting.-flat #transport { display: none; }
     Frame.-presenting #card { dock: top; padding: 1 4; max-height: 70%; border-bottom: heavy $primary; }
     Frame.-presenting #card.-source { padding: 0 4; max-height: 90%; }
@@ -76,12 +76,12 @@ class Frame(PlaceScreen):
     Frame .-veiled { visibility: hidden; }
     Frame Drawn.-veiled { visibility: visible; }
     Frame.-flat .-dimmed { display: none; }
-    Frame.-tiny #screen, Frame.-tiny KeyLine { display: none; }
+    Frame.-tiny #screen, Frame.-tiny Footer { display: none; }
     Frame.-tiny #small { display: block; }
     """
+    BINDINGS: ClassVar = [*bindings.COMMON]
     PLACE: ClassVar[str] = ""
     STRIP: ClassVar = True
-    submits: str = "Take"  # what Enter does in a field, for the footer; empty: nothing now
     WORDS: ClassVar[tuple[tuple[str, str], ...]] = ()
     MOVES: ClassVar[tuple[str, tuple[Action, ...]]] = ("", ())  # a title, and keys
 
@@ -116,7 +116,7 @@ class Frame(PlaceScreen):
                 self._transport = PositionLine(position), Timeline(position, partial(self.action_move, "seek"))
                 yield Vertical(*self._transport, id="transport")
         yield Static(id="small", markup=False)
-        yield KeyLine()
+        yield Footer(compact=True)
 
     def body(self) -> ComposeResult:
         raise NotImplementedError

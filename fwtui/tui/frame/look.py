@@ -136,8 +136,7 @@ def screens() -> dict[str, list[Action]]:
     for place in PLACES:
         for where, words in ((place.live, ""), (place.recorded, " of a replay")):
             if where:
-                rows = [row for row in load(where).BINDINGS if isinstance(row, Action)]
-                found[f"the screen {place.title}{words}"] = [*rows, *TO_PLACES]
+                found[f"the screen {place.title}{words}"] = [*table(load(where)).values(), *TO_PLACES]
     return found
 
 

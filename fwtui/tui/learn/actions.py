@@ -58,5 +58,4 @@ BINDINGS = (
     replace(bindings.RECORD, show=False),
     replace(bindings.MARK, show=False),
     bindings.PAUSE,
-    *bindings.COMMON,
 )

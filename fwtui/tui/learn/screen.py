@@ -19,8 +19,9 @@ from fwtui.learn.lessons import CourseProgress, Page, lessons
 from fwtui.learn.stepping import PLAYED_SECONDS, Agreement, Stepping, compare_with_kernel, parse_weight, stepping
 from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.background import in_background
-from fwtui.tui.frame.dialogs import AskScreen, Command
+from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson
@@ -59,7 +60,6 @@ class LearnScreen(Frame):
     PANEL = "#words"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
-    submits = "Answer"
     WORDS = (
         ("k", "the vertex that paths may go through from now on; a cell is relaxed once for every k"),
         ("step", "one launch of the kernel's plan; it goes through one k or through a tile of them"),

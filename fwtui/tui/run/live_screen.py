@@ -29,8 +29,8 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import bound, first, hidden, hidden_look, unless
 from fwtui.tui.background import climb_for, in_background
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import Command
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
+from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, MOTION, NEXT_RUNG, VIEW, SessionScreen
@@ -68,7 +68,6 @@ def _cannot_answer(screen: RunScreen) -> str | None:
 class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     AUTO_FOCUS = "#field-kernel"
-    submits = "Run"
     MOVES: ClassVar = (
         "Table of runs",
         (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run; on the one that is shown: try next")),
@@ -90,7 +89,6 @@ class RunScreen(SessionScreen):
         CURSOR,
         BASELINE,
         hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
-        *bindings.COMMON,
     ]
 
     def __init__(self, view: View):

@@ -224,7 +224,7 @@ class SessionScreen(Frame):
 
 
 class ReplayScreen(SessionScreen):
-    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, *bindings.COMMON]
+    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION]
 
     def asks(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback

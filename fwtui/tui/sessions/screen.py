@@ -217,7 +217,6 @@ class SessionsScreen(Frame):
         if subject and self.has_class("-none") and self.focused is None:  # a hidden table takes no focus
             self.call_after_refresh(self.query_one(SessionsTable).focus)
         self.set_class(not subject, "-none")
-        self.submits = "List" if subject else ""
         if not subject:
             self.query_one("#none", Static).update(Content(self._advice()))
         self.query_one(SessionsTable).show(subject, self._order, self.app.size.width - 2)

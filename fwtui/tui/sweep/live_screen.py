@@ -24,8 +24,8 @@ from fwtui.experiment.own_kernels import is_path, known_kernels, located, name_f
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.actions import bound, hidden
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import Command
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
+from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
@@ -219,7 +219,6 @@ class LiveSweepScreen(SweepScreen):
     LiveSweepScreen.-narrow #left { display: none; }
     LiveSweepScreen.-narrow FormLine { display: block; }
     """
-    submits = "Sweep"
     BINDINGS: ClassVar = [
         bound("r,ctrl+r", "run", "Sweep", "run the form; finished runs are not repeated", bindings.is_busy, "sweep"),
         *LOOKS,

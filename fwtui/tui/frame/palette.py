@@ -1,0 +1,108 @@
+"""What the command palette offers: actions, screens, kernels and sessions; and by search help texts and the glossary, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.fuzzy import Matcher
+from textual.markup import escape
+from textual.screen import Screen
+from textual.widgets import Static
+from textual.worker import WorkerError
+
+from fwtui.tui.actions import filled_in
+from fwtui.tui.frame.base_screens import PlaceScreen
+from fwtui.tui.frame.dialogs import Dialog
+from fwtui.tui.frame.glossary import GLOSSARY
+from fwtui.tui.frame.places import load
+
+if TYPE_CHECKING:
+    from fwtui.tui.frame.view import View
+
+WHOLE_NAME, WHOLE_WORDS, WHOLE_HELP = 3000.0, 2000.0, 1000.0  # above any score of letters that are only in this order
+
+
+class Command(NamedTuple):
+    """Its words are data (file names are), and never read as markup."""
+
+    words: str
+    run: Callable[[], object]
+    help: str | None = None
+    looks: bool = False  # it only shows something: a dashboard that is read-only has it too
+
+
+class CommandProvider(Provider):
+    """The commands of the screen that the palette is open over, and of the program. One provider, so that their order is kept."""
+
+    async def startup(self) -> None:
+        app: Any = self.app
+        offered = [*getattr(self.screen, "commands", tuple)(), *app.commands()]
+        self._commands = [command for command in offered if command.looks or not app.read_only]
+        self._terms = [*terms(self.screen, app.view, app.action_place)] if isinstance(self.screen, PlaceScreen) else []
+
+    async def discover(self) -> Hits:
+        for command in self._commands:
+            yield DiscoveryHit(Content(command.words), command.run, command.words, _help(command))
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        scored = ((score(matcher, command), command) for command in self._commands)
+        below = ((score(matcher, term) / 2, term) for term in self._terms)  # what does something comes before what explains
+        for found, command in (*scored, *below):
+            if found:
+                markup = "[" in command.words  # which highlight() would read
+                shown = Content(command.words) if markup else matcher.highlight(command.words)
+                yield Hit(found, shown, command.run, command.words, _help(command))
+
+
+def _help(command: Command) -> str | None:
+    return escape(command.help) if command.help else None
+
+
+def terms(screen: PlaceScreen, view: View, go: Callable[[str], object]) -> Iterator[Command]:
+    """Yield the words of the view's screens, which lead to their screen, and the glossary's terms, which open their meaning."""
+    for place in view.places:
+        words: Iterable[tuple[str, str]] = load(place.where(view.playback is not None)).WORDS
+        for word, meaning in words:
+            yield Command(f"{place.title}: {word}", partial(go, place.name), meaning, looks=True)
+    for term, text in GLOSSARY:
+        meaning = filled_in(text, screen)
+        yield Command(f"Glossary: {term}", partial(_explain, screen, term, meaning), meaning, looks=True)
+
+
+def _explain(screen: PlaceScreen, term: str, meaning: str) -> None:
+    screen.app.push_screen(Dialog(term, Static(Content(meaning), markup=False)))
+
+
+def score(matcher: Matcher, command: Command) -> float:
+    """Return how well a command matches; 0 if it does not.
+
+    The query as it is counts more than its letters in this order, and more in a command's name than in the rest of its words
+    or in its help text.
+    """
+    query, words = matcher.query.lower(), command.words.lower()
+    letters = matcher.match(command.words)
+    if query in words.partition(": ")[0]:
+        return WHOLE_NAME + letters
+    if query in words:
+        return WHOLE_WORDS + letters
+    if query in (command.help or "").lower():
+        return WHOLE_HELP + letters
+    return letters
+
+
+async def searched(screen: Screen[Any]) -> None:
+    """Wait until the palette, if that is the screen, shows what the words in its field have found.
+
+    Textual 8.2 lets Enter take a command of the words before (tests/ui/test_keys.py, test_the_palette_takes_what_was_typed).
+    """
+    if isinstance(screen, CommandPalette):
+        searches = [worker for worker in screen.workers if worker.node is screen and not worker.is_finished]
+        for search in searches:
+            with suppress(WorkerError):
+                await search.wait()
