@@ -24,6 +24,9 @@ class Arcs(NamedTuple):
     targets: np.ndarray
     weights: np.ndarray  # float64
 
+    def reversed(self) -> Arcs:
+        return Arcs(self.targets, self.sources, self.weights)
+
 
 class ArcCollector:
     """Arcs as they come. When more than `most` are held, parallel ones are merged, so that they take no room.
@@ -215,7 +218,8 @@ def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
         no_edge = NO_EDGE[dtype.name]
         if float(block.dtype.type(no_edge)) != no_edge:
             block = block.astype(np.float64)  # rounded, the sentinel would be out of bounds
-        block = np.fmin(block, block.dtype.type(no_edge))  # fmin ignores NaN
+        with np.errstate(invalid="ignore"):  # a signalling NaN, such as R's NA; np.fmin may return it
+            block = np.where(block < no_edge, block, block.dtype.type(no_edge))
     return block.astype(dtype)
 
 
@@ -278,6 +282,7 @@ def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
         if not present:
             continue
         edges += present
+        # `cells` has no signalling NaN, which fmin and fmax may return: arithmetic has made it quiet
         low, high = min(low, float(np.fmin.reduce(cells, axis=None))), max(high, float(np.fmax.reduce(cells, axis=None)))
         finest = fineness(cells, finest)
     loops = dense.diagonal().astype(np.float64)

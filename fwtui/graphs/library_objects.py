@@ -8,25 +8,41 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import psutil
 
 from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
+from fwtui.common.units import memory
 from fwtui.graphs.adjacency import (
     Adjacency,
     Arcs,
     CsrRows,
     GivenGraph,
     LazyGraph,
-    both_ways,
     count_finite,
     of_dense,
     of_matrix,
     of_rows,
 )
+from fwtui.graphs.graph import blocks
+
+_VERTEX = 64  # bytes: what every way to solve needs at least, for each vertex
 
 
 def graph_of(graph: Any) -> GivenGraph:
-    """The graph in an object, unchecked if its arrays can be used as they are; see of_object."""
+    """Return the graph in an object, unchecked if its arrays can be used as they are; see of_object."""
+    shape = getattr(graph, "shape", None)
+    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
+        _check_vertices(shape[0])
     return lazy_of_object(graph) or of_object(graph)
+
+
+def _check_vertices(n: int) -> None:
+    """Raises Refused if not even a few numbers for each vertex fit into memory, as in a sparse matrix without edges."""
+    free = psutil.virtual_memory().available
+    usable = max(0, free - KEPT_FREE)
+    if n * _VERTEX > usable:
+        raise Refused(f"{n:,} vertices need {memory(n * _VERTEX)} and {memory(free)} are free; give up to {usable // _VERTEX:,}")
 
 
 def lazy_of_object(graph: Any) -> LazyGraph | None:
@@ -74,7 +90,7 @@ def of_array(array: Any) -> Adjacency:
     dense = np.ascontiguousarray(weights_in(array))
     if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
         raise Refused(f"an array of shape {dense.shape} is not a graph; give a square matrix of n x n weights")
-    if dense.dtype.kind == "f" and dense.size and np.fmin.reduce(dense, axis=None) == -np.inf:
+    if dense.dtype.kind == "f" and any(np.isneginf(dense[rows]).any() for rows in blocks(dense)):
         raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
     finite = count_finite(dense)
     if not masked and finite == dense.size:  # nothing in it means no edge
@@ -144,16 +160,24 @@ def of_networkx(networkx_graph: Any) -> Adjacency:
     if np.isnan(weights).any() or np.isneginf(weights).any():
         raise Refused("the graph has a weight that is NaN or -inf; correct the attribute 'weight' of its edges")
     present = np.isfinite(weights)
-    graph = Adjacency(len(labels), labels, arcs=Arcs(sources[present], targets[present], weights[present]))
-    return graph if networkx_graph.is_directed() else both_ways(graph)
+    return Adjacency(len(labels), labels, arcs=Arcs(sources[present], targets[present], weights[present]))
 
 
 def edges_of_networkx(
     graph: Any, weight: Hashable | None, missing: Any
 ) -> tuple[list[Hashable], tuple[np.ndarray, np.ndarray], list[Any]]:
-    """The nodes of a NetworkX graph, the places of its edges' ends among them, and their attribute of that name."""
+    """Return the nodes of a NetworkX graph, the places of its arcs' ends among them, and their attribute of that name.
+
+    An undirected edge is two arcs, which may have two weights in a view of a directed graph.
+    """
     nodes: list[Hashable] = list(graph)
     at = {node: place for place, node in enumerate(nodes)}
-    edges = list(graph.edges(data=weight, default=missing))
-    sources, targets = (np.array([at[edge[end]] for edge in edges], dtype=np.int64) for end in (0, 1))
-    return nodes, (sources, targets), [edge[2] for edge in edges]
+    several = graph.is_multigraph()
+    sources, targets, values = list[int](), list[int](), list[Any]()
+    for node, neighbours in graph.adjacency():
+        for other, data in neighbours.items():
+            for attributes in data.values() if several else (data,):
+                sources.append(at[node])
+                targets.append(at[other])
+                values.append(missing if weight is None else attributes.get(weight, missing))
+    return nodes, (np.array(sources, np.int64), np.array(targets, np.int64)), values

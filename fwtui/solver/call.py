@@ -66,12 +66,12 @@ class Call:
     @cached_property
     def named(self) -> Kernel | None:
         """The kernel of that id; None for auto. Raises Refused if there is none."""
-        if self.kernel == AUTO.id:
+        name = str(self.kernel)
+        if name == AUTO.id:
             return None
-        kernel = registry().get(self.kernel)
+        kernel = registry().get(name)
         if kernel is None:
-            ids = (AUTO.id, *registry())
-            raise Refused(f"there is no kernel {quoted(str(self.kernel))}; {instead(str(self.kernel), ids)}")
+            raise Refused(f"there is no kernel {quoted(name)}; {instead(name, (AUTO.id, *registry()))}")
         return kernel
 
     @property

@@ -19,7 +19,7 @@ import networkx as nx
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
+from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
 from fwtui.graphs.library_objects import edges_of_networkx
 from fwtui.solver.costs import check_room
 from fwtui.solver.solve import in_float64
@@ -86,8 +86,16 @@ def _read(origin: Any, weight: Hashable | None) -> WeightReading:
     if not np.isfinite(weights).all():
         raise NotImplementedError(f"{weight!r} has values that are not finite")
     graph = Adjacency(len(nodes), nodes, arcs=Arcs(*ends, weights))
+    if nx.is_frozen(origin) and not origin.is_directed() and not _is_symmetric(graph):
+        raise NotImplementedError("the graph is a view of a directed one, whose edges have two weights")
     complete = weight is None or missing not in weights_read
-    return WeightReading(nodes, graph if origin.is_directed() else both_ways(graph), whole, complete)
+    return WeightReading(nodes, graph, whole, complete)
+
+
+def _is_symmetric(graph: Adjacency) -> bool:
+    """Return whether the least weight from one vertex to another is that of the way back."""
+    forth, back = (least_of_parallel(arcs) for arcs in (graph.all_arcs(), graph.all_arcs().reversed()))
+    return all(np.array_equal(ours, theirs) for ours, theirs in zip(forth, back, strict=True))
 
 
 def convert_from_nx(graph: Any, *, edge_attrs: dict[str, Any] | None = None, **_: Any) -> NetworkxGraph:

@@ -16,9 +16,10 @@ import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, least_of_parallel
 from fwtui.graphs.graph import EdgeFacts, blocks
+from fwtui.solver.launching import compiled, threads_lost
 from fwtui_kernels.plan import NO_EDGE, NO_PREDECESSOR
 
-_WITHOUT_NUMBA = 1 << 23  # arcs: checking them takes less time than loading compiled code
+_WITHOUT_NUMBA = 1 << 24  # arcs of all searches: Dijkstra's takes less time than loading compiled code
 _AT_ONCE = 64  # sources per call of Dijkstra, which returns distances too
 ROUNDINGS = 64  # half units in the last place: the difference of rounded sums of one path in practice
 
@@ -69,26 +70,20 @@ class Paths:
         return np.arange(len(self.distances))
 
     def predecessors(self) -> np.ndarray:
-        """(sources, n) of int32: for each source the vertex before j on a shortest path to j, or -9999."""
-        n = self.facts.n
-        from fwtui.solver.launching import threads_lost
-
-        loaded = "fwtui.solver.cpu_predecessors" in sys.modules
-        if threads_lost() or (not loaded and n * len(self._short.weights) <= _WITHOUT_NUMBA):
-            predecessors = np.empty((n, n), dtype=np.int32)
-            for source in range(n):
-                predecessors[source] = self.row(source)
+        """Return (sources, n) of int32: for each source the vertex before j on a shortest path to j, or -9999."""
+        if threads_lost() or ("numba" not in sys.modules and self.facts.n * len(self._short.weights) <= _WITHOUT_NUMBA):
+            predecessors = self.by_dijkstra(self.sources)
+            if self.exact:  # an arc rather than a detour of the same length, as SciPy's floyd_warshall has it
+                predecessors[self._short.sources, self._short.targets] = self._short.sources
             return predecessors
         return self.compiled_search()
 
     def compiled_search(self) -> np.ndarray:
-        """The same by compiled code."""
+        """Return the same by compiled code on all cores."""
         n = self.facts.n
         predecessors = np.full(self.distances.shape, NO_PREDECESSOR, dtype=np.int32)
         strong, weak = self._by_strength()
         slack = self._slack
-        from fwtui.solver.launching import compiled
-
         with compiled():
             from fwtui.solver.cpu_predecessors import nearest_before, spread
 
@@ -101,7 +96,7 @@ class Paths:
                 back = _ordered(weak.targets, weak.sources, weak.weights, n, self.distances.dtype)
                 spread(self.distances, self.sources, *out, *back, slack.fixed, slack.share, predecessors)
         if not self.exact:
-            self._mend(self.sources, predecessors)
+            self._mend(predecessors)
         return predecessors
 
     def _narrow(self) -> tuple[np.dtype, float]:
@@ -119,23 +114,7 @@ class Paths:
         """The vertices of one shortest path, both ends included; [] if there is none."""
         if not np.isfinite(self.distances[source, target]):
             return []
-        return follow(self.row(source), source, target)
-
-    def row(self, source: int) -> np.ndarray:
-        """Predecessors of one source, found without compiled code: faster for a few sources."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import breadth_first_order
-
-        n, row = self.adjacency.n, self.distances[source].astype(np.float64)
-        arcs = self._short
-        reached = np.isfinite(row)
-        gap = np.abs(row[arcs.sources] + arcs.weights - np.where(reached, row, -np.inf)[arcs.targets])
-        tight = gap <= (self._slack.fixed + self._slack.share * np.where(reached, row, 0))[arcs.targets]
-        graph = csr_array((np.ones(int(tight.sum())), (arcs.sources[tight], arcs.targets[tight])), shape=(n, n))
-        predecessors = breadth_first_order(graph, source, return_predecessors=True)[1].astype(np.int32)[None]
-        if not self.exact:
-            self._mend(np.array([source]), predecessors)
-        return predecessors[0]
+        return follow(self.by_dijkstra(np.array([source]))[0], source, target)
 
     @cached_property
     def _slack(self) -> _Slack:
@@ -164,7 +143,7 @@ class Paths:
     @cached_property
     def _short(self) -> Arcs:
         """The arcs that are shortest paths themselves, with the kernel's weights; all of several equal ones."""
-        pieces = []
+        pieces = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         fixed = self._slack.fixed
         if self.adjacency.dense is not None:
             pieces += self._short_cells(self.adjacency.dense, np.inf)
@@ -216,16 +195,15 @@ class Paths:
     def _least(self, values: np.ndarray) -> np.ndarray:
         return values
 
-    def _mend(self, sources: np.ndarray, predecessors: np.ndarray) -> None:
+    def _mend(self, predecessors: np.ndarray) -> None:
         """Redo rows in which rounding hid a predecessor or made a cycle, by Dijkstra in double precision."""
-        places = np.searchsorted(self.sources, sources)
         ends = [
-            _leads_back(row, int(source), np.isfinite(self.distances[place]))
-            for place, source, row in zip(places, sources, predecessors, strict=True)
+            _leads_back(before, int(source), np.isfinite(row))
+            for before, source, row in zip(predecessors, self.sources, self.distances, strict=True)
         ]
-        hidden = np.nonzero(~np.array(ends, dtype=bool))[0]
+        hidden = np.flatnonzero(~np.array(ends, dtype=bool))
         if len(hidden):
-            predecessors[hidden] = self.by_dijkstra(sources[hidden])
+            predecessors[hidden] = self.by_dijkstra(self.sources[hidden])
 
     def by_dijkstra(self, sources: np.ndarray) -> np.ndarray:
         """Predecessors of these sources from separate searches in double precision: (sources, n) of int32."""

@@ -63,7 +63,9 @@ def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray |
             and np.abs(found).max(where=np.isfinite(found), initial=0) >= EXACT_INTEGER
         ):
             _check_room(shape, _WIDE)
-            distances = distances.astype(np.float64)
+            wide = np.empty(shape, np.float64)
+            wide[: part.start] = distances[: part.start]
+            distances = wide
         distances[part] = found
     clock.lap("searches")
     words = {"dtype": "float64", "proof": PROOF, "exact": facts.exact_sums, "kernel": "dijkstra", "tile": 0, "device": "cpu"}

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.errors import Refused
+from fwtui.common.text import quoted
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, least_of_parallel
 from fwtui.graphs.bounds import unfit
 from fwtui.graphs.library_objects import graph_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call
-from fwtui.solver.costs import why_searches
+from fwtui.solver.costs import check_room, why_searches
 from fwtui.solver.driver import answer
 from fwtui.solver.result import Result
 from fwtui.solver.rows import by_searches
@@ -24,11 +25,11 @@ from fwtui.solver.rows import by_searches
 def solve(
     graph: Any,
     *,
-    dtype: str | None = None,
+    dtype: str | np.dtype | type | None = None,
     predecessors: bool = False,
     kernel: str = "auto",
     device: str | int | None = None,
-    devices: str | None = None,
+    devices: str | Sequence[str | int] | None = None,
     comm: Any = None,
     gather: bool = False,
     sources: Sequence[Hashable] | None = None,
@@ -63,7 +64,7 @@ def solve(
     input is not a graph or does not fit, and TypeError.
     """
     resident = hasattr(graph, "__cuda_array_interface__")
-    call = Call(dtype, predecessors, kernel, device, devices)
+    call = Call(_dtype_name(dtype), predecessors, kernel, device, _devices_text(devices))
     if sources is not None or targets is not None:
         ends = "targets" if sources is None else "sources"
         if comm is not None or devices is not None or gather:
@@ -75,6 +76,8 @@ def solve(
         if targets is not None and predecessors:
             raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
     if comm is not None:
+        if not hasattr(comm, "Get_attr"):
+            raise Refused(f"comm is {quoted(str(comm))}, not a communicator; pass one such as mpi4py.MPI.COMM_WORLD")
         if device is not None:
             raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
         from fwtui.solver.ranked import solve_ranked
@@ -101,6 +104,8 @@ def solve_one(
     A dtype, a kernel or devices that are named find all distances. Else what is estimated to take least time does: searches
     from some or all vertices, or a kernel. Raises Refused, Failed, and SciPy's NegativeCycleError.
     """
+    if rows is None and columns is None and isinstance(graph, GivenGraph):
+        check_room(graph.n, "int16", call.predecessors)  # before anything is made for each vertex or edge
     least = min((len(some) for some in (rows, columns) if some is not None), default=None)
     if isinstance(graph, GivenGraph) and call.is_free and (reason := why_searches(graph, least, call.predecessors)):
         return by_searches(graph.adjacency, rows, columns, reason, call)
@@ -114,6 +119,16 @@ def solve_one(
     if columns is not None:
         distances = distances[:, columns]
     return Result(distances, before, replace(result.stats, reason=why), result.vertices, rows=rows, columns=columns)
+
+
+def _dtype_name(dtype: Any) -> str | None:
+    """Return the name of a number type: of a text, a NumPy type, or one of its scalar classes."""
+    return np.dtype(dtype).name if isinstance(dtype, (np.dtype, type)) else dtype
+
+
+def _devices_text(devices: Any) -> str | None:
+    """Return devices as one text; a list of them is joined by commas."""
+    return ",".join(map(str, devices)) if isinstance(devices, (list, tuple)) else None if devices is None else str(devices)
 
 
 def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndarray:

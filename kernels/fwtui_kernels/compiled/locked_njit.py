@@ -24,7 +24,10 @@ _numba: Any = numba  # whose types know neither the option that is added here no
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def made(function: Callable[..., Any]) -> Any:
-        dispatcher: Any = _numba.njit(**options, **FOR_PYTHON)(function)
+        try:
+            dispatcher: Any = _numba.njit(**options, **FOR_PYTHON)(function)
+        except RuntimeError:  # there is no folder that numba could cache it in
+            return _numba.njit(**{**options, "cache": False}, **FOR_PYTHON)(function)
         if options.get("cache") and hasattr(dispatcher, "compile"):  # not with NUMBA_DISABLE_JIT
             dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
         return dispatcher

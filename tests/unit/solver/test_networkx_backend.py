@@ -19,6 +19,7 @@ import pytest
 
 from fwtui.solver import networkx_backend as backend
 from fwtui.solver.networkx_info import FUNCTIONS, info
+from fwtui.solver.solve import solve
 
 ROOT = Path(__file__).resolve().parents[3]
 WEIGHTS = {
@@ -243,3 +244,14 @@ def test_a_graph_goes_back_whole_and_one_that_does_not_fit_is_left_to_networkx()
 
     reason = backend.can_run("diameter", (Vast(),), {})
     assert isinstance(reason, str) and "100,000,000 vertices" in reason
+
+
+def test_an_edge_with_two_weights_is_two_arcs_and_left_to_networkx() -> None:
+    """As in an undirected view of a directed graph."""
+    directed = nx.DiGraph([(0, 1, {"weight": 1}), (1, 0, {"weight": 5}), (1, 2, {"weight": 2})])
+    view = directed.to_undirected(as_view=True)
+    lengths = dict(nx.all_pairs_dijkstra_path_length(view))
+    assert solve(view).distances.tolist() == [[lengths[u][v] for v in view] for u in view]
+    for algorithm in (nx.floyd_warshall_numpy, nx.diameter):
+        with pytest.raises(NotImplementedError):
+            algorithm(view, weight="weight", backend="fwtui")

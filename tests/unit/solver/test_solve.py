@@ -4,6 +4,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import networkx
 import numpy as np
@@ -202,10 +203,21 @@ class TestInput:
             solve(np.ones((1, 1)), kernel="fast")
         with pytest.raises(IndexError, match="0 to 1"):
             solve(np.array([[0, 1], [1, 0]])).path(0, 2)
-        assert solve(np.zeros((0, 0))).distances.shape == (0, 0)
+        none = solve(np.zeros((0, 0)), predecessors=True)
+        assert none.distances.shape == (0, 0) and none.predecessors is not None and none.predecessors.shape == (0, 0)
         one = solve(np.zeros((1, 1)), predecessors=True)
         assert one.distances.tolist() == [[0]] and one.predecessors is not None and one.predecessors.tolist() == [[-9999]]
         assert one.path(0, 0) == [0]
+
+    def test_a_signalling_nan_is_no_edge(self) -> None:
+        """As R writes NA."""
+        missing = np.array([0x7FF00000000007A2], np.uint64).view(np.float64)[0]
+        matrix = least(*random_arcs("directed", 5))
+        given = np.where(np.isfinite(matrix), matrix, missing)
+        assert (solve(given).distances == by_scipy(matrix)).all()
+        given[0, -1] = -np.inf
+        with pytest.raises(Refused, match="-inf is not a weight"):
+            solve(given)
 
     @pytest.mark.parametrize("given", ["float16", "float32", "float64", ">f4"])
     @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
@@ -218,6 +230,27 @@ class TestInput:
             found = solve(matrix, dtype=dtype)
             assert found.stats.dtype == dtype and (found.distances == by_scipy(matrix.astype(float))).all()
             assert (matrix == before).all()
+
+
+def test_odd_options_are_taken_or_refused_in_one_sentence() -> None:
+    pair = [[0, 1], [1, 0]]
+    assert [solve(pair, dtype=dtype).stats.dtype for dtype in (np.dtype("int32"), np.int16, "float32")] == [
+        *("int32", "int16", "float32")
+    ]
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"kernel": ["serial"]}, r"there is no kernel \"\['serial'\]\""),
+        ({"dtype": np.dtype("int64")}, "dtype 'int64' is not one that kernels have"),
+        ({"comm": 5}, "comm is '5', not a communicator; pass one such as mpi4py.MPI.COMM_WORLD"),
+        ({"devices": []}, "devices names none"),
+    ]
+    for options, words in wrong:
+        with pytest.raises(Refused, match=words):
+            solve(pair, **options)
+
+
+def test_so_many_vertices_are_refused_before_anything_is_made_for_each() -> None:
+    with pytest.raises(Refused, match=r"2,147,483,647 vertices need 128 GiB and .* are free; give up to"):
+        solve(scipy.sparse.coo_array((2**31 - 1, 2**31 - 1)), sources=[1])
 
 
 def test_a_users_script_runs() -> None:

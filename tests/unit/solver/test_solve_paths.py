@@ -34,7 +34,7 @@ class TestPaths:
             matrix = least(*random_arcs(kind, 11))
             result = solve(matrix)
             assert result.paths is not None
-            before = np.array([result.paths.row(i) for i in range(len(matrix))])
+            before = np.array([result.paths.by_dijkstra(np.array([i]))[0] for i in range(len(matrix))])
             check_paths(matrix, result.distances, before, apart=1e-4)
             for i, j in np.argwhere(np.isfinite(result.distances)).tolist():
                 assert len(result.path(i, j)) == (1 if i == j else len(result.path(i, before[i, j])) + 1)
@@ -79,7 +79,7 @@ class TestPaths:
                 given = Adjacency(n, arcs=arcs)
             result = solve(given, predecessors=True, device="cpu")
             assert not result.stats.exact and result.predecessors is not None and result.paths is not None
-            rows = np.array([result.paths.row(i) for i in range(n)])
+            rows = np.array([result.paths.by_dijkstra(np.array([i]))[0] for i in range(n)])
             again = result.paths.by_dijkstra(np.arange(n))
             for before in (result.predecessors, rows, again, result.paths.compiled_search()):
                 check_paths(weights, result.distances, before, near=1e-5, apart=1e-43)

@@ -30,6 +30,19 @@ def test_scipy_solves_tiny_graphs_and_the_first_small_one_of_a_process() -> None
     assert done.stdout.split("\n")[:2] == ["scipy scipy scipy False", "tiled-cpu tiled-cpu"], done.stderr
 
 
+def test_without_a_folder_to_write_to_code_is_kept_nowhere(tmp_path: Path) -> None:
+    done = run(
+        "os.environ['XDG_CACHE_HOME'] = '/dev/null/nowhere'\n"
+        f"os.environ['TMPDIR'] = {str(tmp_path)!r}\n"
+        "os.environ.pop('NUMBA_CACHE_DIR', None)\n"
+        "print(solve(graph(1100), kernel='serial').stats.kernel)\n"
+        "import numba, fwtui_kernels\n"
+        "print(repr(numba.config.CACHE_DIR))\n"
+    )
+    assert done.stdout.split("\n")[:2] == ["serial", "''"], done.stderr
+    assert not list(tmp_path.iterdir()), "the temporary folder goes with the process"
+
+
 def test_a_gpu_in_use_takes_smaller_graphs_and_a_fork_has_lost_it(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     there = HostEngine(Target("cuda", (9, 0)))
     pretend.driver(True, lambda gpu: there)
