@@ -19,14 +19,13 @@ from fwtui_kernels.needs import Need, lacking
 
 GROUPS = {  # in the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
-    "measure": ("sweep", "compare", "reproduce", "tune", "counters", "instructions", "graph"),
+    "measure": ("sweep", "compare", "reproduce", "tune", "counters", "graph"),
     "record": ("check", "export", "mark", "render"),
     "teach": ("new", "watch", "learn", "serve"),
-    "maintain": ("rank", "doctor", "config", "completion"),
+    "maintain": ("doctor", "config", "completion"),
 }
 # those that it tells with --all alone
-RARE = {"reproduce", "counters", "instructions", "graph", "check", "render"}
-RARE |= {"rank", "completion"}
+RARE = {"reproduce", "counters", "graph", "check", "render", "completion"}
 NAME_CELLS = 14
 
 

@@ -40,7 +40,7 @@ WRITERS: dict[str, Callable[[Iterable[Row], TextIO], None]] = {
 ENDINGS = (*FORMATS.values(), trace_events.ENDING, *KINDS)
 LEAST_RATE, MOST_RATE = 0.1, 10  # pictures a second
 USUAL_GAP = 1.0
-OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "ascii", "presenter", "also")
+OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "present", "also")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -47,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
     with listening:
         words = [sys.executable, "-P", "-m", "fwtui", "dashboard", "--read-only", *(f"--offer={path}" for path in offered)]
         words += [f"--theme={args.theme}"] if args.theme is not None else []
-        words += ["--present"] * args.presenter
+        words += ["--present"] * args.present
         server = WebServer(words, HOST, listening.getsockname()[1])
         print(f"Serving replays and the course, read-only, at {server.public_url}/ for this machine; Ctrl+C ends it.", flush=True)
         return SIGNALLED + asyncio.run(server.run(listening))

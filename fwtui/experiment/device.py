@@ -1,4 +1,4 @@
-"""The device that computes, or those of a run on several: "0,1", "cpu,cpu"; of other hosts "1:0", from `fwtui rank` alone."""
+"""The device that computes, or those of a run on several: "0,1", "cpu,cpu"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import brief, quoted
 
 ALL = "all"
-MOST_ON_HOST, MOST = 64, 512  # devices of a run
+MAX_DEVICES = 64  # of a run
 
 
 class DeviceId(Struct, frozen=True, order=True):
@@ -55,13 +55,12 @@ CPU, FIRST_GPU = DeviceId("cpu"), DeviceId("cuda")
 
 
 class RankDevice(NamedTuple):
-    """Where a rank computes: a GPU, or cores if it has no number."""
+    """The host and the GPU of a rank, which computes on cores if it has no GPU; hosts are numbered in an MPI program."""
 
     host: int
     gpu: int | None
 
     def __str__(self) -> str:
-        """The text that parses to it."""
         device = "cpu" if self.gpu is None else str(self.gpu)
         return f"{self.host}:{device}" if self.host else device
 
@@ -71,8 +70,8 @@ def places(text: str) -> tuple[RankDevice, ...]:
     if text in ("", ALL):
         return ()
     words = [word.strip() for word in text.split(",")]
-    if len(words) > MOST:
-        raise Refused(f"{len(words)} devices are more than {MOST}; give fewer")
+    if len(words) > MAX_DEVICES:
+        raise Refused(f"{len(words)} devices are more than {MAX_DEVICES}; give fewer")
     rank_places = tuple(_place(word, text) for word in words)
     if len({place.gpu is None for place in rank_places}) > 1:
         raise Refused(f"devices {brief(text)} mix GPUs and cpu; give either GPUs like 0,1 or cpu,cpu")
@@ -80,21 +79,16 @@ def places(text: str) -> tuple[RankDevice, ...]:
     twice = next((place for place in gpus if gpus.count(place) > 1), None)
     if twice is not None:
         raise Refused(f"devices {brief(text)} name GPU {twice} twice; give each once")
-    crowd = max(sum(place.host == host for place in rank_places) for host in {place.host for place in rank_places})
-    if crowd > MOST_ON_HOST:
-        raise Refused(f"{crowd} devices on one machine are more than {MOST_ON_HOST}; give fewer")
     return rank_places
 
 
 def _place(word: str, text: str) -> RankDevice:
-    host, colon, device = word.rpartition(":")
-    if not colon:
-        host = "0"
-    plain = all(part.isascii() and part.isdecimal() and len(part) <= 4 for part in (host, device if device != "cpu" else "0"))
-    if not plain:
+    if word == "cpu":
+        return RankDevice(0, None)
+    if not (word.isascii() and word.isdecimal() and len(word) <= 4):
         what = f"{quoted(word)} in devices {brief(text)}" if word != text else f"devices {quoted(text)}"
         raise Refused(f"{what} is neither cpu nor a GPU's number; give something like 0,1 or cpu,cpu, or all for all GPUs")
-    return RankDevice(int(host), None if device == "cpu" else int(device))
+    return RankDevice(0, int(word))
 
 
 def places_text(all_places: tuple[RankDevice, ...]) -> str:

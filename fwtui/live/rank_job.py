@@ -9,26 +9,21 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Event, Thread
 
-from msgspec import Struct
-
-from fwtui.common.child_process import python, request_line
+from fwtui.common.child_process import python
 from fwtui.common.errors import Corrupt, Refused
-from fwtui.common.text import MAX_LENGTH, brief, clean
+from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.experiment.device import places
 from fwtui.live.child import EventChild, epitaph
 from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split
 
 MODULE = "fwtui.measure.rank_job"
-GIVEN = "FWTUI_RANKS"  # two descriptors, of events and of requests
 # the ranks' devices, seconds of their time-out, the session's beginning in monotonic seconds, and environment variables
 StartJob = Callable[[str, float, float, Mapping[str, str]], EventChild]
 _EVENT = b'{"kind":'
@@ -36,8 +31,8 @@ _REPLIES = b'[{"value":'
 _ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_job
 _WORDS_KEPT = 64 * 1024
 _CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files
-# what mpiexec (of MPICH and of Open MPI) and srun say of a process that died; the PID that MPICH names may be another one's
-_RANK = re.compile(r"\b(?:rank|task) (\d+)\b")
+# what mpiexec (of MPICH and of Open MPI) says of a process that died; the PID that MPICH names may be another one's
+_RANK = re.compile(r"\brank (\d+)\b")
 _SIGNAL = re.compile(r"\bsignal (\d+)")
 _CODE = re.compile(r"EXIT CODE: (\d+)")
 _FAILED = re.compile(r"^\[(mpiexec|proxy:\d+)@", re.M)  # MPICH's mpiexec did, as it wrote to ranks that it had just killed
@@ -58,70 +53,11 @@ def _incomplete(missing: str) -> Refused:
     return Refused(f"several devices need {missing}; run: {install_command('fwtui[cluster]')}")
 
 
-def job_of(devices: str, timeout: float, origin: float, environment: Mapping[str, str]) -> EventChild:
-    """The ranks on these devices: those that started this program (`fwtui rank`), else new ones. Raises Refused."""
-    if os.environ.get(GIVEN) == "":
-        raise Refused("the ranks that were started have ended; start `fwtui rank` again")
-    if GIVEN not in os.environ:
-        return RankJob(devices, timeout, origin, environment)
-    events, asks = map(int, os.environ[GIVEN].split(","))
-    os.environ[GIVEN] = ""
-    return GivenJob(events, asks, origin)
-
-
 def check_job(devices: str) -> None:
     """Raises Refused if there can be no ranks on these devices."""
-    if GIVEN in os.environ:
-        return
-    ranks = places(devices)
-    if any(rank.host for rank in ranks):
-        raise Refused(f"devices {brief(devices)} are on several machines; start `fwtui rank` on them with mpiexec or srun")
     mpiexec()
-    if any(rank.gpu is not None for rank in ranks) and find_spec("nccl") is None:
+    if any(rank.gpu is not None for rank in places(devices)) and find_spec("nccl") is None:
         raise _incomplete("NCCL, and nccl4py is not installed")
-
-
-class GivenJob(EventChild):
-    """Ranks that were there before this program: rank 0 started it, with a pipe from it and one to it."""
-
-    called, next = "the job of `fwtui rank`", "no other"
-
-    def __init__(self, events: int, asks: int, origin: float):
-        self.lines, self.silent = deque(), Event()
-        self._asks = os.fdopen(asks, "wb", buffering=0)
-        self.send(b"%r\n" % origin)
-        Thread(target=self._listen, args=(events,), name="events", daemon=True).start()
-
-    @property
-    def pid(self) -> int:
-        return os.getppid()
-
-    @property
-    def exit_code(self) -> int | None:
-        return 1 if self.silent.is_set() else None
-
-    @property
-    def last_words(self) -> str:
-        return ""  # they are on this program's own stderr
-
-    @property
-    def death(self) -> str:
-        return f"{self.called} ended"
-
-    def send(self, request: Struct | bytes) -> None:
-        with suppress(BrokenPipeError, ValueError):
-            self._asks.write(request_line(request))
-
-    def hang_up(self) -> None:
-        with suppress(OSError):
-            self._asks.close()
-
-    def kill(self) -> None:
-        self.hang_up()  # inside a pass, rank 0 then ends all
-
-    def close(self, grace: float = 2.0) -> None:
-        self.hang_up()
-        self.silent.wait(grace)
 
 
 class RankJob(EventChild):

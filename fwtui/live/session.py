@@ -23,7 +23,7 @@ from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild, StartChild, guard
 from fwtui.live.protocols import beginning, of_current_run
-from fwtui.live.rank_job import StartJob, check_job, job_of
+from fwtui.live.rank_job import RankJob, StartJob, check_job
 from fwtui.live.sampling import Sampling, WarpSampling
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import settle_here
@@ -59,7 +59,7 @@ class Live:
         device: str = "auto",
         identify: bool = False,
         child: StartChild | None = None,
-        job: StartJob = job_of,
+        job: StartJob = RankJob,
         profile: Profile | None = None,
         cancel_grace: float = CANCEL_GRACE,
     ):

@@ -35,7 +35,6 @@ from fwtui_kernels.plan import Kernel, Option
 LARGEST_FILE = 2**20  # bytes
 PREFIX = "FWTUI_"
 EXPERIMENT, KEYMAP = "experiment.", "keymap."
-CHARSETS = ("unicode", "ascii")
 SAMPLES = ("auto", "on", "off")
 _NO_YES = ("no", "yes")
 ALIKE = "the kernel's own"
@@ -102,13 +101,11 @@ def all_keys() -> dict[str, Key]:
     """Every setting except the keymap, whose keys are the ids of the screens' bindings."""
     listed = [
         Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
-        Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
         Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", _NO_YES)),
         Key("samples", "auto", "whether runs on a GPU are sampled for what their warps wait for", _one_of("samples", SAMPLES)),
         Key("rank_timeout", "8", "seconds after which a rank that does not answer ends a run on several devices", _seconds),
         Key("kernel_folder", "", "a folder with your own kernels: known by their names, offered in the form, run by --all", str),
-        Key("former_keys", "no", "yes: keys that moved in this version are where they were", _one_of("former_keys", _NO_YES)),
-        Key("presenter", "no", "yes: large figures; in a lecture its cue cards one by one", _one_of("presenter", _NO_YES)),
+        Key("present", "no", "yes: large figures; in a lecture its cue cards one by one", _one_of("present", _NO_YES)),
     ]
     usual = Experiment()
     for one in FIELDS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,11 @@ def compiled(request: CompileRequest) -> Compiled:
         kernel = load(path, request.kernel) if path is not None else kernel_named(request.kernel)
         if kernel.backend == "cpu":
             return Compiled()
-        disassembler, unlisted = None, ""
+        disassembler = None
         if request.listing:
-            try:
+            with suppress(FileNotFoundError):  # it is optional
                 disassembler = Disassembler()
-            except FileNotFoundError as error:
-                unlisted = str(error)
-        return Compiled(used=tuple(_used(kernel, request, disassembler)), unlisted=unlisted)
+        return Compiled(used=tuple(_used(kernel, request, disassembler)))
     except ImportError as error:
         return Compiled(lacking=f"{NO_COMPILER} ({error})")
     except Exception as error:
@@ -60,7 +59,7 @@ def _outside(error: Exception, path: Path) -> bool:
 def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | None) -> Iterator[OperationResources]:
     tile = request.tile or kernel.tile_for(0) or 1
     options = tuple(sorted((name, request.options.get(name, value)) for name, value in kernel.defaults))
-    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, request.dtype or kernel.dtypes[0], options=options)
+    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, kernel.dtypes[0], options=options)
     program: Any = kernel.build(shape, Target("cuda", request.capability, multiprocessors=1))
     steps = {step.op: step for step in kernel.plan(shape, False)}
     compiled_ops = [

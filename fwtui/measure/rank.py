@@ -260,10 +260,10 @@ def engine_at(place: RankDevice, world: Any) -> tuple[Engine, events.Device | No
     return engine, engine.facts(0.0), NcclLink(world, place.gpu)
 
 
-def assigned(world: Any, on_cpu: bool, falls_back: bool, way: str) -> tuple[RankDevice, ...]:
+def assigned(world: Any, on_cpu: bool, falls_back: bool) -> tuple[RankDevice, ...]:
     """The GPU with each rank's number on its machine, or everywhere the CPU. Raises NoGpu, on all ranks alike.
 
-    `falls_back`: to the CPU where no machine has enough GPUs; `way` is how a user asks for it.
+    With `falls_back`, everywhere the CPU if no machine has enough GPUs.
     """
     from mpi4py import MPI
 
@@ -278,7 +278,7 @@ def assigned(world: Any, on_cpu: bool, falls_back: bool, way: str) -> tuple[Rank
         rank = lacking[0]
         raise NoGpu(
             f"machine {hosts[rank]} has {hosts.count(hosts[rank])} ranks and {counts[rank]} GPUs; start a rank for each GPU, "
-            f"or give {way}"
+            "or pass devices='cpu'"
         )
     return tuple(RankDevice(host, gpu) for host, gpu in zip(hosts, local, strict=True))
 

@@ -127,7 +127,7 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
     if (on_cpu, falls_back) not in members:
         duplicate = comm.Dup()
         unlink_shared_memory(duplicate)
-        places: tuple[RankDevice, ...] = assigned(duplicate, on_cpu, falls_back, "devices='cpu'")
+        places: tuple[RankDevice, ...] = assigned(duplicate, on_cpu, falls_back)
         channel = Channel(duplicate.Dup(), [of_place(rank, place) for rank, place in enumerate(places)])
         engine, _, link = engine_at(places[duplicate.rank], duplicate)
         engine.activate()

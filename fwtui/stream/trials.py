@@ -46,7 +46,6 @@ class CompileRequest(Struct, frozen=True, kw_only=True):
     path: str = ""
     tile: int = 0
     options: dict[str, int] = {}
-    dtype: str = ""  # empty: the kernel's first
     listing: bool = False  # whether the instructions are told too
 
 
@@ -75,7 +74,6 @@ class Compiled(Struct, frozen=True):
     used: tuple[OperationResources, ...] = ()
     wrong: str = ""
     lacking: str = ""
-    unlisted: str = ""  # why the instructions are not told, where they were asked for
 
 
 class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):

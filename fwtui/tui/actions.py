@@ -54,7 +54,6 @@ class Action(Binding):
     rare: bool = False  # the palette offers it and the help does not
     belongs: Callable[[Any], object] = bool  # whether a view has it at all; the help of others does not name it
     place: str = ""  # the only one that has it; sentences of others name its key after that of the place
-    successor: str = ""  # the key has moved, and only says to which row
 
 
 def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason = always, id: str = "", **more: Any) -> Action:
@@ -65,12 +64,6 @@ def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason 
 def move(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
     """A row of a widget, which moves what it shows."""
     return hidden_look(keys, action, title, tooltip, id=id)
-
-
-def moved(keys: str, title: str, now: str) -> Action:
-    """A key of the version before, with the id of the row that has its work `now`."""
-    nowhere = {"belongs": lambda view: False, "successor": now}
-    return hidden_look(keys, f"moved('{now}')", title, "moved: says which key does it now", id=f"{now}.moved", **nowhere)
 
 
 look = partial(bound, shows=True)  # of what only shows something

@@ -17,7 +17,6 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.compare.climb import ClimbScreen, experiment_here, offers_here
 from fwtui.tui.frame import climbs
 from fwtui.tui.frame.climbs import gather, recorded
-from fwtui.tui.frame.look import Appearance
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.stairs import Stairs, StairsSubject, climb_of
@@ -153,7 +152,7 @@ def test_picture(dashboard: FwtuiApp, snap_compare: Compare) -> None:
 
 def test_plain_picture(live: FakeLive, snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = dashboard_of(live, Experiment(), look=Appearance(ascii=True))
+    app = dashboard_of(live, Experiment())
 
     async def story(pilot: Pilot[None]) -> None:
         await proceed(pilot)

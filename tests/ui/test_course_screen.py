@@ -21,7 +21,6 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.last_visit import LastVisit
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Hung
-from fwtui.tui.frame.look import FORMER, Appearance
 from fwtui.tui.learn import screen as learn_screen
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid, distance_text
@@ -248,14 +247,6 @@ def test_picture_of_a_guess(live: FakeLive, snap_compare) -> None:
 @pytest.fixture
 def learning(live: FakeLive) -> FwtuiApp:
     return dashboard_of(live, found=Hardware(reason="none"), place="learn")
-
-
-async def test_keys_of_the_version_before_go_where_they_went(live: FakeLive) -> None:
-    app = dashboard_of(live, found=Hardware(reason="none"), place="learn", look=Appearance(keymap=FORMER))
-    async with opened(app) as pilot:
-        assert "step 1 of 6 · round 1 of 2" in await keyed(pilot, "right_square_bracket")
-        assert "k = 2" in await keyed(pilot, "comma")
-        assert "step 2 of 6" in await keyed(pilot, "full_stop", "full_stop")
 
 
 async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp) -> None:

@@ -1,6 +1,5 @@
 """Settings on the screen: themes, plain characters, other keys, pictures that are the same everywhere, and large figures."""
 
-import ast
 import os
 import re
 import string
@@ -10,13 +9,11 @@ from pathlib import Path
 
 import pytest
 import scenes
-import textual
 from apps import Replay, dashboard_of, own_classes, replay_at_end, screen_of, view_of
 from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import keyed, opened, press, proceed, settled, until
-from rich.cells import cell_len
 from textual.widget import Widget
 from textual.widgets import Digits
 
@@ -28,14 +25,11 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.machine.settings import KEYMAP, Settings, Value
 from fwtui.tui.actions import key_name, table
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.ascii_only import plain
-from fwtui.tui.charts.figure import MARKERS
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import THEMES, Appearance, look_of, screens
-from fwtui.tui.frame.places import place_names
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.run.run_panel import NOTHING, LargeNumber, beside, figure
 from fwtui.tui.widgets.large import TALL, filled
@@ -50,65 +44,6 @@ def said(**values: str) -> Settings:
 
 def keymapped(keymap: dict[str, str]) -> Appearance:
     return look_of(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
-
-
-async def test_ascii_draws_nothing_else(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    app.plain = True
-    async with opened(app, size=(60, 16)) as pilot:
-        for size in ((60, 16), (120, 40)):
-            await pilot.resize_terminal(*size)
-            shown = await keyed(pilot, "question_mark")
-            assert shown.isascii() and "Keys" in shown
-            shown = await keyed(pilot, "escape")
-            assert shown.isascii() and "ok verified" in shown and "+-0." in shown and shown.count("\n") <= size[1]
-            assert "=" * 10 in shown, "the timeline's runs"
-            assert size == (60, 16) or "_|" in shown, "large digits that can be read"
-        for place in place_names():
-            app.action_place(place)
-            assert (await keyed(pilot)).isascii() and view_of(app).place == place
-
-
-@pytest.mark.parametrize(
-    ("shown", "told"),
-    [
-        ("31.5 ms ± 0.0 % (20 passes)", "31.5 ms +-0.0 % (20 passes)"),
-        ("1  ✓ verified · 16 rows", "1 ok verified . 16 rows"),
-        ("finished: ✓ verified     │ 2", "finished: ok verified    | 2"),
-        ("finished: ✓ verified, as Dijkst…", "finished: ok verified, as Dijk.."),
-        ("│✓│", "|+|"),
-        ("looking for sessions …", "looking for sessions.."),
-        ("checksum c880…d5", "checksum c88..d5"),
-        ("gaps ≤ 2 s  ", "gaps <= 2 s "),
-        ("copy in 67 ms → 287 ms  ", "copy in 67 ms -> 287 ms "),
-        ("🔎 kernel", ">  kernel"),
-    ],
-)
-def test_signs_are_written_out_in_a_line_as_wide_as_before(shown: str, told: str) -> None:
-    assert plain(shown) == told and len(told) == cell_len(shown)
-
-
-def test_a_character_keeps_its_cells_and_bars_and_borders_are_told_apart() -> None:
-    for shown in ("─│┌┼╭━┃╸", "⠀⠁⣿", "±…²³µ°×→▶", "漢字é\u00a0ﬁ", "plain"):
-        assert plain(shown).isascii() and cell_len(plain(shown)) == cell_len(shown)
-    assert plain("━━╸──") == "==>--" and plain("│┌─┐└╯") == "|+-+++" and plain("·▒█") == ".:#"
-    for series in (MARKERS, "▁▂▃▄▅▆▇█"):
-        assert len(set(plain(series))) == len(series)
-
-
-def test_every_character_that_screens_use_has_one_in_ascii() -> None:
-    """A question mark is what is unknown; only a kernel's sign is one on purpose."""
-    there = Path(textual.__file__).parent
-    files = [there / f"{name}.py" for name in ("command", "scrollbar", "_border", "keys")]
-    files += [there / "widgets" / f"_{name}.py" for name in ("footer", "input", "select", "option_list", "data_table", "digits")]
-    files += [
-        path for path in (ROOT / "fwtui").rglob("*.py") if path.name not in ("places.py", "text.py")
-    ]  # keys as a terminal sends them; what is never shown
-    used: set[str] = set()
-    for path in files:
-        strings = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
-        used.update(character for text in strings if isinstance(text, str) for character in text if character.isprintable())
-    assert len(used) > 200 and sorted(character for character in used - {"?", "◩"} if "?" in plain(character)) == []
 
 
 async def test_the_theme_and_the_keys_that_were_asked_for(live: FakeLive) -> None:
@@ -133,7 +68,7 @@ NAMED = re.compile(rf"(?<!\S)(\()?({KEYS})(?:,? then |: (?!waits|issues|could)[a
 
 def rebound_everywhere() -> Appearance:
     """Each row of every screen on a key that no row has otherwise."""
-    ids = {str(row.id): None for rows in screens().values() for row in rows if not row.successor}
+    ids = {str(row.id): None for rows in screens().values() for row in rows}
     modifiers = ("", "ctrl+", "alt+", "shift+", "ctrl+alt+", "ctrl+shift+", "alt+shift+")
     keys = (f"{modifier}f{number}" for modifier in modifiers for number in range(1, 25))
     return keymapped({name: next(keys) for name in ids})
@@ -205,7 +140,7 @@ def test_a_key_has_one_meaning_everywhere() -> None:
     """Of all letters and signs, by the titles of what they do; arrows, Enter and Esc have the meaning of their name."""
     signs = {*string.ascii_letters, *string.punctuation, *map(key_name, string.punctuation), "space"}
     meanings: dict[str, set[str]] = {}
-    for row in (row for rows in screens().values() for row in rows if not row.successor):
+    for row in (row for rows in screens().values() for row in rows):
         for key in row.key.split(","):
             if key in signs and row.description != "Close":  # closes what it has opened
                 meanings.setdefault(key, set()).add(row.description)
@@ -217,12 +152,6 @@ def test_a_key_has_one_meaning_everywhere() -> None:
     wrong = {key: titles for key, titles in meanings.items() if len(titles) > 1 and not titles <= alike.get(key, set())}
     assert not wrong
     assert [meanings[key] for key in "gvxt"] == [{"Race"}, {"View"}, {"Cursor"}, {"Course"}]
-
-
-def test_keys_that_have_moved_can_be_had_where_they_were() -> None:
-    """For one version, by a setting."""
-    assert look_of(said()).keymap == {}
-    assert look_of(said(former_keys="yes")).keymap["learn.step"] == "right_square_bracket"
 
 
 def test_each_name_that_styles_go_by_is_that_of_one_widget() -> None:
@@ -260,7 +189,7 @@ def drawn(out: Path, **environment: str) -> bytes:
 
 
 def test_a_picture_is_the_same_whatever_the_machine_says(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text('theme = "nord"\ncharset = "ascii"\n')
+    (tmp_path / "config.toml").write_text('theme = "nord"\n')
     here = drawn(tmp_path / "a.svg")
     there = drawn(
         tmp_path / "b.svg",
@@ -343,7 +272,6 @@ async def test_a_replay_enlarges_what_matters(replay_of: Replay) -> None:
 def test_filled_digits_are_as_wide_in_ascii_and_keep_the_unit() -> None:
     rows = filled("7.88x ms")
     assert len(rows) == TALL and len({len(row) for row in rows}) == 1 and rows[-1].endswith("  ms")
-    assert [row.replace("#", "█") for row in filled("7.88x ms", "#")] == rows and "█" not in "".join(filled("7.88x ms", "#"))
 
 
 async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, quoted
 from fwtui.common.units import counted
-from fwtui.experiment.device import MOST_ON_HOST
+from fwtui.experiment.device import MAX_DEVICES
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
 from fwtui.experiment.fields import BY_NAME, FIELDS
 from fwtui.experiment.own_kernels import known_kernels
@@ -116,8 +116,8 @@ def on_devices(count: int, kernel: Kernel) -> str:
 
 
 def _devices(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_ON_HOST):
-        raise Refused(f"devices {brief(text)}: a sweep takes numbers of devices, 1 to {MOST_ON_HOST}, like 1,2,4")
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MAX_DEVICES):
+        raise Refused(f"devices {brief(text)}: a sweep takes numbers of devices, 1 to {MAX_DEVICES}, like 1,2,4")
     return int(text)
 
 

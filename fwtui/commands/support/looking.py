@@ -60,13 +60,11 @@ def add_look(parser: argparse.ArgumentParser) -> None:
     """Add the options for the appearance of screens."""
     group = parser.add_argument_group("look")
     group.add_argument("--theme", metavar="NAME", help="colours; the palette (ctrl+p) shows the names")
-    group.add_argument("--ascii", action="store_true", help="draw everything with plain characters")
     about = "large figures and fewer panels, for a projector; in a lecture its cue cards one by one"
-    group.add_argument("--present", action="store_true", dest="presenter", help=about)
+    group.add_argument("--present", action="store_true", help=about)
 
 
 def preferred(args: argparse.Namespace, usual: Settings | None = None) -> Settings:
     """The user's settings (or `usual`) with these flags before them."""
-    charset, presenter = "ascii" if args.ascii else None, "yes" if args.presenter else None
-    options = {"theme": args.theme, "charset": charset, "presenter": presenter}
+    options = {"theme": args.theme, "present": "yes" if args.present else None}
     return (settings.load() if usual is None else usual).with_options(options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.events import Event, Resize
-from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
@@ -30,7 +29,6 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import READ_ONLY, only_shows
 from fwtui.tui.app import terminal
-from fwtui.tui.app.ascii_only import Plain
 from fwtui.tui.app.input_queue import Handled, InputQueue
 from fwtui.tui.app.last_visit import LastVisit
 from fwtui.tui.app.pace import Pace
@@ -101,7 +99,6 @@ class FwtuiApp(Survivor):
         self.register_theme(FWTUI)
         self.theme = look.theme
         self.look = look
-        self.plain = look.ascii  # everything in ASCII
         self.read_only = read_only
         if read_only:
             from fwtui.tui.frame.read_only import NoEngine
@@ -188,9 +185,6 @@ class FwtuiApp(Survivor):
         """As Textual's, which finds the styles of a whole place again whenever one is switched to."""
         if not self.views.styled:
             super().refresh_css(animate)
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *[Plain()] * self.plain]
 
     def on_mount(self) -> None:
         self.set_keymap(self.look.keymap)

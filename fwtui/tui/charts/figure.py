@@ -11,17 +11,17 @@ from fwtui_kernels import rungs
 MARKERS = "①②③④⑤⑥⑦⑧⑨⑩"  # of what is no kernel: shapes belong to kernels
 # of series; the seventh has the first one's again, and another marker
 COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
-# ten for each ten of the ladder's numbers, and their substitutes in ASCII
+# ten for each ten of the ladder's numbers
 SHAPES = (
-    ("●○◐◑◒◓◔◕◉◎", "*oCDUnqQ0O"),
-    ("▰▱▮▯▬▭▪▫◘◙", "%zIi~_,;8B"),
-    ("▲△▼▽◀◁▶◬◭◮", "^AvV<(>Ydb"),
-    ("▢■□▣▤▥▦▧▨▩", "u#&HEmWNRM"),
-    ("◆◇◈◊❖⬖⬗⬘⬙◌", "@$G!X{}[]'"),
-    ("◢◣◤◥◸◹◺◿◰◱", "JLF7rTljPp"),
-    ("✚✛✜✢✣✤✥✙✠✞", "+tSywhkfKg"),
-    ("★☆✦✧✶✪✷✸✹✺", "1234569eac"),
-    ("◧◨◩◪◫◲◳◴◵◶", ')=?/\\:"`|-'),
+    "●○◐◑◒◓◔◕◉◎",
+    "▰▱▮▯▬▭▪▫◘◙",
+    "▲△▼▽◀◁▶◬◭◮",
+    "▢■□▣▤▥▦▧▨▩",
+    "◆◇◈◊❖⬖⬗⬘⬙◌",
+    "◢◣◤◥◸◹◺◿◰◱",
+    "✚✛✜✢✣✤✥✙✠✞",
+    "★☆✦✧✶✪✷✸✹✺",
+    "◧◨◩◪◫◲◳◴◵◶",
 )
 OTHER = "•"  # a kernel that is not on the ladder
 
@@ -109,5 +109,4 @@ def sign(kernel: str) -> Sign:
     number = rungs().get(kernel)
     if number is None:
         return Sign(OTHER, len(COLOURS) - 1)
-    glyphs, _ = SHAPES[number // 10 - 1]
-    return Sign(glyphs[number % 10], number % len(COLOURS))
+    return Sign(SHAPES[number // 10 - 1][number % 10], number % len(COLOURS))

@@ -373,9 +373,6 @@ class Frame(PlaceScreen):
     async def action_leave(self) -> None:
         await self.app.action_quit()
 
-    def action_moved(self, name: str) -> None:
-        self.say(f"{self.key_of(f'{name}.moved')} is now {self.key_of(name)}")
-
     def action_log(self) -> None:
         fault = self.model.fault
         rows = log_rows(notices.entries(self.model), fault.stderr if fault is not None else "")

@@ -58,16 +58,8 @@ DIALOGS = {
 }
 
 
-# keys of version 0.2, by the ids of rows that have others since: for one version
-FORMER = {
-    **{"learn.back": "comma", "learn.on": "full_stop"},
-    **{"learn.step": "right_square_bracket", "learn.step.back": "left_square_bracket"},
-}
-
-
 class Appearance(NamedTuple):
     theme: str = FWTUI.name
-    ascii: bool = False
     presenter: bool = False  # large figures and few panels
     keymap: Mapping[str, str] = {}  # keys by the id of the binding that they are for
     details: bool = False  # where each number comes from
@@ -87,14 +79,12 @@ def look_of(settings: Settings | None) -> Appearance:
         return USUAL
     check(settings)
     keymap = {name: ",".join(normal(key) for key in keys.split(",")) for name, keys in settings.keymap.items()}
-    if settings.text("former_keys") == "yes":
-        keymap = FORMER | keymap
     if settings.keymap:
         # Textual takes a key from every binding that has it when one of them gets another
         for bindings in screens().values():
             remapped = {key for b in bindings if b.id in settings.keymap for key in b.key.split(",")}
             keymap |= {b.id: b.key for b in bindings if b.id and b.id not in keymap and remapped & set(b.key.split(","))}
-    return Appearance(settings.text("theme"), settings.text("charset") == "ascii", settings.text("presenter") == "yes", keymap)
+    return Appearance(settings.text("theme"), settings.text("present") == "yes", keymap)
 
 
 def check(settings: Settings) -> None:

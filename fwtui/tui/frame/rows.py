@@ -59,7 +59,7 @@ class ActionRows:
         if self._read_only and not only_shows(type(self._screen), action, parameters):
             return READ_ONLY
         row = table(type(self._screen)).get((action, parameters))
-        if row is None or row.successor:
+        if row is None:
             return None
         words = row.unavailable(self._screen)
         return "" if words is None and not row.belongs(self._view) else words

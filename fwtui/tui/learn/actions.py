@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.tui.actions import bound, first, hidden, hidden_look, look, moved, unless
+from fwtui.tui.actions import bound, first, hidden, hidden_look, look, unless
 from fwtui.tui.frame import bindings
 
 _no_course = unless(attrgetter("course_open"), "the course is not open; {key[learn.course]} opens it")
@@ -39,8 +39,6 @@ BINDINGS = (
     _changed("comma", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
     _stepped(":", "by('k', 1)", "k on", "the next k", id="learn.on"),
     _changed(";", "by('k', -1)", "k back", "one k back", id="learn.back"),
-    moved("]", "Step", "learn.step"),
-    moved("[", "Step back", "learn.step.back"),
     _changed("}", "by('round', 1)", "Next round", "to the next round", id="learn.round"),
     _changed("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
     hidden_look("home", "far(-1)", "Beginning", "to the first step, or to the graph itself", id="learn.home", key_display="Home"),

@@ -28,7 +28,6 @@ Share = float | None  # of the way from near to far; None for no path
 SCALE = 12  # cells of the legend's colours
 NEAREST = 0.2  # how much of the colour the least distance has: more than what has no path
 NO_PATH = "no path"
-APART_ASCII = "-"  # where near and no path would both be dots
 WORDS = 2  # lines above the picture: what it shows, and what its colours mean
 LABEL = 19  # cells of a fact's name
 BESIDE = 100  # columns that have room for the map beside the words
@@ -101,18 +100,10 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         words = self.get_component_rich_style("heat--words")
         if y >= WORDS:
-            segments = self._glyphs(y - WORDS) if self._plain else self._halves(y - WORDS, words)
+            segments = self._glyphs(y - WORDS) if self.app.no_color else self._halves(y - WORDS, words)
         else:
             segments = self._legend(words) if y else [Segment(answers.MAP, words)]
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
-
-    @property
-    def _plain(self) -> bool:
-        return bool(self.app.no_color or getattr(self.app, "plain", False))
-
-    @property
-    def _apart(self) -> str:
-        return APART_ASCII if getattr(self.app, "plain", False) else answers.NO_PATH
 
     def _halves(self, y: int, words: Style) -> list[Segment]:
         row, marked = self._cursor
@@ -133,17 +124,17 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         for column, shares in enumerate(zip(*self._grid[2 * y : 2 * y + 2], strict=True)):
             means = [share for share in shares if share is not None]
             here = self.has_focus and column == marked and row // 2 == y
-            segments.append(Segment(answers.shade(sum(means) / len(means)) if means else self._apart, Style(reverse=here)))
+            segments.append(Segment(answers.shade(sum(means) / len(means)) if means else answers.NO_PATH, Style(reverse=here)))
         return segments
 
     def _legend(self, words: Style) -> list[Segment]:
         ends = answers.span(self._answers)
         if ends is None:
-            return [Segment(f"{self._apart} {NO_PATH}", words)]
+            return [Segment(f"{answers.NO_PATH} {NO_PATH}", words)]
         near, far = (answers.number(end) for end in ends)
         steps = [step / (SCALE - 1) for step in range(SCALE)]
-        scale = [Segment(answers.shade(s), words) if self._plain else Segment("█", self._colour(s)) for s in steps]
-        return [Segment(f"{near} ", words), *scale, Segment(f" {far}   {self._apart} {NO_PATH}", words)]
+        scale = [Segment(answers.shade(s), words) if self.app.no_color else Segment("█", self._colour(s)) for s in steps]
+        return [Segment(f"{near} ", words), *scale, Segment(f" {far}   {answers.NO_PATH} {NO_PATH}", words)]
 
     def _colour(self, share: Share, cursor: bool = False) -> Style | None:
         if cursor:

@@ -74,7 +74,7 @@ class WrongCells(Drawn[Where | None]):
         rows = min(self._rows, width // 2)
         if rows < 1:
             return []
-        plain = self.app.no_color or getattr(self.app, "plain", False)
+        plain = self.app.no_color
         grid = wrong_pixels(subject, 2 * rows, rows if plain else 2 * rows)
         if plain:
             lines = [line(*((CELL_GLYPHS[part], CELL_STYLES[part]) for part in row)) for row in grid]

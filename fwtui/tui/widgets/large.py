@@ -1,22 +1,12 @@
-"""Numbers three rows high, or five rows of filled blocks for a projector, also in ASCII."""
+"""Numbers three rows high, or five rows of filled blocks for a projector."""
 
 from __future__ import annotations
 
 from textual.app import RenderResult
 from textual.content import Content
 from textual.geometry import Size
-from textual.renderables.digits import DIGITS
 from textual.widgets import Digits
 
-_ASCII = {  # as wide as Textual's own
-    **{str(number): rows for number, rows in enumerate(zip(
-        (" _ ", "   ", " _ ", " _ ", "   ", " _ ", " _ ", " _ ", " _ ", " _ "),
-        ("| |", "  |", " _|", " _|", "|_|", "|_ ", "|_ ", "  |", "|_|", "|_|"),
-        ("|_|", "  |", "|_ ", " _|", "  |", " _|", "|_|", "  |", "|_|", " _|"),
-        strict=True,
-    ))},
-    "x": ("   ", "   ", " x "),
-}  # fmt: skip
 # each dot is two cells wide
 _FILLED = {sign: rows.split() for sign, rows in {
     "0": "### #.# #.# #.# ###", "1": ".#. ##. .#. .#. ###", "2": "### ..# ### #.. ###", "3": "### ..# ### ..# ###",
@@ -26,7 +16,7 @@ _FILLED = {sign: rows.split() for sign, rows in {
 TALL = 5  # rows
 
 
-def filled(value: str, block: str = "█") -> list[str]:
+def filled(value: str) -> list[str]:
     """The value in filled digits, other signs as they are on the last row."""
     rows = [""] * TALL
     for sign in value:
@@ -35,12 +25,12 @@ def filled(value: str, block: str = "█") -> list[str]:
             if dots is None:
                 rows[row] += sign if row == TALL - 1 else " "
             else:
-                rows[row] += "".join((block if dot == "#" else " ") * 2 for dot in dots[row]) + " "
+                rows[row] += "".join(("█" if dot == "#" else " ") * 2 for dot in dots[row]) + " "
     return rows
 
 
 class Large(Digits):
-    """Textual's digits, or filled ones; drawn with bars where lines look alike."""
+    """Textual's digits, or filled ones."""
 
     tall = False
 
@@ -51,13 +41,7 @@ class Large(Digits):
             self.refresh(layout=True)
 
     def render(self) -> RenderResult:
-        plain = getattr(self.app, "plain", False)
-        if self.tall:
-            return Content("\n".join(filled(self.value, "#" if plain else "█")))
-        if not plain:
-            return super().render()
-        signs = [_ASCII.get(c, ("   ", f" {c} ", "   ") if c in DIGITS else (" ", " ", c)) for c in self.value]
-        return Content("\n".join("".join(row) for row in zip(*signs, strict=True)))
+        return Content("\n".join(filled(self.value))) if self.tall else super().render()
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return len(filled(self.value)[0]) if self.tall else super().get_content_width(container, viewport)

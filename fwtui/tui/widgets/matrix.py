@@ -168,7 +168,7 @@ class MatrixPicture(Widget):
         ranks = [""] if deal is None else range(min(deal.ranks, len(HUES)))
         names = [f"{part}{rank if part in PARTS[:READ] else ''}" for rank in ranks for part in PARTS]
         colours = tuple(self.get_component_rich_style(f"matrix--{name}") for name in (*names, "words"))
-        plain = self.app.no_color or getattr(self.app, "plain", False)
+        plain = self.app.no_color
         made_for = (self.scene, self.size, colours, plain)
         if made_for != self._made_for:
             self._made_for = made_for

@@ -41,12 +41,12 @@ def test_nothing_said_is_the_default_and_an_option_wins_over_environment_and_fil
     assert found.value("theme") == Value("fwtui", "default")
     for gpu in (False, True):
         assert found.experiment(defaults(gpu), lambda k: False) == defaults(gpu)
-    path = write(folder, 'theme = "nord"\ncharset = "ascii"\npresenter = true\n[experiment]\nn = 300\ndensity = 0.5\n')
-    found = settings.load({"FWTUI_CHARSET": "unicode", "FWTUI_N": "100"}).with_options({"presenter": "no", "theme": None})
-    assert {name: found.value(name) for name in ("theme", "charset", "presenter", "experiment.n")} == {
+    path = write(folder, 'theme = "nord"\nsamples = "off"\npresent = true\n[experiment]\nn = 300\ndensity = 0.5\n')
+    found = settings.load({"FWTUI_SAMPLES": "on", "FWTUI_N": "100"}).with_options({"present": "no", "theme": None})
+    assert {name: found.value(name) for name in ("theme", "samples", "present", "experiment.n")} == {
         "theme": Value("nord", "file", str(path)),
-        "charset": Value("unicode", "environment", "FWTUI_CHARSET"),
-        "presenter": Value("no", "option", "--presenter"),
+        "samples": Value("on", "environment", "FWTUI_SAMPLES"),
+        "present": Value("no", "option", "--present"),
         "experiment.n": Value("100", "environment", "FWTUI_N"),
     }
     experiment = found.experiment(defaults(False), lambda k: False)
@@ -81,7 +81,7 @@ def test_every_field_and_option_can_be_set_and_is_left_to_kernels_that_have_it(f
         ("[experiment]\nthreads = 63", "config.toml: experiment.threads: threads '63' is not offered"),
         ("[experiment]\npower = 63", "config.toml: experiment.power is not a setting; `fwtui config` lists"),
         ("[experiment]\nn = [1, 2]", "config.toml: experiment.n is neither text, number nor true or false"),
-        ('charset = "latin"', "config.toml: charset: charset 'latin' is not offered; choose unicode or ascii"),
+        ('present = "maybe"', "config.toml: present: present 'maybe' is not offered; choose no or yes"),
         ("colour = 1", "config.toml: there is no 'colour'; `fwtui config` lists"),
         ("[colours]\na = 1", "config.toml: there is no 'colours'"),
         ("theme = ", "config.toml is not TOML"),
@@ -100,11 +100,11 @@ def test_a_mistake_in_the_file_is_one_sentence(folder: Path, text: str, sentence
 
 
 def test_mistakes_in_the_environment_and_in_options_are_named(folder: Path) -> None:
-    for variable, value in (("FWTUI_N", "many"), ("FWTUI_CHARSET", "x"), ("FWTUI_THREADS", "1"), ("FWTUI_KEYMAP", "run")):
+    for variable, value in (("FWTUI_N", "many"), ("FWTUI_SAMPLES", "x"), ("FWTUI_THREADS", "1"), ("FWTUI_KEYMAP", "run")):
         with pytest.raises(Refused, match=f"^{variable}: "):
             settings.load({variable: value})
-    with pytest.raises(Refused, match="charset 'x' is not offered"):
-        Settings(folder / "config.toml").with_options({"charset": "x"})
+    with pytest.raises(Refused, match="samples 'x' is not offered"):
+        Settings(folder / "config.toml").with_options({"samples": "x"})
     write(folder, '[experiment]\nfile = "\\u001b[31mred.gr"\n')
     assert settings.load({}).text("experiment.file") == "[31mred.gr"
 
@@ -182,7 +182,7 @@ def test_the_command_shows_every_value_and_where_it_is_from(
     assert main(["config"]) == 0
     lines = {words[0]: words for words in (line.split() for line in capsys.readouterr().out.splitlines()) if words}
     assert lines["theme"][1:3] == ["nord", "file"] and lines["experiment.n"][1:3] == ["77", "FWTUI_N"]
-    assert lines["keymap.run"][1:3] == ["f5", "file"] and lines["charset"][1:3] == ["unicode", "default"]
+    assert lines["keymap.run"][1:3] == ["f5", "file"] and lines["samples"][1:3] == ["auto", "default"]
     assert set(settings.all_keys()) <= set(lines)
     assert main(["config", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
