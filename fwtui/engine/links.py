@@ -160,16 +160,18 @@ class NcclLink(Link):
 
     def __init__(self, comm: Any, gpu: int):
         import nccl.core as nccl  # pyright: ignore[reportMissingImports]  # of the extra "cluster"
-        from cuda.core import Device  # pyright: ignore[reportAttributeAccessIssue]
+        from cuda import core
 
-        Device(gpu).set_current()
+        cuda: Any = core
+        cuda.Device(gpu).set_current()
         secret = bytes(nccl.get_unique_id()) if comm.rank == 0 else None
         unique = nccl.UniqueId.from_bytes(values_of_all(comm, secret)[0])
         self._nccl = nccl.Communicator.init(comm.size, comm.rank, unique)
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
-        cells = array.view(np.uint8)  # NCCL knows no int16
-        self._nccl.broadcast(cells, cells, owner, stream=int(stream.handle))
+        # bytes, as NCCL has no int16. A Buffer knows its device, which nccl4py otherwise asks cuda.bindings for: up to 13.3
+        # that says 0 for every address (NVIDIA/cuda-python, issue 2928)
+        self._nccl.broadcast(array.buffer, array.buffer, owner, stream=int(stream.handle))
         return int  # what follows on the stream waits by itself
 
     def finish(self) -> None:

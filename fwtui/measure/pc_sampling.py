@@ -219,14 +219,14 @@ def _size(kind: type[_Call]) -> int:
 
 
 @contextmanager
-def only_sampler(gpu: bytes, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+def only_sampler(gpu: str, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     """Be the only one of this program that samples the GPU of that UUID: two get no samples, and no error. Raises Refused."""
     # Linux forgets such an address with the process, however it ends
     with socket.socket(socket.AF_UNIX) as lock:
         end = time.monotonic() + seconds
         while True:
             try:
-                lock.bind(b"\0fwtui-samples-" + gpu.hex().encode())
+                lock.bind(b"\0fwtui-samples-" + gpu.encode())
                 break
             except OSError as error:
                 if error.errno != errno.EADDRINUSE or time.monotonic() > end:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 import time
 
-from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
-
 from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.experiment import changed
@@ -19,7 +17,7 @@ from fwtui.measure.own_kernel import kernel_here
 from fwtui.measure.passes import representatives
 from fwtui.measure.runner import Runner
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
-from fwtui_kernels.compiled.cuda_driver import checked
+from fwtui_kernels.compiled import driver_calls
 
 
 def count(request: ProfileRequest, parent: Parent) -> None:
@@ -37,10 +35,10 @@ def count(request: ProfileRequest, parent: Parent) -> None:
                 continue
             engine.synchronize()
             parent.send(ProfiledLaunch(step.op, step.cost.relaxations))
-            checked(driver.cuProfilerStart())
+            driver_calls.start_profiler()
             it.launch(step)
             engine.synchronize()
-            checked(driver.cuProfilerStop())
+            driver_calls.stop_profiler()
 
 
 def _answer(request: ProfileRequest, parent: Parent) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from subprocess import SubprocessError
 from typing import Any, NamedTuple
 
-from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
+from cuda import core
 from msgspec.structs import replace
 
 from fwtui.analysis.warps import warp_reason
@@ -42,10 +42,10 @@ from fwtui.stream.listing import listing_of, shares_of, text_of
 from fwtui.stream.requests import SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
 from fwtui_kernels.compiled.cubin_cache import CompiledCode
-from fwtui_kernels.compiled.cuda_driver import checked
 from fwtui_kernels.plan import EVERY, Kernel, Link, Shape, Step
 from fwtui_kernels.programs.cuda_program import functions_of, kept_cubins
 
+cuda: Any = core  # a package of compiled modules
 ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
 MOST_LAUNCHES = 256
 LAUNCHES = 3  # of a step at least: one that loads it, one that is timed, one that is sampled
@@ -284,8 +284,8 @@ def _events(request: SampleRequest, op: str, sampled: PcSamples, period: int, co
 
 def _zero(matrix: Any) -> None:
     """Edges of length 0 change nothing, as most relaxations of a real graph do not."""
-    if hasattr(matrix, "address"):
-        checked(driver.cuMemsetD8(matrix.address, 0, matrix.nbytes))
+    if hasattr(matrix, "buffer"):
+        matrix.buffer.fill(0, stream=cuda.LEGACY_DEFAULT_STREAM)
     else:
         matrix.fill(0)
 
@@ -305,9 +305,9 @@ def answer(request: SampleRequest, parent: Parent) -> None:
         return
     try:
         engine = engine_for(device)
-        uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(device.index)))).bytes)
-        with only_sampler(uuid):
-            sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
+        here = cuda.Device(device.index)
+        with only_sampler(here.uuid):
+            sampler = PcSampler(int(here.context.handle))
             until = begin + request.most_seconds - TELLING if request.most_seconds else inf
             note = sample(request, SampledContext(engine, sampler), tell, until)
     except (Refused, FileNotFoundError, SamplingError) as error:

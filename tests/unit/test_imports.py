@@ -45,7 +45,7 @@ MAY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (f"fwtui_kernels.compiled.{name}" for name in ("simulator", "device", "cubin_cache", "array_abi", "ptxas")), ()
     ),
-    **dict.fromkeys((f"fwtui_kernels.compiled.{name}" for name in ("cuda_driver", "cuda_memory", "gpu")), ("cuda",)),
+    **dict.fromkeys((f"fwtui_kernels.compiled.{name}" for name in ("driver_calls", "cuda_memory", "gpu")), ("cuda",)),
     "fwtui_kernels.compiled": ("numba", "llvmlite", "cuda", "scipy"),
 }
 
@@ -132,9 +132,15 @@ def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
 # what needs the packages of the extras cu12 and cu13; a machine without a GPU has none of them
 FOR_A_GPU = {
     *("fwtui.engine.cuda_engine", "fwtui.measure.pc_sampling", "fwtui.measure.profile_target", "fwtui.measure.sample_target"),
-    *(f"fwtui_kernels.compiled.{name}" for name in ("compiler", "cuda_driver", "cuda_memory", "gpu")),
+    *(f"fwtui_kernels.compiled.{name}" for name in ("compiler", "driver_calls", "cuda_memory", "gpu")),
     "fwtui_kernels.programs.nvrtc",
 }
+
+
+def test_only_the_adapter_calls_the_driver() -> None:
+    sources = (file for folder in ("fwtui", "kernels") for file in (ROOT / folder).rglob("*.py"))
+    assert [file.name for file in sources if "cuda.bindings" in file.read_text("utf-8")] == ["driver_calls.py"]
+
 
 WITHOUT_CUDA = """
 import json, sys

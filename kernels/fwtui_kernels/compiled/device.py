@@ -1,8 +1,8 @@
 """What kernel files import: `cuda`, `jit`, number types, and instructions that Python has no words for.
 
-If there may be a GPU, `cuda` is the driver's side of numba.cuda, from the modules of _HOST, and numba is imported only when a
-kernel is compiled (compiler.py), so that importing this takes no time. In a process of the simulator `cuda` is simulator.py, also
-for files that import numba.cuda.
+If there may be a GPU, `cuda` has the arrays of cuda_memory.py for the host, and numba is imported only when a kernel is compiled
+(compiler.py), so that importing this takes no time. In a process of the simulator `cuda` is simulator.py, also for files that
+import numba.cuda.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ uint32: Any = np.uint32
 ALIGN16 = 16  # alignment of shared arrays for load4 and store4
 # the options of numba.cuda.jit that change what is compiled
 COMPILED = frozenset({"debug", "fastmath", "launch_bounds", "lineinfo", "opt"})
-_HOST = ("cuda_memory", "cuda_driver")  # what the host asks `cuda` for
 
 
 class _Facade:
-    """`cuda`: the host asks it for memory and streams, the compiler for what numba.cuda has."""
+    """`cuda`: arrays for the host, and what numba.cuda has for the compiler."""
 
     @cached_property
     def _numba_type_(self) -> Any:
@@ -40,10 +39,7 @@ class _Facade:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        modules = [module for module in map(_part, _HOST) if hasattr(module, name)]
-        if not modules:
-            raise AttributeError(f"cuda has no {name} for the host")
-        return getattr(modules[0], name)
+        return getattr(_part("cuda_memory"), name)
 
 
 class _Intrinsic:
@@ -83,8 +79,8 @@ class DeviceKernel:
 
     @property
     def overloads(self) -> dict[tuple[Any, ...], Any]:
-        """What is loaded to the GPU that is in use: a gpu.LoadedFunction by the types of its arguments."""
-        return self._loaded.setdefault(_part("cuda_driver").get_current_device().index, {})
+        """The functions that are loaded on the current GPU: a gpu.LoadedFunction by the types of its arguments."""
+        return self._loaded.setdefault(_part("gpu").current_device(), {})
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
         return _part("gpu").configured(self, *configuration)
@@ -114,7 +110,7 @@ def kernel_of(function: Any) -> Any:
 def host_copy(array: Any, stream: Any) -> np.ndarray:
     """A device array on the host."""
     copied = array.copy_to_host(stream=stream)
-    stream.synchronize()
+    stream.sync()
     return copied
 
 

@@ -1,4 +1,4 @@
-"""Memory and streams of a simulated GPU: as much of cuda_memory.py and cuda_driver.py as runs without a GPU."""
+"""Memory and streams of a simulated GPU: the part of cuda_memory.py and of cuda.core that runs without a GPU."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ def copy_back(there: DeviceArray, row: int, here: np.ndarray, stream: Any) -> No
 class Stream:
     """Nothing runs asynchronously, so there is nothing to wait for."""
 
-    def synchronize(self) -> None:
+    def sync(self) -> None:
         pass

@@ -83,7 +83,7 @@ class SparseProgram(CudaProgram):
         arcs = self._fronts.arcs
         if len(arcs.weights):
             buffers[WEIGHTS].copy_to_device(np.ascontiguousarray(matrix[arcs.sources, arcs.targets])[None], stream=stream)
-        stream.synchronize()
+        stream.sync()
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
         """The weights are still there."""

@@ -94,7 +94,7 @@ class CudaProgram(Program):
         self.copy_in(matrix, buffers, stream)
         self.pack(buffers, stream)
         self.restore(buffers, stream)
-        stream.synchronize()
+        stream.sync()
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
         # the buffers' contents do not matter
@@ -104,12 +104,12 @@ class CudaProgram(Program):
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         input_copy = buffers[-1]
         if self._shared_with_host:
-            stream.synchronize()
+            stream.sync()
             self.pad(matrix, input_copy)
         else:
             (input_copy if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
             # the host array may be freed once this returns
-            stream.synchronize()
+            stream.sync()
 
     def pack(self, buffers: Buffers, stream: Any) -> None:
         if self._order is not None:
@@ -124,7 +124,7 @@ class CudaProgram(Program):
         to, input_copy = buffers[0], buffers[-1]
         if self.shape.memory == "mapped":
             # it is the host's memory: a copy on the device would cross the link twice
-            stream.synchronize()
+            stream.sync()
             np.copyto(to, input_copy)
         elif self.shape.memory == "managed":
             # the device copies, so that the pages are there when the clock starts
@@ -152,11 +152,11 @@ class CudaProgram(Program):
     def copy_out(self, buffers: Buffers, stream: Any) -> Any:
         rows, columns, result = self._rows_of_n, self.shape.n, self._row_major(buffers)
         if self._shared_with_host:
-            stream.synchronize()
+            stream.sync()
             return np.array(result[:rows, :columns])
         host = self._pinned if self._pinned is not None else np.empty(self._size, self.shape.dtype)
         result.copy_to_host(host, stream=stream)
-        stream.synchronize()
+        stream.sync()
         return np.array(host[:rows, :columns]) if host is self._pinned else host[:rows, :columns]
 
     def result(self, buffers: Buffers, stream: Any) -> Any:

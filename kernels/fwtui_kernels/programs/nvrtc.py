@@ -11,16 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from cuda import core
-from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 from cuda.pathfinder import find_nvidia_header_directory
 
 from fwtui_kernels.compiled import gpu
 from fwtui_kernels.compiled.cubin_cache import CompiledCode
-from fwtui_kernels.compiled.cuda_driver import checked
+from fwtui_kernels.compiled.driver_calls import allow_dynamic_shared_memory
 from fwtui_kernels.compiled.ptxas import KernelUse, used_in
 from fwtui_kernels.own import OwnKernelError, at_function
 
+toolkit: Any = core
 STANDARD = "c++17"
 _NAMES = "__nv_name_map"  # where the compiler asks for the functions by their names
 _TOO_MUCH = re.compile(r"Entry function '_Z(\d+)(\w+)' uses too much shared data \(0x([0-9a-f]+) bytes, 0x([0-9a-f]+) max\)")
@@ -39,7 +40,6 @@ def compiled(
     source: Path, functions: Sequence[str], define: Mapping[str, str], include: Sequence[Path], cc: tuple[int, int]
 ) -> SourceCode:
     """The functions for a GPU of that compute capability, which need not be here. Raises OwnKernelError."""
-    toolkit: Any = core
     try:
         text = source.read_text("utf-8", "replace")
     except OSError as error:
@@ -72,7 +72,7 @@ def compiled(
 
 
 class SourceKernel:
-    """A compiled function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *integers)`."""
+    """A compiled function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *int32s)`."""
 
     def __init__(self, source: Path, code: SourceCode, function: str, name: str, dynamic: int, n: int):
         used = code.used[function]
@@ -80,7 +80,7 @@ class SourceKernel:
         self.used = used._replace(shared_bytes=used.shared_bytes + dynamic)
         self.ptx = partial(code.ptx, function)
         self.overloads: dict[str, gpu.LoadedFunction] = {}  # the one, once it is loaded
-        self._code, self._name, self._n = code, function, n
+        self._code, self._name, self._n = code, function, np.int32(n)
         self.entry, self.cubin = code.binary.symbol_mapping[function].decode(), bytes(code.binary.code)
 
     @property
@@ -89,24 +89,20 @@ class SourceKernel:
         return parameters(self.cubin, self.entry)
 
     def __getitem__(self, configuration: tuple[tuple[int, int], tuple[int, int], Any]) -> Callable[..., None]:
-        grid, block, stream = configuration
-        where, queue = (*gpu.three(grid), *gpu.three(block)), stream.handle
+        launcher = (self.overloads.get(self._name) or self._load()).launcher(*configuration)
 
         def launch(*arguments: Any) -> None:
             places = [buffer.address for buffer in arguments if hasattr(buffer, "address")]
-            function = self.overloads.get(self._name) or self._load(len(places), len(arguments) - len(places))
-            function.launch(where, queue, (*places, self._n, *arguments[len(places) :]))
+            launcher(*places, self._n, *arguments[len(places) :])
 
         return launch
 
-    def _load(self, buffers: int, integers: int) -> gpu.LoadedFunction:
-        """The function in this process's context, which there must be."""
-        handle = checked(driver.cuKernelGetFunction(int(self._code.binary.get_kernel(self._name).handle)))
+    def _load(self) -> gpu.LoadedFunction:
+        """Load the function into the current context."""
+        kernel = self._code.binary.get_kernel(self._name)
         if self.dynamic:
-            most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            checked(driver.cuFuncSetAttribute(handle, most, self.dynamic))
-        layout = "Q" * buffers + "i4x" * (1 + integers)
-        self.overloads[self._name] = gpu.LoadedFunction(handle, layout, CompiledCode(self.entry, self.cubin), self.dynamic)
+            allow_dynamic_shared_memory(kernel, self.dynamic, toolkit.Device().device_id)
+        self.overloads[self._name] = gpu.LoadedFunction(kernel, CompiledCode(self.entry, self.cubin), self.dynamic)
         return self.overloads[self._name]
 
 

@@ -44,7 +44,7 @@ class StreamedProgram(CudaProgram):
         self.restore(buffers, stream)
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        stream.synchronize()
+        stream.sync()
         assert self._write is not None
         self._write(buffers[0])
 
@@ -63,7 +63,7 @@ class StreamedProgram(CudaProgram):
 
     def result(self, buffers: Buffers, stream: Any) -> Any:
         """The matrix itself; nothing can be copied to the device or back afterwards."""
-        stream.synchronize()
+        stream.sync()
         self._unpin()
         self._write = None
         return buffers[0]

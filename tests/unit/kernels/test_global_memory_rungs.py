@@ -195,7 +195,7 @@ def test_memory_shared_with_the_host_is_copied_in_place(memory: str, monkeypatch
     monkeypatch.setattr(cuda_program, "cuda", SimpleNamespace(**arrays, copy_on_device=on_device))
     shape = Shape(5, dtype="int32", memory=memory)
     program = cuda_program.CudaProgram(shape, Target("cuda", (9, 0)), {}, columns=cuda_program.pitched(shape))
-    stream = SimpleNamespace(synchronize=lambda: None)
+    stream = SimpleNamespace(sync=lambda: None)
     buffers = program.allocate()
     matrix = np.arange(25, dtype=np.int32).reshape(5, 5)
     program.load(matrix, buffers, stream)

@@ -10,16 +10,15 @@ UNIT = Path(__file__).resolve().parents[1]
 # names the kernels whose launches look for other files than kept_cubins()
 SCRIPT = """
 import json
-import fake_driver
-fake_driver.install()
-fake_driver.all_kernels_kept()
+import fake_cuda_core
+fake_cuda_core.install()
+fake_cuda_core.all_kernels_kept()
 from fwtui_kernels import registry
 from fwtui_kernels.compiled import cubin_cache
-from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import kept_cubins
 
-load, names = cubin_cache.load, set()
+load, names, stream = cubin_cache.load, set(), fake_cuda_core.Stream()
 cubin_cache.load = lambda place, name: (names.add(name), load(place, name))[1]
 other, found = [], {}
 for kernel in registry().values():
@@ -36,7 +35,7 @@ for kernel in registry().values():
         names.clear()
         buffers = program.allocate()
         for step in {step.op: step for step in plan}.values():
-            program.launch(step, buffers, cuda.stream())
+            program.launch(step, buffers, stream)
         found[kernel.id] = cubins
         if ahead != names:
             other.append([kernel.id, dtype, len(ahead), len(names)])

@@ -18,13 +18,13 @@ class Stream:
         self.priority = priority
         self.notes: list[tuple[str, Any]] = []
 
+    def record(self) -> object:
+        event = object()
+        self.notes.append(("record", event))
+        return event
 
-class Event:
-    def record(self, stream: Stream) -> None:
-        stream.notes.append(("record", self))
-
-    def wait(self, stream: Stream) -> None:
-        stream.notes.append(("wait", self))
+    def wait(self, event: object) -> None:
+        self.notes.append(("wait", event))
 
 
 class Program:
@@ -36,18 +36,9 @@ class Program:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A CudaEngine on such streams, without a driver."""
     module = pytest.importorskip("fwtui.engine.cuda_engine", reason="the CUDA packages are not installed")
-    made: list[Stream] = []
-
-    def create(flags: int, priority: int) -> tuple[Any, int]:
-        made.append(Stream(priority))
-        return module.driver.CUresult.CUDA_SUCCESS, len(made) - 1
-
-    driver = SimpleNamespace(
-        CUresult=module.driver.CUresult, CUstream_flags=module.driver.CUstream_flags, cuStreamCreateWithPriority=create
-    )
-    monkeypatch.setattr(module, "driver", driver)
-    monkeypatch.setattr(module, "cuda", SimpleNamespace(event=lambda timing: Event(), external_stream=made.__getitem__))
+    monkeypatch.setattr(module.driver_calls, "most_urgent_priority", lambda: -5)
     engine = object.__new__(module.CudaEngine)
+    engine.gpu = SimpleNamespace(create_stream=lambda options: Stream(options.priority))
     engine.stream = Stream()
     engine._lanes = {0: engine.stream}
     return engine
@@ -88,5 +79,5 @@ def test_streams_keep_every_order_of_the_plan_between_its_start_and_its_end(engi
 
 def test_a_higher_lane_is_a_more_urgent_stream(engine: Any) -> None:
     # to CUDA a lower number is more urgent, and 0 is what streams have by default
-    assert [engine._lane(lane).priority for lane in (2, 1, 2, 0)] == [-2, -1, -2, 0]
+    assert [engine._lane(lane).priority for lane in (2, 1, 2, 0, 9)] == [-2, -1, -2, 0, -5]
     assert engine._lane(1) is engine._lane(1) and engine._lane(0) is engine.stream

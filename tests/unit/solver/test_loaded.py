@@ -6,14 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 UNIT = Path(__file__).resolve().parents[1]
 
-# solves with a driver that is not one, and tells every kernel that it launches and with which words
+# solves with a cuda.core that has no GPU, and tells every kernel that it launches and with which words
 SOLVING = """
 import json, sys
-import fake_driver
-fake_driver.install()
-fake_driver.all_kernels_kept()
+import fake_cuda_core
+fake_cuda_core.install()
+fake_cuda_core.all_kernels_kept()
 import numpy as np
 from scipy.sparse import csr_array
 from fwtui.graphs.library_objects import lazy_of_object, of_object
@@ -25,16 +27,25 @@ dense = np.where(np.random.default_rng(1).random((n, n)) < 0.5, 3.0, np.inf)
 sparse = csr_array(np.where(dense < np.inf, dense, 0))
 forms = dense, np.asfortranarray(dense.astype(np.float32)), sparse, of_object(sparse)
 for dtype, greatest, fraction in (("int16", 9, 0), ("int16", 100, 0), ("int32", 9, 0), ("float32", 9, 1), ("float32", 9, 2)):
-    fake_driver.survey[1], fake_driver.survey[3] = greatest, fraction
+    fake_cuda_core.survey[1], fake_cuda_core.survey[3] = greatest, fraction
     for form in forms:
         result = answer(lazy_of_object(form) if form is not forms[-1] else form, Call(dtype=dtype, device="0", predecessors=True))
         assert result.stats.device == "cuda" and result.stats.kernel == "look-ahead" and result.predecessors.shape == (n, n)
 launched = [
     [told["key"], told["name"], told["types"], grid, [w if abs(w) < 1 << 32 else 0 for w in words]]
-    for told, grid, words in fake_driver.launched
+    for told, grid, words in fake_cuda_core.launched
 ]
 print(json.dumps([any(m.partition(".")[0] in ("numba", "llvmlite") for m in sys.modules), launched]))
 """
+
+
+def test_the_fake_has_no_names_that_cuda_core_lacks() -> None:
+    core = pytest.importorskip("cuda.core", reason="the CUDA packages are not installed")
+    import fake_cuda_core
+
+    for one in fake_cuda_core.PUBLIC:
+        assert {name for name in vars(one) if not name.startswith("_")} <= set(dir(getattr(core, one.__name__)))
+    assert callable(core.launch) and isinstance(core.LEGACY_DEFAULT_STREAM, core.Stream)
 
 
 def pythonpath() -> str:
