@@ -169,8 +169,8 @@ class NcclLink(Link):
         self._nccl = nccl.Communicator.init(comm.size, comm.rank, unique)
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
-        # bytes, as NCCL has no int16. A Buffer knows its device, which nccl4py otherwise asks cuda.bindings for: up to 13.3
-        # that says 0 for every address (NVIDIA/cuda-python, issue 2928)
+        # a Buffer has bytes, as NCCL has no int16, and knows its GPU. For other arrays nccl4py gets the GPU of their address from
+        # cuda-bindings, which up to 13.3 returns 0 for every address (NVIDIA/cuda-python, issue 2928)
         self._nccl.broadcast(array.buffer, array.buffer, owner, stream=int(stream.handle))
         return int  # what follows on the stream waits by itself
 

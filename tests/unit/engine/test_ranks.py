@@ -1,10 +1,13 @@
 """What a rank launches of a plan, and how the time in a broadcast is divided."""
 
+from types import SimpleNamespace
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from fwtui.engine.engine import HostEngine, PhaseStretch
+from fwtui.engine.links import NcclLink
 from fwtui.engine.loaded import loaded
 from fwtui.engine.ranks import Allocate, Free, RankedProgram, RankWork, own_steps, part_of, waits_apart, with_waits
 from fwtui_kernels import registry
@@ -19,6 +22,20 @@ def test_a_rank_launches_its_own_steps_and_waits_for_none_of_others() -> None:
     plan = [step(0), step(1), step(EVERY, (0, 1)), step(1, (2,)), step(0, (1, 2))]
     assert [(s.op, s.after) for s in own_steps(plan, 0)] == [("op 0", ()), ("op -1", (0,)), ("op 0", (1,))]
     assert [(s.op, s.after) for s in own_steps(plan, 1)] == [("op 1", ()), ("op -1", (0,)), ("op 1", (1,))]
+
+
+def test_nccl_gets_the_bytes_of_an_array_as_a_buffer_that_knows_its_gpu() -> None:
+    core = pytest.importorskip("cuda.core", reason="the CUDA packages are not installed")
+    from fwtui_kernels.compiled.cuda_memory import as_cuda_array
+
+    cells = np.arange(12, dtype=np.int16)  # nothing reads its address
+    array = as_cuda_array(SimpleNamespace(__cuda_array_interface__=cells.__array_interface__))[2:]
+    link = object.__new__(NcclLink)
+    link._nccl = Mock()
+    link.broadcast(array, 1, SimpleNamespace(handle=7))
+    (sent, received, owner), others = link._nccl.broadcast.call_args
+    assert isinstance(sent, core.Buffer) and sent is received and (owner, others) == (1, {"stream": 7})
+    assert (sent.handle, sent.size) == (cells.ctypes.data + 4, 20)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
