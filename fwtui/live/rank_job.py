@@ -35,6 +35,11 @@ _CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files
 _RANK = re.compile(r"\brank (\d+)\b")
 _SIGNAL = re.compile(r"\bsignal (\d+)")
 _CODE = re.compile(r"EXIT CODE: (\d+)")
+_AS_ROOT = "detected an attempt to run as root"  # Open MPI's mpiexec, in whose words the variables stand at the ends of lines
+_ROOT_REFUSED = (
+    "mpiexec of Open MPI does not start ranks as root; set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, "
+    "or run fwtui as another user"
+)
 _FAILED = re.compile(r"^\[(mpiexec|proxy:\d+)@", re.M)  # MPICH's mpiexec did, as it wrote to ranks that it had just killed
 
 
@@ -100,7 +105,14 @@ class RankJob(EventChild):
         return f"{super().last_words}\n{output}".strip()[-MAX_LENGTH:]
 
     @property
+    def refused_root(self) -> bool:
+        """Whether mpiexec has started no rank because this user is root."""
+        return not self.pids and _AS_ROOT in self.last_words
+
+    @property
     def death(self) -> str:
+        if self.refused_root:
+            return _ROOT_REFUSED
         rank, how = self._dead
         how = how and f" ({how})"
         if rank is None:

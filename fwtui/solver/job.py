@@ -92,8 +92,8 @@ def _check(job: RankJob, ended: bool) -> None:
             fault = line.event
             raise (Refused if fault.code == "memory" else Failed)(fault.message.removesuffix(NEXT))
     if ended:
-        last = job.last_words.splitlines()[-1:]
-        raise Failed(f"{job.death}{f': {last[0]}' if last and not job.pids else ''}")
+        last = [] if job.pids or job.refused_root else job.last_words.splitlines()[-1:]
+        raise Failed(f"{job.death}{f': {last[0]}' if last else ''}")
 
 
 class JobProgram(RankedProgram):

@@ -113,6 +113,7 @@ def test_an_error_in_a_rank_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ON_NODE_A = "mpiexec noticed that process rank 1 with PID 77 on node a exited on signal 11 (Segmentation fault)."
+AS_ROOT = "mpiexec has detected an attempt to run as root."
 IN_THE_PROXY = "[proxy:0@a] HYDU_sock_write (sock.c:250): write error (Broken pipe)"
 
 
@@ -121,9 +122,13 @@ IN_THE_PROXY = "[proxy:0@a] HYDU_sock_write (sock.c:250): write error (Broken pi
     [
         ('"$@" </dev/null & exec "$@"', "mpiexec started 1 of 2 processes as one job: it belongs to another MPI"),
         (f"echo ranks are ready; echo '{ON_NODE_A}' >&2; exit 139", "rank 1 (CPU) died (signal 11, segmentation fault); the "),
+        (
+            f"echo '{AS_ROOT}' >&2; echo ---- >&2; exit 1",
+            "mpiexec of Open MPI does not start ranks as root; set OMPI_ALLOW_RUN_AS",
+        ),
         (f"echo ranks $$ $$; echo is there; echo '{IN_THE_PROXY}' >&2; exit 255", "one of the ranks died; the next "),
     ],
-    ids=["one job each", "what it says names the rank", "it fails itself"],
+    ids=["one job each", "what it says names the rank", "Open MPI as root", "it fails itself"],
 )
 def test_another_mpis_mpiexec_is_told_from_a_missing_rank(tmp_path: Path, script: str, words: str) -> None:
     launcher = tmp_path / "mpiexec"
