@@ -1,4 +1,4 @@
-"""The dashboard, driven by keys against a scripted live session; what it says of noise; a view that stands still."""
+"""The dashboard, driven by keys against a scripted live session; a view that stands still."""
 
 from pathlib import Path
 from typing import Any
@@ -6,12 +6,10 @@ from typing import Any
 import scenes
 from apps import screen_of
 from fake_live import FakeLive
-from msgspec.structs import replace
 from pressing import NARROW, WIDE, go, opened, press, proceed
 from textual.widgets import Button, Input, Select
 
 from fwtui.campaigns.claims import papers
-from fwtui.campaigns.noise import LOOK, noisy_runs
 from fwtui.campaigns.reproduction import Reproduction
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
@@ -249,50 +247,6 @@ def test_what_the_end_would_cut_short_is_one_sentence(live: FakeLive, tmp_path: 
     view.campaign = Reproduction(live, papers()["catinello"], gpu=False, quick=True, say=print)
     live.recorder = None
     assert view.end == "The experiments of catinello would stop; 1 finished run is kept."
-
-
-def others(live: FakeLive, share: float, seconds: float = LOOK + 1) -> None:
-    """Other programs use that share of the CPU for so long."""
-    begun = live.model.t
-    for second in range(1, int(seconds) + 1):
-        live.model.apply(events.Telemetry(t=begun + second, other_cpu_utilisation=share))
-
-
-def disturbed(live: FakeLive, share: float) -> None:
-    """Other programs used that share of the CPU while the last run was timed."""
-    window = live.model.run.clean_window if live.model.run is not None else None
-    assert window is not None
-    live.model.apply(events.Telemetry(t=sum(window) / 2, other_cpu_utilisation=share))
-
-
-async def test_the_bar_says_how_busy_the_machine_is_and_a_key_repeats_noisy_runs_when_it_is_quiet(
-    dashboard: FwtuiApp, live: FakeLive
-) -> None:
-    async with opened(dashboard) as pilot:
-        assert "machine busy" not in await go(pilot, "r")
-        disturbed(live, 0.66)
-        assert live.model.run is not None and noisy_runs(live.model) == (live.model.run,)
-        run = live.model.runs[1]
-        assert run.done is not None
-        live.model.runs[1] = replace(run, done=replace(run.done, spread=0.3))
-        others(live, 0.66)
-        shown = await go(pilot)
-        assert "machine busy 66 %: ± 30 %" in shown.splitlines()[0]
-        await proceed(pilot, "Y", "Y")
-        others(live, 0.01)
-        await proceed(pilot)
-        assert len(live.started) == 1, "the same key took it back"
-        others(live, 0.66)
-        assert "1 noisy run will be repeated once the machine is quiet" in await go(pilot, "Y")
-        others(live, 0.66)
-        await proceed(pilot)
-        assert len(live.started) == 1, "not yet"
-        others(live, 0.01)
-        shown = await go(pilot)
-        assert "machine busy" not in shown and len(live.started) == 2 and live.started[0] == live.started[1]
-        await proceed(pilot)
-        disturbed(live, 0.01)
-        assert noisy_runs(live.model) == (), "it has a quiet run now"
 
 
 async def test_the_view_stands_still_and_the_data_does_not(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -344,8 +344,6 @@ class FwtuiApp(Survivor):
                 view.playback.tick(time.monotonic() if now is None else now)
             if view.campaign is not None:
                 self._documents.tick(view)
-            if view.repeats is not None:
-                view.repeats.tick(view.busy)
         self.pace.collect()
         if self.pace.look_due(going or self._going):
             for screen in self.screen_stack:

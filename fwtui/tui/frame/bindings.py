@@ -32,7 +32,6 @@ not_asked_here = first(
 form_open = unless(attrgetter("narrow"), "the form is open already, on the left")
 _nameless = attrgetter("view.nameless")
 _no_way = unless(attrgetter("way_back"), "")
-_is_quiet = unless(lambda screen: screen.view.noisy or screen.view.repeats, "no run here was disturbed by other work")
 _is_idle = unless(attrgetter("view.busy"), "nothing is running that could be cancelled")
 _not_recorded = unless(attrgetter("view.recorder"), "a marker needs a recording; {key[record]} keeps this session")
 _nothing_to_point_at = unless(
@@ -70,7 +69,6 @@ def _arrow(keys: str, action: str, title: str, tooltip: str, id: str, **more: bo
 
 CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step", _is_idle, belongs=live)
 RECORD = bound("R", "record", "Keep", "keep this session by name, from its beginning; again: rename it", _nameless, belongs=live)
-QUIET = hidden("Y", "repeat_noisy", "Quiet", "repeat noisy runs once the machine is quiet; again: not", _is_quiet, belongs=live)
 MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)
 PAUSE = hidden_look("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", belongs=live)
 MOTION = hidden_look("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")

@@ -28,7 +28,6 @@ class Top(NamedTuple):
     device: str = ""
     recording: str = ""  # time and size
     paused: str = ""  # what has come since the view was stopped
-    noise: str = ""  # how busy the machine is with other work
 
 
 def top_of(view: View, places: tuple[Place, ...], place: str) -> Top:
@@ -39,7 +38,7 @@ def top_of(view: View, places: tuple[Place, ...], place: str) -> Top:
     if source is not None and view.paused:
         missed = source.model.index - view.model.index
         paused = f"{units.clock(max(0.0, source.now - view.model.t))} · {units.counted(missed, 'event')}"
-    return Top(places, place, wording.device(view.model), recording, paused, view.noise)
+    return Top(places, place, wording.device(view.model), recording, paused)
 
 
 class TopBar(Drawn[Top]):
@@ -60,17 +59,16 @@ class TopBar(Drawn[Top]):
         parts = subject.device.split(PART)
         devices = [PART.join(parts[:count]) for count in range(len(parts), 0, -1)]  # without each of the last parts
         all_signs, fewer, least = (_signs(subject, parts) for parts in (2, 1, 0))
-        quiet = subject._replace(noise="")  # which can be left out
         left = _tabs(subject, whole=True)
-        if left.cell_length + GAP + (_signs(quiet, 1).cell_length or min(LEAST_DEVICE, len(devices[-1]))) > width:
+        if left.cell_length + GAP + (_signs(subject, 1).cell_length or min(LEAST_DEVICE, len(devices[-1]))) > width:
             left = _tabs(subject, whole=True, close=True)
-        if left.cell_length + GAP + _signs(quiet, 0).cell_length > width:
+        if left.cell_length + GAP + _signs(subject, 0).cell_length > width:
             left = _tabs(subject, whole=False)
         beside = (line((device, MUTED), " " * GAP if device and all_signs else "", all_signs) for device in devices)
         return [
             apart(
                 left,
-                longest((*beside, all_signs, fewer, least, _signs(quiet, 0)), width - left.cell_length - GAP),
+                longest((*beside, all_signs, fewer, least), width - left.cell_length - GAP),
                 width,
             )
         ]
@@ -92,10 +90,9 @@ class TopBar(Drawn[Top]):
 
 
 def _signs(subject: Top, parts: int) -> Content:
-    """What every width shows: that the machine is busy, the view paused and a recording going on, with that many details."""
+    """Return what every width shows: that the view is paused and that a recording goes on, with that many details."""
     paused, recording = (PART.join(words.split(PART)[:parts]) for words in (subject.paused, subject.recording))
-    noise = subject.noise if parts > 1 else subject.noise.partition(":")[0].removeprefix("" if parts else "machine ")
-    signs = [line((noise, "$text-warning"))] if noise else []
+    signs: list[Content] = []
     if subject.paused:
         signs.append(line(("‖ PAUSED", f"{STRONG} $text-warning"), f" {paused}" * bool(paused)))
     if subject.recording:

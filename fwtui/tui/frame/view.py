@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from fwtui.analysis.disturbances import TAKEN
 from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled
@@ -28,7 +27,6 @@ from fwtui.tui.frame.places import Place
 from fwtui_kernels.probes.probe_forms import forms_of
 
 if TYPE_CHECKING:
-    from fwtui.campaigns.noise import Repeats
     from fwtui.campaigns.reproduction import Reproduction
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
@@ -86,8 +84,6 @@ class View:
     own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first
     step: str = ""  # name of the step that was open last
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
-    repeats: Repeats | None = None  # of runs that other work disturbed
-    _noisy: tuple[object, tuple[Run, ...]] = (None, ())  # when it was looked for them, at most once a second, and those
     ladder: Model | None = None  # the recorded one, once it has been read (fwtui.tui.background)
     climb: ClimbData | None = None  # what a live session's is made of, once it has been read
     asked_for: set[str] = field(default_factory=set)  # which of them are being read
@@ -193,41 +189,6 @@ class View:
             return "the limits were not measured; earlier ones are kept"
         best = max((form.relaxations_per_second or 0.0 for form in limits.forms), default=0.0)
         return f"this {unit} does at most {units.rate(best)}; every rate is now a share of what its type can do"
-
-    @property
-    def noisy(self) -> tuple[Run, ...]:
-        """The runs of a live session that other work disturbed, and that have not been repeated since."""
-        from fwtui.campaigns.noise import noisy_runs
-
-        model = self.source.model if self.source is not None else self.model
-        now = len(model.runs), model.run.state if model.run is not None else "", int(model.t)
-        if self.source is not None and self._noisy[0] != now:
-            self._noisy = now, noisy_runs(model)
-        return self._noisy[1]
-
-    @property
-    def noise(self) -> str:
-        """How busy the machine is with other work, and how far that scatters times; empty if it is quiet or not known."""
-        from fwtui.campaigns.noise import other_work
-
-        others = other_work(self.source.model) if self.source is not None else None
-        if others is None or others <= TAKEN:
-            return ""
-        spread = max((run.done.spread for run in self.noisy if run.done is not None and run.done.spread), default=0.0)
-        return f"machine busy {100 * others:.0f} %{f': ± {100 * spread:.0f} %' if spread >= 0.005 else ''}"
-
-    def repeat_noisy(self) -> str:
-        """Repeat those runs once the machine is quiet, or do not any more; what that means, in words."""
-        from fwtui.campaigns.noise import Repeats
-
-        source = self.source
-        assert source is not None
-        if self.repeats is not None and self.repeats.waiting:
-            self.repeats = None
-            return "noisy runs are not repeated"
-        settled = {run.id: source.experiments.get(run.id) or source.settled(run.experiment) for run in self.noisy}
-        self.repeats = Repeats(source, settled)
-        return f"{units.counted(len(settled), 'noisy run')} will be repeated once the machine is quiet for some seconds"
 
     def measure_limits(self, device: DeviceId) -> str:
         """Have the device's limits measured, and say so. Raises Refused."""

@@ -79,7 +79,6 @@ class RunScreen(SessionScreen):
         NEXT_RUNG,
         hidden_look("space", "flagship", "Play", "watch a kernel get eight times as fast: the recording of two runs on an H200"),
         bindings.RECORD,
-        bindings.QUIET,
         hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
         bindings.MARK,
         bindings.PAUSE,
@@ -244,10 +243,6 @@ class RunScreen(SessionScreen):
         self.view.selected = None
         self.view.resume()
         return f"run {number} is starting"
-
-    def action_repeat_noisy(self) -> None:
-        with self.saying():
-            self.say(self.view.repeat_noisy())
 
     def action_again(self) -> None:
         if self.view.run is not None:
