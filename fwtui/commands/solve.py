@@ -30,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", default="", metavar="A", dest="source", help="with --to: that path, edge by edge")
     parser.add_argument("--to", default="", metavar="B", dest="target")
     parser.add_argument("--undirected", action="store_true", help="every edge leads both ways, even if the file is directed")
+    weight = "column or attribute of the weights, or none to count each edge 1 (default: the one called weight, or like it)"
+    parser.add_argument("--weight", default="auto", metavar="NAME", help=weight)
+    no_edge = "a weight that means no edge, such as 1073741823; inf if no number does (default: +inf and NaN)"
+    parser.add_argument("--no-edge", default="", metavar="VALUE", help=no_edge)
     parser.add_argument("--summary", action="store_true", help="diameter, radius, centre, components, histogram and map")
     about = "JSON on stdout: an object for each pair asked for, else one with what was found and how"
     parser.add_argument("--json", action="store_true", help=about)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from unicodedata import category, east_asian_width
 
 MAX_LENGTH = 2000
 QUOTED = 40
@@ -42,6 +43,19 @@ def instead(text: str, words: Iterable[str]) -> str:
 def brief(text: str) -> str:
     """The text, safe and cut to 40 characters."""
     return shortened(clean(text), QUOTED)
+
+
+def cells(text: str) -> int:
+    """Return the columns that a text takes on a terminal: two for each wide character, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(one) in "WF" else category(one) not in ("Mn", "Me", "Cf") for one in text)
+
+
+def padded(text: str, width: int, right: bool = False) -> str:
+    """Return the text with spaces up to that many columns of a terminal; with `right`, before the text."""
+    spaces = " " * (width - cells(text))
+    return spaces + text if right else text + spaces
 
 
 def shortened(text: str, cells: int) -> str:

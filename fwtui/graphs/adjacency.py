@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from fwtui.common.units import counted
 from fwtui.graphs.bounds import facts_of, fineness
 from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.vertices import Vertices
@@ -16,6 +17,7 @@ from fwtui_kernels.plan import NO_EDGE, EliminationOrder
 
 _SHORT = 1 << 31  # ends below it are packed two in a number
 _SCANNED = 1 << 15  # cells whose float64 copies stay in a core's cache through several scans
+_TABLE = 1 << 26  # cells of a table of bytes that takes less time than sorting
 _DENSE = 4  # denser than one edge in that many cells, arcs take more room than the matrix
 
 
@@ -29,9 +31,9 @@ class Arcs(NamedTuple):
 
 
 class ArcCollector:
-    """Arcs as they come. When more than `most` are held, parallel ones are merged, so that they take no room.
+    """Arcs as they are read. When more than `most` are held, parallel ones are merged, which frees their memory.
 
-    `check` is given all arcs so far whenever that happens; what it raises ends the gathering.
+    `check` gets all arcs so far whenever that happens, and may raise Refused.
     """
 
     def __init__(self, most: int, check: Callable[[Arcs], None] = lambda arcs: None):
@@ -39,18 +41,18 @@ class ArcCollector:
         self._count = 0
         self._most = self._room = most
         self._check = check
-        self.merged = 0  # arcs between different vertices that are no longer there
+        self.merged = 0  # arcs between different vertices that have become one with another
 
     def add(self, arcs: Arcs) -> None:
         self._parts.append(arcs)
         self._count += len(arcs.weights)
         if self._count > self._room:
             collected = self.all()
-            least = least_of_parallel(collected)
-            self.merged += _apart(collected) - _apart(least)
-            self._parts, self._count = [least], len(least.weights)
+            left = merge_parallel(collected)
+            self.merged += _apart(collected) - _apart(left)
+            self._parts, self._count = [left], len(left.weights)
             self._room = max(self._most, 2 * self._count)
-            self._check(least)
+            self._check(left)
 
     def all(self) -> Arcs:
         return Arcs(*map(np.concatenate, zip(*self._parts, strict=True)))
@@ -60,8 +62,8 @@ def _apart(arcs: Arcs) -> int:
     return int(np.count_nonzero(arcs.sources != arcs.targets))
 
 
-def least_of_parallel(arcs: Arcs) -> Arcs:
-    """The lightest of all arcs from one vertex to another."""
+def merge_parallel(arcs: Arcs, merge: np.ufunc = np.minimum) -> Arcs:
+    """Return one arc from each vertex to each other one: the lightest, or with np.add the sum of all."""
     if not len(arcs.weights):
         return arcs
     ends = [arcs.sources, arcs.targets]
@@ -71,8 +73,50 @@ def least_of_parallel(arcs: Arcs) -> Arcs:
     order = np.argsort(keys)
     keys = keys[order]
     first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    least = order[first]
-    return Arcs(arcs.sources[least], arcs.targets[least], np.minimum.reduceat(arcs.weights[order], first))
+    left = order[first]
+    return Arcs(arcs.sources[left], arcs.targets[left], merge.reduceat(arcs.weights[order], first))
+
+
+def count_parallel(n: int, sources: np.ndarray, targets: np.ndarray) -> int:
+    """Return how many of the arcs have the source and target of an earlier one."""
+    keys = sources.astype(np.int64) * n + targets
+    if (keys[1:] > keys[:-1]).all():  # the order in which most programs write a matrix
+        return 0
+    if n * n <= _TABLE:
+        seen = np.zeros(n * n, bool)
+        seen[keys] = True
+        return len(keys) - int(np.count_nonzero(seen))
+    keys.sort()
+    return int(np.count_nonzero(keys[1:] == keys[:-1]))
+
+
+def graph_of_arcs(
+    n: int,
+    labels: Sequence[Hashable] | None,
+    arcs: Arcs,
+    *,
+    merged: int = 0,
+    undirected: bool = False,
+    mirrored: bool = False,
+    add: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Adjacency:
+    """Return the graph of the arcs of a file or an object, with a note if some are parallel.
+
+    The rule for all containers: of parallel edges the lightest counts, but duplicates in a sparse matrix of SciPy, in memory or
+    saved as .npz, add up, as they do in SciPy (`add`).
+    `undirected` adds every arc in the other direction too; if `mirrored`, these are there already.
+    """
+    ends = (np.minimum(*arcs[:2]), np.maximum(*arcs[:2])) if undirected else arcs[:2]
+    if mirrored:
+        ends = tuple(part[arcs.sources <= arcs.targets] for part in ends)
+    if parallel := merged + count_parallel(n, *ends):
+        noun, rule = ("duplicate entry", "duplicates add up") if add else ("parallel edge", "the lightest counts")
+        notes = (*notes, f"{counted(parallel, noun, 'duplicate entries' if add else '')}: {rule}")
+    if add:
+        arcs, merged = merge_parallel(arcs, np.add) if parallel else arcs, 0
+    graph = Adjacency(n, labels, arcs=arcs, merged=merged, notes=notes)
+    return both_ways(graph) if undirected else graph
 
 
 @dataclass(frozen=True)
@@ -85,6 +129,7 @@ class Adjacency:
     dense: np.ndarray | None = None  # (n, n) of any real type; a value that is not finite means no edge
     name: str = ""
     merged: int = 0  # arcs that were parallel to others, and are not in `arcs`
+    notes: tuple[str, ...] = ()  # how the file or object was read, if it could have been read otherwise: a phrase each
     orders: dict[tuple[str, int], EliminationOrder | None] = field(
         default_factory=dict, compare=False
     )  # found, by kernel and tile
@@ -161,6 +206,7 @@ class LazyGraph:
     parts: np.ndarray | CsrRows | Arcs
     look: Callable[[], Adjacency]
     name: str = ""
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def adjacency(self) -> Adjacency:
@@ -254,11 +300,14 @@ def of_dense(dense: np.ndarray, finite: int) -> Adjacency:
 
 
 def of_rows(n: int, rows: CsrRows, look: Callable[[], Adjacency]) -> LazyGraph | None:
-    """None if its pointers are wrong or its arrays must be converted first."""
+    """None if its pointers are wrong, or its arrays must be converted or duplicate entries added up first."""
     pointers, count = rows.pointers, len(rows.targets)
     ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
     sound = ends and all(map(is_plain, rows)) and not (pointers[1:] < pointers[:-1]).any()
-    return LazyGraph(n, rows, look) if sound else None
+    if not sound:
+        return None
+    falls = np.flatnonzero(rows.targets[1:] <= rows.targets[:-1]) + 1  # within a row none is there twice if they ascend
+    return LazyGraph(n, rows, look) if np.isin(falls, pointers).all() else None
 
 
 def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> LazyGraph | None:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, clean, quoted
-from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.formats.table import named_columns
+from fwtui.common.text import clean, quoted
+from fwtui.common.units import counted
+from fwtui.graphs.adjacency import Adjacency, Arcs, graph_of_arcs
+from fwtui.graphs.columns import (
+    WeightChoice,
+    both_ways_of,
+    ends_among,
+    has_directions,
+    is_identifier,
+    is_numeric,
+    listed,
+    weights_note,
+    with_reverse,
+)
+from fwtui.graphs.library_objects import ANY_WEIGHT
+from fwtui.graphs.vertex_numbers import NamedVertices, number_whole
 
-_SHOWN = 6  # titles in a message
+_SAMPLE = 200  # rows that show whether a column holds numbers
 
 
 def is_table(graph: Any) -> bool:
@@ -28,36 +41,101 @@ def arrow(what: str) -> Any:
     return pyarrow
 
 
-def of_table(table: Any, name: str = "the table") -> Adjacency:
-    """The edges in the columns source, target and, unless each counts 1, weight; see formats.table for other titles.
+class Roles(NamedTuple):
+    """The keys of the columns that count."""
 
-    Vertices are numbered in order of first appearance. Raises Refused.
+    source: Any
+    target: Any
+    weight: Any | None  # None: each edge counts 1
+    direction: Any | None
+    notes: tuple[str, ...]
+
+    @property
+    def keys(self) -> list[Any]:
+        """Those that there are."""
+        return [key for key in self[:4] if key is not None]
+
+
+def roles_in(table: Any, name: str, choice: WeightChoice) -> Roles:
+    """Return the roles of a table's columns by their titles and numbers. Raises Refused if they are not clear."""
+    keys = _keys(table)
+    titles = [str(key) for key in keys]
+    ends = ends_among(titles)
+    if ends is None:
+        raise Refused(f"{name} has the columns {listed(titles) or 'none'}; name those of the edges source, target and weight")
+    for key in (keys[end] for end in ends):
+        _check_once(key, titles, name)
+    others = [key for place, key in enumerate(keys) if place not in ends]
+
+    def has_numbers(place: int) -> bool:
+        if titles.count(str(others[place])) > 1:
+            return False
+        values = [value for value in np.asarray(table[others[place]])[:_SAMPLE].tolist() if value is not None]
+        return bool(values) and all(is_numeric(value) for value in values)
+
+    chosen = choice.among([str(key) for key in others], has_numbers, name)
+    weight = None if chosen is None else others[chosen]
+    if weight is not None:
+        _check_once(weight, titles, name)
+    direction = next(
+        (
+            key
+            for key in others
+            if key != weight and titles.count(str(key)) == 1 and has_directions(str(key), _texts(table[key])[:_SAMPLE])
+        ),
+        None,
+    )
+    ignored = [key for key in others if key not in (weight, direction) and not is_identifier(str(key))]
+    notes = (weights_note(weight), *([f"ignored: {listed(ignored)}"] if ignored else []))
+    return Roles(keys[ends[0]], keys[ends[1]], weight, direction, notes)
+
+
+def of_table(
+    table: Any,
+    name: str = "the table",
+    choice: WeightChoice = ANY_WEIGHT,
+    no_edge: int | float | None = None,
+    roles: Roles | None = None,
+) -> Adjacency:
+    """Return the edges in the columns source and target, and weight unless each counts 1; see graphs.columns for other titles.
+
+    Vertices are numbered in order of first appearance. `no_edge` is a weight that means no edge. Raises Refused.
     """
     if not _has_columns(table):
         table = arrow(f"{type(table).__name__}, which has no columns by name,").table(table)
-    keys = list(getattr(table, "column_names", None) or table.columns)
-    titles = [str(key) for key in keys]
-    columns = named_columns(titles)
-    if columns is None:
-        few = ", ".join(brief(title) for title in titles[:_SHOWN]) + (", ..." if len(titles) > _SHOWN else "")
-        raise Refused(f"{name} has the columns {few or 'none'}; name those of the edges source, target and weight")
-
-    def column(place: int) -> np.ndarray:
-        if titles.count(titles[place]) > 1:
-            raise Refused(f"{name} has more than one column {quoted(titles[place])}; rename them")
-        return np.asarray(table[keys[place]])
-
-    numbers, labels = _numbered(column(columns.source), column(columns.target), name)
-    weights = np.ones(len(numbers)) if columns.weight is None else _weights(column(columns.weight), name)
-    if not len(weights):
+    roles = roles or roles_in(table, name, choice)
+    numbers, labels = _numbered(np.asarray(table[roles.source]), np.asarray(table[roles.target]), name)
+    if not len(numbers):
         raise Refused(f"{name} has no rows; give a table with a row for each edge")
-    return Adjacency(len(labels), labels, arcs=Arcs(numbers[:, 0], numbers[:, 1], weights))
+    weights = np.ones(len(numbers)) if roles.weight is None else _weights(np.asarray(table[roles.weight]), name, no_edge)
+    arcs, notes = Arcs(numbers[:, 0], numbers[:, 1], weights), roles.notes
+    if roles.direction is not None:
+        back = both_ways_of(_texts(table[roles.direction]), str(roles.direction), name)
+        notes = (*notes, f"{counted(int(np.count_nonzero(back)), 'edge')} undirected by column {quoted(str(roles.direction))}")
+        arcs = with_reverse(arcs, back)
+    present = np.isfinite(arcs.weights)
+    return graph_of_arcs(len(labels), labels, arcs if present.all() else Arcs(*(part[present] for part in arcs)), notes=notes)
+
+
+def _check_once(key: Any, titles: list[str], name: str) -> None:
+    """Raises Refused if more than one column has that title."""
+    if titles.count(str(key)) > 1:
+        raise Refused(f"{name} has more than one column {quoted(str(key))}; rename them")
+
+
+def _texts(column: Any) -> list[str]:
+    return [str(value) for value in np.asarray(column).tolist()]
+
+
+def _keys(table: Any) -> list[Any]:
+    """The keys of its columns, in order."""
+    return list(table if isinstance(table, dict) else getattr(table, "column_names", None) or getattr(table, "columns", ()))
 
 
 def _has_columns(table: Any) -> bool:
-    titles = getattr(table, "column_names", None) or getattr(table, "columns", ())
+    keys = _keys(table)
     try:
-        return len(titles) > 0 and np.asarray(table[titles[0]]).ndim == 1
+        return len(keys) > 0 and np.asarray(table[keys[0]]).ndim == 1
     except (KeyError, TypeError):
         return False
 
@@ -67,22 +145,18 @@ def _numbered(sources: np.ndarray, targets: np.ndarray, name: str) -> tuple[np.n
     ends = np.stack([_signed(sources), _signed(targets)], axis=1)
     if ends.dtype.kind == "f" and (ends == np.rint(ends)).all() and np.isfinite(ends).all():
         ends = ends.astype(np.int64)  # as libraries convert columns where something was missing
-    if ends.dtype.kind in "iu":
-        values, first, places = np.unique(ends.reshape(-1), return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        number = np.empty(len(order), np.int64)
-        number[order] = np.arange(len(order))
-        return number[places].reshape(-1, 2), values[order].tolist()
-    number_of: dict[str, int] = {}
-    numbers = np.empty(ends.shape, np.int64)
+    if ends.dtype.kind in "iu" and ends.size:
+        places, values = number_whole(ends, by_appearance=True)
+        return places, values.tolist()
     text = ends.dtype.kind != "f"
     for row, pair in enumerate(ends.tolist()):
-        for place, label in enumerate(pair):
+        for what, label in zip(("source", "target"), pair, strict=True):
             if not (isinstance(label, str | int) if text else label.is_integer()):
-                what = ("source", "target")[place]
                 raise Refused(f"{name}, row {row} has the {what} {quoted(str(label))}; give a text or a whole number")
-            numbers[row, place] = number_of.setdefault(str(label), len(number_of))
-    return numbers, list(number_of)
+    vertices = NamedVertices()
+    numbers = vertices.add(*([str(label) for label in column.tolist()] for column in ends.T))
+    again, labels = vertices.merged()
+    return again[numbers] if len(labels) else numbers, labels
 
 
 def _signed(column: np.ndarray) -> np.ndarray:
@@ -92,13 +166,15 @@ def _signed(column: np.ndarray) -> np.ndarray:
     return column.astype(np.int64 if column.max(initial=0) < 2**63 else object)
 
 
-def _weights(column: np.ndarray, name: str) -> np.ndarray:
+def _weights(column: np.ndarray, name: str, no_edge: int | float | None) -> np.ndarray:
+    """Return the weights as float64, +inf for no edge. Raises Refused for one that is not a finite number."""
     try:
         weights = column.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise Refused(f"{name} has a weight that is not a number ({clean(str(error))[:60]}); correct it") from None
-    wrong = np.flatnonzero(~np.isfinite(weights))
+    absent = np.zeros(len(weights), bool) if no_edge is None else weights == no_edge
+    wrong = np.flatnonzero(~np.isfinite(weights) & ~absent)
     if len(wrong):
         row = int(wrong[0])
         raise Refused(f"{name}, row {row} has the weight {weights[row]}; remove the row, or give a finite number")
-    return weights
+    return np.where(absent, np.inf, weights) if absent.any() else weights

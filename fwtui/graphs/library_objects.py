@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +14,8 @@ import psutil
 
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.common.units import memory
+from fwtui.common.text import brief, quoted
+from fwtui.common.units import counted, memory
 from fwtui.graphs.adjacency import (
     Adjacency,
     Arcs,
@@ -20,21 +23,33 @@ from fwtui.graphs.adjacency import (
     GivenGraph,
     LazyGraph,
     count_finite,
+    graph_of_arcs,
     of_dense,
     of_matrix,
     of_rows,
 )
+from fwtui.graphs.columns import AUTO, WeightChoice, is_numeric, weights_note
 from fwtui.graphs.graph import blocks
+from fwtui.graphs.no_edge import likely_no_edge
 
 _VERTEX = 64  # bytes: what every way to solve needs at least, for each vertex
+ANY_WEIGHT = WeightChoice(way="pass weight=NAME, or weight=None if each edge counts 1")
 
 
-def graph_of(graph: Any) -> GivenGraph:
-    """Return the graph in an object, unchecked if its arrays can be used as they are; see of_object."""
+def graph_of(graph: Any, weight: Hashable | None = AUTO) -> GivenGraph:
+    """The graph in an object, unchecked if its arrays can be used as they are; see of_object.
+
+    Warns if the greatest weight of a matrix probably means no edge.
+    """
     shape = getattr(graph, "shape", None)
     if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
         _check_vertices(shape[0])
-    return lazy_of_object(graph) or of_object(graph)
+    choice = ANY_WEIGHT._replace(name=weight)
+    given = lazy_of_object(graph, choice) or of_object(graph, choice)
+    if (likely := likely_no_edge(given)) is not None:
+        words = f"the greatest weight, {likely:.17g}, is in so many cells that it may mean no edge; replace it by numpy.inf"
+        warnings.warn(words, stacklevel=3)
+    return given
 
 
 def _check_vertices(n: int) -> None:
@@ -45,25 +60,35 @@ def _check_vertices(n: int) -> None:
         raise Refused(f"{n:,} vertices need {memory(n * _VERTEX)} and {memory(free)} are free; give up to {usable // _VERTEX:,}")
 
 
-def lazy_of_object(graph: Any) -> LazyGraph | None:
+def lazy_of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> LazyGraph | None:
     """The graph unless its arrays have to be converted first; see of_object."""
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(graph):
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
+        choice.check_unused("a sparse matrix")
         if graph.format == "coo":
             check_sparse(graph)
-        rows = graph.tocsr()  # which adds up duplicate entries
-        return of_rows(graph.shape[0], CsrRows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
-    return of_matrix(graph, partial(of_object, graph)) if type(graph) is np.ndarray else None
+        rows = graph.tocsr()  # which adds up duplicate entries of coo
+        lazy = of_rows(graph.shape[0], CsrRows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
+        return None if lazy is None else replace(lazy, notes=_fewer(graph, rows))
+    if type(graph) is not np.ndarray:
+        return None
+    choice.check_unused("an array")
+    return of_matrix(graph, partial(of_object, graph))
 
 
-def of_object(graph: Any) -> Adjacency:
+def _fewer(matrix: Any, rows: Any) -> tuple[str, ...]:
+    """Return a note if duplicate entries of a sparse matrix have become one."""
+    fewer = matrix.nnz - rows.nnz
+    return (f"{counted(fewer, 'duplicate entry', 'duplicate entries')}: duplicates add up",) if fewer else ()
+
+
+def of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> Adjacency:
     """The graph in an object. Raises Refused if it is not a graph, TypeError if its kind is unknown.
 
     NumPy: w(i, j) in row i, column j; +inf, NaN or a mask for no edge. SciPy sparse: stored entries are edges, zeros
-    included, and duplicate entries are added up, as SciPy does. NetworkX: attribute "weight", 1 where it is missing; the
-    least of parallel edges; both directions of an undirected edge; vertices in the graph's own order. Tables: see edge_tables.
+    included, and duplicate entries are added up, as SciPy does. NetworkX: see of_networkx. Tables: see edge_tables.
     """
     if isinstance(graph, Adjacency):
         return graph
@@ -71,13 +96,14 @@ def of_object(graph: Any) -> Adjacency:
     if sparse is not None and sparse.issparse(graph):
         return _of_sparse(graph)
     if networkx is not None and isinstance(graph, networkx.Graph):
-        return of_networkx(graph)
+        return of_networkx(graph, choice)
     if isinstance(graph, np.ndarray | list | tuple):
+        choice.check_unused("an array")
         return of_array(graph)
     from fwtui.graphs.edge_tables import is_table, of_table  # which brings the reader of text tables
 
     if is_table(graph):
-        return of_table(graph)
+        return of_table(graph, choice=choice)
     kinds = "a NumPy array, a SciPy sparse matrix, a NetworkX graph nor a table of edges"
     raise TypeError(f"{type(graph).__name__} is neither {kinds}")
 
@@ -137,30 +163,79 @@ def _of_sparse(matrix: Any) -> Adjacency:
     if matrix.dtype.kind not in "fiub":
         raise Refused(f"weights of type {matrix.dtype} cannot be added up; convert them to float64")
     check_sparse(matrix)
-    entries = matrix.tocsr().tocoo()  # which adds up duplicate entries
-    return of_entries(matrix.shape[0], entries.row, entries.col, entries.data)
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    entries = rows.tocoo()
+    return replace(of_entries(matrix.shape[0], entries.row, entries.col, entries.data), notes=_fewer(matrix, rows))
 
 
-def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Adjacency:
-    """The graph of a sparse matrix's entries; +inf and NaN mean no edge. Raises Refused for -inf."""
+def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, add: bool = False) -> Adjacency:
+    """The graph of a sparse matrix's entries; +inf and NaN mean no edge. `add`: duplicates add up. Raises Refused for -inf."""
     present = np.isfinite(weights)
     if np.isneginf(weights[~present]).any():
         raise Refused("-inf is not a weight; give finite numbers")
     ends = sources[present].astype(np.int64), targets[present].astype(np.int64)
-    return Adjacency(n, arcs=Arcs(*ends, weights[present].astype(np.float64)))
+    arcs = Arcs(*ends, weights[present].astype(np.float64))
+    return graph_of_arcs(n, None, arcs, add=True) if add else Adjacency(n, arcs=arcs)
 
 
-def of_networkx(networkx_graph: Any) -> Adjacency:
-    """The arcs of a NetworkX graph. Raises Refused for weights that are not finite numbers."""
-    labels, (sources, targets), values = edges_of_networkx(networkx_graph, "weight", 1)
+def of_networkx(
+    graph: Any,
+    choice: WeightChoice = ANY_WEIGHT,
+    name: str = "the graph",
+    no_edge: int | float | None = None,
+    complete: bool = False,
+) -> Adjacency:
+    """The arcs of a NetworkX graph, with vertices in its own order; of parallel edges the lightest counts.
+
+    Weights are the attribute that `choice` names, by default "weight", or the only one that is called like a weight. An edge
+    without it has the default that a GraphML file declares, else counts 1, as in NetworkX; with `complete` it is refused. Raises
+    Refused for weights that are not finite numbers.
+    """
+    title = _weight_attribute(graph, choice, name)
+    default = None if title is None else graph.graph.get("edge_default", {}).get(title)
+    labels, (sources, targets), values = edges_of_networkx(graph, title, default)
+    once = sources <= targets if not graph.is_directed() else np.ones(len(values), bool)  # an undirected edge is two arcs
+    lacking = [place for place, value in enumerate(values) if value is None and once[place]] if title is not None else []
+    notes = [weights_note(title, "attribute")]
+    if lacking:
+        source, target = (brief(str(labels[int(ends[lacking[0]])])) for ends in (sources, targets))
+        which = f"{counted(len(lacking), 'edge')} without {quoted(str(title))}, such as {source} to {target}"
+        if complete:
+            raise Refused(f"{name} has {which}; give each edge a weight, or a <default>")
+        notes.append(f"{which}, count 1")
+    elif default is not None:
+        notes.append(f"an edge without it weighs {default}, as the file declares")
     try:
-        weights = np.array(values, dtype=np.float64)
+        weights = np.array([1 if value is None else value for value in values], dtype=np.float64)
     except (TypeError, ValueError):
-        raise Refused("the graph has a weight that is not a number; correct the attribute 'weight' of its edges") from None
+        raise Refused(
+            f"{name} has a weight that is not a number; correct the attribute {quoted(str(title))} of its edges"
+        ) from None
     if np.isnan(weights).any() or np.isneginf(weights).any():
-        raise Refused("the graph has a weight that is NaN or -inf; correct the attribute 'weight' of its edges")
-    present = np.isfinite(weights)
-    return Adjacency(len(labels), labels, arcs=Arcs(sources[present], targets[present], weights[present]))
+        raise Refused(f"{name} has a weight that is NaN or -inf; correct the attribute {quoted(str(title))} of its edges")
+    present = np.isfinite(weights) & (weights != (np.inf if no_edge is None else no_edge))
+    arcs = Arcs(sources[present], targets[present], weights[present])
+    return graph_of_arcs(len(labels), labels, arcs, mirrored=not graph.is_directed(), notes=tuple(notes))
+
+
+def _weight_attribute(graph: Any, choice: WeightChoice, name: str) -> Hashable | None:
+    """Return the name of the edges' attribute that holds the weights; None if each edge counts 1."""
+    if choice.name is None or (choice.name == AUTO and all("weight" in data for *_, data in graph.edges(data=True))):
+        return None if choice.name is None or not graph.size() else "weight"
+    if isinstance(choice.name, list | set | dict | np.ndarray) or callable(choice.name):
+        raise Refused(f"weight={brief(repr(choice.name))} is not the name of an attribute; pass one, such as 'weight'")
+    values: dict[Hashable, Any] = {}
+    for *_, data in graph.edges(data=True):
+        for key, value in data.items():
+            if values.get(key) is None:
+                values[key] = value
+    values |= {key: value for key, value in graph.graph.get("edge_default", {}).items() if values.get(key) is None}
+    titles = list(values)
+    place = choice.among(titles, lambda place: is_numeric(values[titles[place]]), name, "attribute")
+    return None if place is None else titles[place]
 
 
 def edges_of_networkx(

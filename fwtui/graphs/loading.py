@@ -10,17 +10,22 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, LazyGraph
+from fwtui.graphs.arc_lines import shortest
 from fwtui.graphs.bounds import EXACT_REAL
+from fwtui.graphs.columns import WeightChoice
 from fwtui.graphs.formats import read_suffixes, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.graph_limits import GraphLimits, refused_for_room
-from fwtui.graphs.number_lines import GraphFile
+from fwtui.graphs.no_edge import likely_no_edge
 from fwtui.graphs.opening import MAX_BYTES, opened
+from fwtui.graphs.text_rows import GraphFile
 
 ANY = GraphLimits()
 Tell = Callable[[float], None]
+UNNAMED = WeightChoice()
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances
 
 
@@ -29,18 +34,28 @@ def load(path: str, limits: GraphLimits = ANY, tell: Tell = lambda share: None) 
     return load_lazily(path, limits, tell).adjacency
 
 
-def load_lazily(path: str, limits: GraphLimits = ANY, tell: Tell = lambda share: None) -> GivenGraph:
-    """Like load, but arrays are checked only when their adjacency is asked for, which may raise Refused too.
+def load_lazily(
+    path: str,
+    limits: GraphLimits = ANY,
+    tell: Tell = lambda share: None,
+    weight: WeightChoice = UNNAMED,
+    no_edge: int | float | None = None,
+) -> GivenGraph:
+    """Like load, but arrays are checked only when `adjacency` is read, which may raise Refused too.
 
-    `tell` is called often, with the share of the file that has been read.
+    `tell` is called often, with the share of the file that has been read. `no_edge` is a weight that means no edge; with +inf
+    no other one does, and None lets the greatest weight of a matrix be refused if it probably does.
     """
     name, suffix = clean(Path(path).name), suffix_of(path)
     form = read_suffixes()[suffix]
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
     with refused_for_room(name, limits.dtype):
         with opened(path, name, most, tell) as (file, size):
-            graph = form.load().read(GraphFile(file, name, size, most, suffix, limits))
+            graph = form.load().read(GraphFile(file, name, size, most, suffix, limits, weight, no_edge))
         limits.check_size(graph.n, name, "has")
+        if no_edge is None and (likely := likely_no_edge(graph)) is not None:
+            way = f"pass --no-edge {shortest(likely)} to `fwtui solve`, or --no-edge inf if it is a weight"
+            raise Refused(f"{name}: the greatest weight, {shortest(likely)}, is in so many cells that it may mean no edge; {way}")
     if isinstance(graph, LazyGraph):
         return replace(graph, name=name, look=partial(_checked, graph.look, name, limits))
     return _checked(lambda: graph, name, limits)
@@ -85,7 +100,7 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
     return replace(
         facts,
         exact_sums=facts.integer or (graph.facts.exact_sums and 3 * widest < EXACT_REAL),
-        note=f"{ignored:,} of {arcs:,} arcs are parallel or self-loops" if ignored else "",
+        note="; ".join([*graph.notes, *([f"{ignored:,} of {arcs:,} arcs are parallel or self-loops"] if ignored else [])]),
         vertices=graph.vertices,
     )
 

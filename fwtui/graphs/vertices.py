@@ -32,12 +32,17 @@ class Vertices:
         return isinstance(self.labels, range)
 
     def name(self, vertex: int) -> str:
-        """A label as text that is safe to show."""
-        return clean(str(self.labels[vertex]))
+        """Return a label as text that is safe to show on a terminal; see text for files."""
+        return clean(self.text(vertex))
+
+    def text(self, vertex: int) -> str:
+        """Return a label as text without any change, for files and programs."""
+        return str(self.labels[vertex])
 
     def index(self, name: str) -> int:
-        """The vertex of that name. Raises Refused if there is none or two labels read the same."""
-        vertex = self._by_name.get(clean(name.strip()))
+        """Return the vertex of that name. Raises Refused if there is none or two labels read alike."""
+        numbers, plain = self._by_name, name.strip()
+        vertex = next((numbers[form] for form in (name, plain, clean(plain), _whole(plain)) if form in numbers), None)
         if vertex is None:
             raise self._unknown(name)
         if vertex < 0:
@@ -68,6 +73,14 @@ class Vertices:
     def _by_name(self) -> dict[str, int]:
         numbers: dict[str, int] = {}
         for vertex in range(len(self)):
-            name = self.name(vertex)
+            name = self.text(vertex)
             numbers[name] = -1 if name in numbers else vertex
+            if (shown := clean(name)) != name:
+                numbers[shown] = -1 if shown in numbers else vertex
         return numbers
+
+
+def _whole(name: str) -> str:
+    """Return 1 for 1.0, and any other name as it is."""
+    whole, _, zeros = name.partition(".")
+    return whole if zeros and not zeros.strip("0") else name

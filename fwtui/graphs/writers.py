@@ -13,9 +13,9 @@ from typing import IO
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
+from fwtui.graphs.arc_lines import shortest
 from fwtui.graphs.formats import formats, written_as
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import shortest
 from fwtui.graphs.opening import MAX_BYTES
 
 NO_EDGE_SIGN = "."

@@ -19,11 +19,11 @@ from fwtui.common.signals import undone_by
 from fwtui.common.streams import report
 from fwtui.common.text import clean, quoted
 from fwtui.graphs.adjacency import both_ways
-from fwtui.graphs.formats.table import rows_in
+from fwtui.graphs.columns import WeightChoice
 from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.loading import load_lazily
-from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, opened
+from fwtui.graphs.text_rows import Form, GraphFile, fields_in, number_in
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import output
 from fwtui.solver.call import Call, Clock
@@ -48,7 +48,9 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
     clock = Clock(time.monotonic() - begun)
     clock.lap("set-up")
     with progress.stage("reading"):
-        graph = load_lazily(request.graph, tell=progress.tell)
+        column = None if request.weight == "none" else request.weight
+        weight = WeightChoice(column, "pass --weight NAME, or --weight none to count each edge 1")
+        graph = load_lazily(request.graph, tell=progress.tell, weight=weight, no_edge=_no_edge(request.no_edge))
         if request.undirected:
             graph = both_ways(graph.adjacency)
         pairs = None
@@ -84,6 +86,8 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
     reason = f"; {stats.reason}" if stats.reason else ""
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}{reason}"
     report(f"{graph.name}: {units.vertices(graph.n)}, {units.counted(stats.edges, 'edge')}; {way}")
+    if graph.notes:
+        report(f"{graph.name}: {'; '.join(graph.notes)}")
     report(f"{output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}")
 
 
@@ -92,8 +96,8 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
     name = clean(Path(path).name)
     cycles, rows_seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
     with opened(path, name, MAX_BYTES) as (file, size):
-        delimiter = "\t" if b"\t" in file.peek() else ","
-        for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", GraphLimits()), delimiter):
+        form, source = Form("", "\t" if b"\t" in file.peek() else ","), GraphFile(file, name, size, MAX_BYTES, "", GraphLimits())
+        for line, fields in (row for at, chunk in source.chunks(quotes=True) for row in fields_in(chunk, at, form, source)):
             if not cycles and tuple(f.lower() for f in fields[: len(titles)]) == titles:
                 continue
             if len(fields) < len(titles):
@@ -109,6 +113,14 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
     if not cycles:
         raise Refused(f"{name} has no {what}; write {','.join(titles)} on each line")
     return cycles
+
+
+def _no_edge(text: str) -> int | float | None:
+    """Return the weight of --no-edge; None if it is not given. Raises Refused if it is not a number."""
+    value = number_in(text)
+    if text and value is None:
+        raise Refused(f"--no-edge {quoted(text)} is not a number; pass a weight such as 1073741823, or inf")
+    return int(text) if text.lstrip("-").isdecimal() else value
 
 
 class SolveProgress:

@@ -19,7 +19,7 @@ import networkx as nx
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, Arcs, merge_parallel
 from fwtui.graphs.library_objects import edges_of_networkx
 from fwtui.solver.costs import check_room
 from fwtui.solver.solve import in_float64
@@ -94,7 +94,7 @@ def _read(origin: Any, weight: Hashable | None) -> WeightReading:
 
 def _is_symmetric(graph: Adjacency) -> bool:
     """Return whether the least weight from one vertex to another is that of the way back."""
-    forth, back = (least_of_parallel(arcs) for arcs in (graph.all_arcs(), graph.all_arcs().reversed()))
+    forth, back = (merge_parallel(arcs) for arcs in (graph.all_arcs(), graph.all_arcs().reversed()))
     return all(np.array_equal(ours, theirs) for ours, theirs in zip(forth, back, strict=True))
 
 

@@ -17,7 +17,7 @@ from fwtui.common import units
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.streams import report
-from fwtui.common.text import brief, quoted
+from fwtui.common.text import brief, cells, padded, quoted
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.cycles import weights_along
 from fwtui.graphs.edge_tables import arrow
@@ -81,7 +81,7 @@ def _arrays(result: Result, paths: bool) -> dict[str, np.ndarray]:
     if paths and result.predecessors is not None:
         arrays["predecessors"] = result.predecessors
     if not result.vertices.numbered:
-        arrays["vertices"] = np.array([result.vertices.name(v) for v in range(len(result.vertices))])
+        arrays["vertices"] = np.array([result.vertices.text(v) for v in range(len(result.vertices))])
     elif result.vertices.labels:
         arrays["first"] = np.array(result.vertices.labels[0])
     return arrays
@@ -90,13 +90,13 @@ def _arrays(result: Result, paths: bool) -> dict[str, np.ndarray]:
 def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Iterator[Sequence[str]]:
     """Every pair with a path, source by source; with the vertex before the target if paths are wanted."""
     yield ("source", "target", "distance", *(("before",) if paths else ()))
-    names = [result.vertices.name(v) for v in range(len(result.vertices))]
+    names = [result.vertices.text(v) for v in range(len(result.vertices))]
     sources, targets = _ends(result)
     for place, (source, row) in enumerate(zip(sources.tolist(), result.distances, strict=True)):
         tell(place / len(result.distances))
         reached = np.flatnonzero(np.isfinite(row) & (targets != source))
         before = result.predecessors[place][reached].tolist() if paths and result.predecessors is not None else None
-        distances = map(plain, row[reached].tolist())
+        distances = _plain(row[reached])
         for at, (target, distance) in enumerate(zip(targets[reached].tolist(), distances, strict=True)):
             found = (names[source], names[target], distance)
             yield (*found, names[before[at]]) if before is not None else found
@@ -116,7 +116,7 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
     n, (sources, targets) = len(result.vertices), _ends(result)
     labels = result.vertices.labels
     whole = all(isinstance(label, int) for label in labels)
-    names = pyarrow.array(list(labels) if whole else [result.vertices.name(v) for v in range(n)])
+    names = pyarrow.array(list(labels) if whole else [result.vertices.text(v) for v in range(n)])
     before = result.predecessors if paths else None
 
     def named(vertices: np.ndarray) -> Any:
@@ -139,19 +139,24 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
             writer.write_table(group(slice(start, min(len(sources), start + step))))
 
 
-def _pair_rows(result: Result, pairs: Pairs, paths: bool) -> Iterator[Sequence[str]]:
+def _pair_rows(result: Result, pairs: Pairs, paths: bool, terminal: bool = False) -> Iterator[Sequence[str]]:
     yield ("source", "target", "distance", *(("path",) if paths else ()))
-    name = result.vertices.name
+    name = result.vertices.name if terminal else result.vertices.text
     for source, target in pairs:
-        row = (name(source), name(target), plain(float(result.distances[source, target])))
+        row = (name(source), name(target), *_plain(result.distances[source, [target]]))
         yield (*row, ARROW.join(map(name, result.path(source, target)))) if paths else row
 
 
-def plain(distance: float) -> str:
-    """A distance for other programs; empty for no path."""
-    if distance == float("inf"):
-        return ""
-    return str(int(distance)) if distance == int(distance) else f"{distance:.9g}"
+def _plain(distances: np.ndarray) -> list[str]:
+    """Distances for other programs, with the digits of their type; empty for no path."""
+    single = distances.dtype == np.float32
+
+    def plain(distance: float) -> str:
+        if distance == float("inf"):
+            return ""
+        return str(int(distance)) if distance == int(distance) else f"{distance:.9g}" if single else repr(distance)
+
+    return list(map(plain, distances.tolist()))
 
 
 def print_answer(
@@ -174,7 +179,7 @@ def print_answer(
     if request.source and pairs:
         print("\n".join(_path_lines(result, graph.adjacency, *pairs[0])))
     elif listed:
-        csv.writer(sys.stdout, lineterminator="\n").writerows(_pair_rows(result, pairs or (), request.paths))
+        csv.writer(sys.stdout, lineterminator="\n").writerows(_pair_rows(result, pairs or (), request.paths, sys.stdout.isatty()))
     if summary is not None:
         print("\n".join(summary_lines(summary, result.stats)))
     if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
@@ -183,7 +188,7 @@ def print_answer(
 
 def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str, Any]]:
     """Pairs with the fields that commands/README.md explains."""
-    name = result.vertices.name
+    name = result.vertices.text
     for source, target in pairs:
         distance = float(result.distances[source, target])
         yield {
@@ -225,20 +230,23 @@ def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) 
     names = [brief(vertices.name(v)) for v in path]
     weights = weights_along(adjacency, path)
     reached = np.concatenate([[0.0], np.cumsum(weights)])
-    total = float(result.distances[source, target])
+    total = float(reached[-1])  # in float64, which the type of the distances may round
     count = units.counted(len(weights), "edge")
-    lines = [f"from {names[0]} to {names[-1]}: {answers.number(total)} over {count}"]
+    lines = [f"from {names[0]} to {names[-1]}: {_number(total)} over {count}"]
     rows = [("from", "to", "weight", "distance")]
     rows += [
-        (a, b, answers.number(w), answers.number(round(d, 6)))
+        (a, b, _number(w), _number(d))
         for a, b, w, d in zip(names[:-1], names[1:], weights.tolist(), reached[1:].tolist(), strict=True)
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines += [
-        f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {w:>{widths[2]}}  {d:>{widths[3]}}"
-        for a, b, w, d in (rows if len(path) > 1 else [])
-    ]
+    widths = [max(cells(row[column]) for row in rows) for column in range(4)]
+    for row in rows if len(path) > 1 else ():
+        lines.append("  " + "  ".join(padded(row[column], widths[column], right=column > 1) for column in range(4)))
     return lines
+
+
+def _number(value: float) -> str:
+    """A length: whole numbers in full, others with the digits that float64 holds for sure."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:.15g}"
 
 
 def spent(seconds: Mapping[str, float]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, merge_parallel
 from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.solver.launching import compiled, threads_lost
 from fwtui_kernels.plan import NO_EDGE, NO_PREDECESSOR
@@ -225,10 +225,10 @@ class Paths:
 
         n = self.facts.n
         if self.facts.nonnegative:
-            arcs = least_of_parallel(self._short)
+            arcs = merge_parallel(self._short)
             lengths = arcs.weights
         else:
-            arcs = least_of_parallel(self._all_arcs())
+            arcs = merge_parallel(self._all_arcs())
             lengths = np.maximum(arcs.weights + self._potentials[arcs.sources] - self._potentials[arcs.targets], 0)
         return csr_array((lengths, (arcs.sources, arcs.targets)), shape=(n, n))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from fwtui.common.errors import Refused
 from fwtui.graphs.vertices import Vertices
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Stats:
     # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
     seconds: Mapping[str, float]
     relaxations: int = 0  # those of a sparse graph; 0: n^3
+    notes: tuple[str, ...] = ()  # how the graph was read: where its weights come from, and if edges were parallel
     reason: str = ""  # why this way was taken; empty if only one was looked at
 
     @property
@@ -79,6 +81,23 @@ class Result:
             return self._rows_between(int(source), int(target))
         rows = self._rows_between(self.vertices.row(source), self.vertices.row(target))
         return [self.vertices.labels[row] for row in rows]
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame with a row for each pair that has a path, in order of the rows of `distances`.
+
+        Its columns are source, target (labels of `vertices`, which differ) and distance. Raises Refused without pandas.
+        """
+        try:
+            import pandas  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            raise Refused("to_dataframe needs pandas; run `python -m pip install pandas`") from None
+        distances = self.distances.copy_to_host() if hasattr(self.distances, "copy_to_host") else self.distances
+        every = np.arange(len(self.vertices))
+        rows, columns = (every if part is None else part for part in (self.rows, self.columns))
+        places, reached = np.nonzero(np.isfinite(distances) & (rows[:, None] != columns))
+        labels = pandas.Index(list(self.vertices.labels), tupleize_cols=False)
+        data = {"source": labels[rows[places]], "target": labels[columns[reached]], "distance": distances[places, reached]}
+        return pandas.DataFrame(data)
 
     def _rows_between(self, source: int, target: int) -> list[int]:
         from fwtui.solver.paths import follow

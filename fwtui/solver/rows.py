@@ -10,7 +10,7 @@ import psutil
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.graphs.adjacency import Adjacency, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, merge_parallel
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.solver.call import Call
@@ -39,7 +39,7 @@ def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray |
     # float32 holds them, unless a weight would become 0 in it
     size, dtype = (_WIDE, np.float64) if facts.vanishing else (_CELL, np.float32)
     _check_room(shape, size + 4 * predecessors, beside)
-    sources, targets, weights = arcs = least_of_parallel(graph.all_arcs())
+    sources, targets, weights = arcs = merge_parallel(graph.all_arcs())
     cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(replace(graph, dense=None, arcs=arcs))
     if cycle:
         raise cycle_error(graph.vertices, [*cycle, cycle[0]])

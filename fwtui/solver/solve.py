@@ -11,8 +11,9 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.common.units import counted
-from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, merge_parallel
 from fwtui.graphs.bounds import unfit
+from fwtui.graphs.columns import AUTO, WeightChoice
 from fwtui.graphs.library_objects import graph_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call
@@ -34,6 +35,7 @@ def solve(
     gather: bool = False,
     sources: Sequence[Hashable] | None = None,
     targets: Sequence[Hashable] | None = None,
+    weight: Hashable | None = AUTO,
 ) -> Result:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
@@ -42,6 +44,12 @@ def solve(
     where its distances stay. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably
     fit, else int32, else float32. `kernel` is "auto" or a kernel's id; `device` is "cpu", a GPU's number, or None to
     use the GPU if that pays.
+
+    `weight` is the column of a table, or the attribute of a NetworkX graph, that holds the weights; None counts each edge 1. By
+    default it is the one called weight, or else like one (cost, length, distance, value, time, weight_km). If there are numbers
+    under other names only, the graph is refused. `result.stats.notes` states the choice, and if edges were parallel: of those
+    the lightest counts, and duplicate entries of a sparse matrix add up. A warning is issued if the greatest weight of a
+    matrix probably means no edge.
 
     `sources` are the vertices whose rows of distances are wanted, and `targets` those whose columns are: integers are their
     numbers, all else are labels. Row k of the result belongs to the k-th source, column k to the k-th target. Memory is needed
@@ -85,15 +93,18 @@ def solve(
         def read() -> GivenGraph:
             if resident:
                 raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
-            return graph_of(graph)
+            return graph_of(graph, weight)
 
         return solve_ranked(read, comm, gather, call)
     if gather:
         raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
-    given = graph if resident else graph_of(graph)
+    if resident:
+        WeightChoice(weight).check_unused("an array")
+    given = graph if resident else graph_of(graph, weight)
     rows = None if sources is None else _numbers("source", sources, given.vertices)
     columns = None if targets is None else _numbers("target", targets, given.vertices)
-    return solve_one(given, call, rows, columns)
+    result = solve_one(given, call, rows, columns)
+    return replace(result, stats=replace(result.stats, notes=given.notes)) if not resident and given.notes else result
 
 
 def solve_one(
@@ -168,7 +179,7 @@ def in_float64(graph: Adjacency, predecessors: bool, method: str) -> tuple[np.nd
     arcs = graph.all_arcs()
     if (arcs.weights[arcs.sources == arcs.targets] < 0).any():  # which SciPy's Floyd-Warshall does not look at
         raise csgraph.NegativeCycleError("the graph has a negative self-loop")
-    sources, targets, weights = least_of_parallel(arcs)  # SciPy would add them up
+    sources, targets, weights = merge_parallel(arcs)  # SciPy would add them up
     matrix = csr_array((weights, (sources, targets)), shape=(graph.n, graph.n))
     if predecessors:
         return csgraph.shortest_path(matrix, method=method, return_predecessors=True)

@@ -6,9 +6,10 @@ from typing import IO
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, graph_of_arcs
+from fwtui.graphs.arc_lines import arc_count, comment, write_arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import GraphFile, Layout, arc_count, are_counts, comment, numbered, write_arcs
+from fwtui.graphs.text_rows import Form, GraphFile, are_counts, gather
 
 TITLE = "DIMACS"
 SUFFIXES = (".gr",)
@@ -19,13 +20,16 @@ ARC_BYTES = 6
 
 def read(source: GraphFile) -> Adjacency:
     """Raises Refused, naming file and line."""
+    source.weight.check_unused(source.name)
     for number, words in source.header("c"):
         if len(words) != 4 or words[:2] != ["p", "sp"] or not are_counts(words[2:]):
             text = clean(" ".join(words))[:40]
             raise source.wrong(number, f"{text!r} is where 'p sp vertices arcs' should be; put that line first")
         n, rows = map(int, words[2:])
         source.check_count(number, rows, "arcs", len("a 1 1 0"))
-        return numbered(Layout(source, n, rows, number + 1, "a", "c", "uvw"))
+        source.limits.check_size(n, source.name, "declares")
+        arcs = gather(source, Form("uvw", comment="c", tag="a", high=n), number + 1, rows)
+        return graph_of_arcs(n, range(1, n + 1), arcs.all(), merged=arcs.merged)
     raise Refused(f"{source.name} has no line 'p sp vertices arcs'; put it before the arcs")
 
 

@@ -1,24 +1,26 @@
-"""GraphML, read by NetworkX if installed, and written without: the edges' attribute "weight", or 1 if it is missing."""
+"""GraphML, read by NetworkX if installed, and written without; weights are an attribute of the edges."""
 
 from __future__ import annotations
 
 import io
+import re
 from typing import IO
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.text import clean, quoted
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.arc_lines import arc_count, comment, names_of, write_arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_networkx
-from fwtui.graphs.number_lines import GraphFile, arc_count, comment, names_of, write_arcs
+from fwtui.graphs.text_rows import GraphFile
 
 TITLE = "GraphML"
 SUFFIXES = (".graphml",)
 ORDER = 70
 ARC_BYTES = 55  # tags, and a weight of one digit
+_NOT_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 _EDGE_TAGS, _OTHER_TAGS = 4, 8  # that are written for an edge, and for no edge and no vertex
 _MOST_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
 
@@ -62,8 +64,7 @@ def read(source: GraphFile) -> Adjacency:
     except Exception as error:  # NetworkX passes every error through: KeyError, ParseError, ValueError, ...
         words = clean(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not GraphML that NetworkX can read: {words}; save it again") from None
-    with named(name):
-        return of_networkx(graph)
+    return of_networkx(graph, source.weight, name, source.no_edge, complete=True)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
@@ -72,6 +73,8 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     if edges > most:
         raise Refused(f"{edges:,} edges are too many for GraphML, which is read up to {most:,}; choose .npz or .csv")
     names = [quoteattr(name) for name in names_of(graph)]
+    if wrong := next((name for name in names if re.search(_NOT_XML, name)), None):
+        raise Refused(f"{quoted(wrong)} has a control character, which XML cannot hold; choose .csv")
     kind = "long" if graph.integer else "double"
     file.write(
         f"""<?xml version="1.0" encoding="utf-8"?>

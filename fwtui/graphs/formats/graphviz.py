@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import IO
 
+from fwtui.graphs.arc_lines import comment, write_arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import comment, write_arcs
 
 TITLE = "Graphviz"
 SUFFIXES = (".dot",)

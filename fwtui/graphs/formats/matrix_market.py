@@ -12,9 +12,11 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, graph_of_arcs
+from fwtui.graphs.arc_lines import arc_count, comment, write_arcs
+from fwtui.graphs.columns import weights_note
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import GraphFile, Layout, arc_count, arc_of_each, are_counts, comment, numbered, write_arcs
+from fwtui.graphs.text_rows import Form, GraphFile, Rows, arc_of_each, are_counts, gather
 
 TITLE = "Matrix Market"
 SUFFIXES = (".mtx",)
@@ -26,12 +28,38 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Raises Refused, naming file and line."""
-    graph = numbered(_layout(source))
-    if source.limits.dtype == "int16" and graph.arcs is not None and (graph.arcs.weights < 0).any():  # no line has such a weight
-        way = "choose int32 or float32"
-        raise Refused(f"{source.name} is skew-symmetric, so half its weights are negative, which int16 does not take; {way}")
-    return graph
+    """Read a matrix; of duplicate entries the least counts. Raises Refused, naming file and line."""
+    name = source.name
+    source.weight.check_unused(name)
+    form, field, symmetry = _banner(source)
+    number, words = next(source.header("%", first=2), (0, []))
+    if not words:
+        raise Refused(f"{name} has no line with its sizes; put it after the banner")
+    if not are_counts(words):
+        raise source.wrong(number, f"{clean(' '.join(words))[:40]!r} is where the sizes should be; correct the line")
+    sizes = [int(word) for word in words]
+    if len(sizes) != (takes := 3 if form == "coordinate" else 2):
+        raise source.wrong(number, f"{form} takes {takes} sizes, not {len(sizes)}; correct the line")
+    n = sizes[0]
+    if n != sizes[1]:
+        raise Refused(f"{name} is {n:,} x {sizes[1]:,}, and a graph's matrix is square; choose another file")
+    rows = sizes[2] if form == "coordinate" else _stored(n, symmetry)
+    columns = "w" if form == "array" else "uv" if field == "pattern" else "uvw"
+    source.check_count(number, rows, "entries", 2 * len(columns) - 1)
+    source.limits.check_size(n, name, "declares")
+
+    def arcs(table: Rows, before: int) -> Arcs:
+        entries = _dense(table.weights, before, n, symmetry) if form == "array" else arc_of_each(table)
+        return entries if symmetry == "general" else _mirrored(entries, -1.0 if symmetry == "skew-symmetric" else 1.0)
+
+    gathered = gather(source, Form(columns, comment="%", high=n), number + 1, rows, arcs)
+    found = gathered.all()
+    if source.limits.dtype == "int16" and (found.weights < 0).any() and symmetry == "skew-symmetric":  # on no line
+        raise Refused(
+            f"{name} is skew-symmetric, so half its weights are negative, which int16 does not take; choose int32 or float32"
+        )
+    notes = (weights_note(None),) if field == "pattern" else ()
+    return graph_of_arcs(n, range(1, n + 1), found, merged=gathered.merged, notes=notes)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
@@ -41,10 +69,10 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     write_arcs(graph, file, "%s %s %s\n", range(1, graph.n + 1))
 
 
-def _layout(source: GraphFile) -> Layout:
-    """What the header declares; leaves the file at the line after it."""
+def _banner(source: GraphFile) -> list[str]:
+    """Return format, field and symmetry. Raises Refused if one of them is not supported."""
     banner = source.file.readline(1 << 12).decode("latin1").lower().split()
-    if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
+    if len(banner) != 5 or banner[0] not in ("%%matrixmarket", "%matrixmarket") or banner[1] != "matrix":
         way = "begin with '%%MatrixMarket matrix coordinate real general'"
         raise Refused(f"{source.name}, line 1 is not a Matrix Market banner; {way}")
     form, field, symmetry = banner[2:]
@@ -53,26 +81,7 @@ def _layout(source: GraphFile) -> Layout:
             raise source.wrong(1, f"{clean(word)[:40]!r} matrices are not supported; convert it to {' or '.join(allowed)}")
     if field == "pattern" and (form == "array" or symmetry == "skew-symmetric"):
         raise source.wrong(1, f"a pattern cannot be {form} and {symmetry}; convert it to coordinate general")
-    number, words = next(source.header("%", first=2), (0, []))
-    if not words:
-        raise Refused(f"{source.name} has no line with its sizes; put it after the banner")
-    if not are_counts(words):
-        raise source.wrong(number, f"{clean(' '.join(words))[:40]!r} is where the sizes should be; correct the line")
-    sizes = [int(word) for word in words]
-    if len(sizes) != (takes := 3 if form == "coordinate" else 2):
-        raise source.wrong(number, f"{form} takes {takes} sizes, not {len(sizes)}; correct the line")
-    n = sizes[0]
-    if n != sizes[1]:
-        raise Refused(f"{source.name} is {n:,} x {sizes[1]:,}, and a graph's matrix is square; choose another file")
-    rows = sizes[2] if form == "coordinate" else _stored(n, symmetry)
-    columns = "w" if form == "array" else "uv" if field == "pattern" else "uvw"
-    source.check_count(number, rows, "entries", 2 * len(columns) - 1)
-
-    def arcs(table: np.ndarray, before: int) -> Arcs:
-        entries = _dense(table, before, n, symmetry) if form == "array" else arc_of_each(table)
-        return entries if symmetry == "general" else _mirrored(entries, -1.0 if symmetry == "skew-symmetric" else 1.0)
-
-    return Layout(source, n, rows, number + 1, "", "%", columns, arcs=arcs)
+    return banner[2:]
 
 
 def _stored(n: int, symmetry: str) -> int:

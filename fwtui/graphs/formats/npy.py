@@ -19,7 +19,7 @@ from fwtui.graphs.adjacency import Adjacency, GivenGraph, of_matrix
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_array
-from fwtui.graphs.number_lines import GraphFile
+from fwtui.graphs.text_rows import GraphFile
 
 TITLE = "NumPy"
 SUFFIXES = (".npy",)
@@ -34,7 +34,8 @@ _LONGEST_SIDE = 1 << 40  # also of an array without elements, beside whose longe
 def read(source: GraphFile) -> GivenGraph:
     """Raises Refused if it is not a square matrix of numbers."""
     name = source.name
-    return weights_in(array_in(source.file, name, source.size, lambda n: source.limits.check_size(n, name, "declares")), name)
+    source.weight.check_unused(name)
+    return weights_in(array_in(source.file, name, source.size, lambda n: source.limits.check_size(n, name, "declares")), source)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
@@ -92,11 +93,14 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
     return array.reshape(shape, order="F" if by_columns else "C")
 
 
-def weights_in(array: np.ndarray, name: str) -> GivenGraph:
+def weights_in(array: np.ndarray, source: GraphFile) -> GivenGraph:
     """The graph of a matrix of weights."""
+    if source.no_edge is not None and array.ndim == 2 and array.dtype.kind in "fiu":
+        absent = source.is_no_edge(array)
+        array = np.where(absent, np.inf, array)
 
     def look() -> Adjacency:
-        with named(name):
+        with named(source.name):
             return of_array(array)
 
     return of_matrix(array, look) or look()

@@ -1,4 +1,4 @@
-"""NumPy's .npz: this program's weights, one matrix, or a sparse one as SciPy saves it."""
+"""NumPy's .npz: this program's weights, one matrix, a sparse one as SciPy saves it, or the columns of a table of edges."""
 
 from __future__ import annotations
 
@@ -12,13 +12,26 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
 from fwtui.common.units import memory
-from fwtui.graphs.adjacency import Adjacency, Arcs, CsrRows, GivenGraph, LazyGraph, count_finite, is_plain, of_dense, of_rows
+from fwtui.graphs.adjacency import (
+    Adjacency,
+    Arcs,
+    CsrRows,
+    GivenGraph,
+    LazyGraph,
+    count_finite,
+    count_parallel,
+    is_plain,
+    of_dense,
+    of_rows,
+)
+from fwtui.graphs.columns import ends_among
+from fwtui.graphs.edge_tables import of_table
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_entries
-from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, MOST_EXPANSION
+from fwtui.graphs.text_rows import GraphFile, present
 
 TITLE = "NumPy"
 WRITTEN = "NumPy: weights, no_edge"
@@ -56,14 +69,17 @@ def read(source: GraphFile) -> GivenGraph:
                 with archive.open(members[key]) as member:
                     return array_in(member, f"{name}, array {clean(key)[:40]}", members[key].file_size)
 
+            if len(members) > 1 and "format" not in members and ends_among(list(members)) is not None:
+                return of_table({key: array(key) for key in members}, name, source.weight, source.no_edge)
+            source.weight.check_unused(name)
             if "format" in members:
-                return _sparse(array, name)
+                return _sparse(array, source)
             if {"weights", "no_edge"} <= members.keys():
                 return _own(array("weights"), array("no_edge"), name)
             if len(members) != 1:
                 arrays = f"the arrays {clean(', '.join(sorted(members)))[:80]}" if members else "no array"
                 raise Refused(f"{name} holds {arrays}; save one square matrix, or scipy.sparse.save_npz")
-            return weights_in(array(next(iter(members))), name)
+            return weights_in(array(next(iter(members))), source)
     except _DAMAGED as error:
         raise Refused(f"{name} cannot be unpacked: {clean(str(error))[:80].lower()}; save it again") from None
 
@@ -85,7 +101,8 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     return of_dense(dense, count_finite(dense))
 
 
-def _sparse(array: Any, name: str) -> GivenGraph:
+def _sparse(array: Any, source: GraphFile) -> GivenGraph:
+    name = source.name
     stored = array("format")
     form = str(stored.reshape(-1)[0]) if stored.size == 1 and stored.dtype.itemsize <= _WORD else "unknown"
     if form.startswith("b'"):
@@ -98,19 +115,26 @@ def _sparse(array: Any, name: str) -> GivenGraph:
     if shape[0] != shape[1] or shape[0] < 0:
         raise Refused(f"{name} is {shape[0]} x {shape[1]}, and a graph's matrix is square; choose another file")
     n = int(shape[0])
+    source.limits.check_size(n, name, "has")
     if weights.ndim != 1 or weights.dtype.kind not in "fiu" or len(weights) != len(second):
         raise Refused(f"{name} does not have one number for each index; save it again with scipy.sparse.save_npz")
 
     def look() -> Adjacency:
-        return _looked_through(form, n, first, second, weights, name)
+        return _looked_through(form, n, first, second, weights, source)
 
+    if source.no_edge is not None or form == "csc" or not all(map(is_plain, (first, second, weights))):
+        return look()
     if form == "csr":
         return of_rows(n, CsrRows(first, second, weights), look) or look()
-    together = form == "coo" and len(first) == len(second) and all(map(is_plain, (first, second, weights)))
-    return LazyGraph(n, Arcs(first, second, weights), look) if together else look()
+    if len(first) != len(second) or any(len(part) and (part.min() < 0 or part.max() >= n) for part in (first, second)):
+        return look()
+    return look() if count_parallel(n, first, second) else LazyGraph(n, Arcs(first, second, weights), look)
 
 
-def _looked_through(form: str, n: int, first: np.ndarray, second: np.ndarray, weights: np.ndarray, name: str) -> Adjacency:
+def _looked_through(
+    form: str, n: int, first: np.ndarray, second: np.ndarray, weights: np.ndarray, source: GraphFile
+) -> Adjacency:
+    name = source.name
     if form != "coo":
         pointers = first.astype(np.int64)
         if len(pointers) != n + 1 or pointers[0] != 0 or pointers[-1] != len(second) or (np.diff(pointers) < 0).any():
@@ -122,4 +146,4 @@ def _looked_through(form: str, n: int, first: np.ndarray, second: np.ndarray, we
     if any(len(part) and (part.min() < 0 or part.max() >= n) for part in ends):
         raise Refused(f"{name} has an index outside 0 to {n - 1}; save it again")
     with named(name):
-        return of_entries(n, ends[0], ends[1], weights)
+        return of_entries(n, *present(source, Arcs(ends[0], ends[1], weights)), add=True)

@@ -10,15 +10,16 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.edge_tables import arrow, of_table
-from fwtui.graphs.formats.table import named_columns
+from fwtui.graphs.arc_lines import arcs_of, lonely, names_of
+from fwtui.graphs.edge_tables import arrow, of_table, roles_in
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import GraphFile, arcs_of, lonely, names_of
+from fwtui.graphs.text_rows import GraphFile
 
 TITLE = "Parquet"
 SUFFIXES = (".parquet",)
 ORDER = 65
 ARRAYS = True
+_SAMPLE = 200  # rows that show the roles of the columns
 _EDGE = 40  # bytes of an edge in memory, at least
 
 
@@ -31,19 +32,18 @@ def read(source: GraphFile) -> Adjacency:
     data = source.file.read()
     try:
         file = ParquetFile(pyarrow.BufferReader(data))
-        rows, titles = file.metadata.num_rows, file.schema_arrow.names
+        rows = file.metadata.num_rows
         if rows * _EDGE > source.most:
             raise Refused(f"{name} has {rows:,} rows, and {memory(source.most)} can be used; choose a smaller graph")
-        columns = named_columns(titles)
-        # the other columns stay unread
-        names = (
-            None if columns is None else [titles[c] for c in (columns.source, columns.target, columns.weight) if c is not None]
-        )
-        table = file.read(columns=names)
+        begin = next(file.iter_batches(_SAMPLE), None)
+        if begin is None:
+            raise Refused(f"{name} has no rows; give a table with a row for each edge")
+        roles = roles_in(begin, name, source.weight)
+        table = file.read(columns=roles.keys)  # the other columns stay unread
     except (pyarrow.ArrowException, OSError) as error:
         words = clean(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not Parquet that pyarrow can read: {words}; save it again") from None
-    return of_table(table, name)
+    return of_table(table, name, no_edge=source.no_edge, roles=roles)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

@@ -22,7 +22,7 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.formats import read_suffixes
 from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.loading import ANY, load
-from fwtui.graphs.number_lines import GraphFile
+from fwtui.graphs.text_rows import GraphFile
 from fwtui.graphs.opening import MAX_BYTES
 
 

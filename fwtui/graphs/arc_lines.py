@@ -1,0 +1,62 @@
+"""Lines of edges in graph files that are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+import numpy as np
+
+from fwtui.common.text import clean
+from fwtui.graphs.graph import GraphInput, blocks
+
+
+def write_arcs(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
+    """A line for each edge and each self-loop below 0: the names of its source and target, and its weight."""
+    for sources, targets, weights in arcs_of(graph):
+        arcs = zip(sources.tolist(), targets.tolist(), weights.tolist(), strict=True)
+        file.write("".join([line % (names[u], names[v], shortest(w)) for u, v, w in arcs]).encode())
+
+
+def arcs_of(graph: GraphInput) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Sources, targets and weights of the edges and of the self-loops below 0, some rows at a time."""
+    for rows in blocks(graph.matrix):
+        cells = graph.matrix[rows]
+        there = cells != graph.no_edge
+        vertices = np.arange(rows.start, rows.stop)
+        there[vertices - rows.start, vertices] = cells[vertices - rows.start, vertices] < 0
+        sources, targets = np.nonzero(there)
+        yield sources + rows.start, targets, cells[there]
+
+
+def write_lonely(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
+    """A self-loop of weight 0 for each vertex without an edge, where only edges name vertices."""
+    file.write("".join(line % (names[v], names[v], 0) for v in lonely(graph)).encode())
+
+
+def lonely(graph: GraphInput) -> list[int]:
+    """The vertices that no edge and no self-loop below 0 leads from or to."""
+    alone = np.ones(graph.n, bool)
+    for sources, targets, _ in arcs_of(graph):
+        alone[sources] = alone[targets] = False
+    return np.flatnonzero(alone).tolist()
+
+
+def names_of(graph: GraphInput) -> list[str]:
+    """The names of its vertices, by default their numbers from 0."""
+    return [graph.vertices.text(v) if graph.vertices is not None else str(v) for v in range(graph.n)]
+
+
+def arc_count(graph: GraphInput) -> int:
+    """How many lines write_arcs writes."""
+    return graph.edges + int(np.count_nonzero(graph.matrix.diagonal() < 0))
+
+
+def comment(graph: GraphInput) -> str:
+    """What the graph is, on one line."""
+    return clean("; ".join(filter(None, (graph.name, graph.note))))
+
+
+def shortest(weight: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return str(int(weight)) if weight == int(weight) else repr(weight)

@@ -1,0 +1,155 @@
+"""Roles of columns and attributes by their names: the source, the target and the weight of an edge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import brief, quoted
+from fwtui.graphs.adjacency import Arcs
+
+AUTO = "auto"
+_SHOWN = 8  # names in a message
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")  # of snake_case and camelCase
+_SOURCE = {"source", "src", "from", "start", "tail", "u", "origin", "orig", "sender"}
+_TARGET = {"target", "dst", "to", "end", "head", "v", "destination", "dest", "receiver"}
+_VERTEX = {"node", "nodes", "vertex", "vertices", "id", "ids", "name", "key", "code", "station", "stop", "city", "airport"}
+_NUMBERED = ({"1", "a"}, {"2", "b"})  # of a vertex, as in node_1 and node_2
+_WEIGHT = {"weight", "weights"}
+_WEIGHTS = {"cost", "costs", "length", "len", "distance", "dist", "value", "val", "time", "duration", "km", "miles", "minutes"}
+_NO_WEIGHT = {"start", "end", "begin", "date", "stamp", "unit", "id"}  # words of a name such as start_time or value_id
+_DIRECTION = {"type", "directed", "direction", "directedness"}
+_BOTH_WAYS = {"undirected": True, "directed": False, "true": False, "false": True}  # true and false: of a column "directed"
+_IDENTIFIER = {"id", "ids", "key", "index", "osmid", "unnamed"}
+
+
+def words_of(title: str) -> list[str]:
+    """Return the words of a name in lower case: ["weight", "km"] for weight_km, weightKm and "Weight (km)"."""
+    return [word.lower() for word in _WORDS.findall(title)]
+
+
+def ends_among(titles: Sequence[str]) -> tuple[int, int] | None:
+    """Return the places of source and target among the titles; None if the titles do not name both."""
+    found: list[int] = []
+    for known, numbers in zip((_SOURCE, _TARGET), _NUMBERED, strict=True):
+        matches: list[tuple[int, int]] = []
+        for place, title in enumerate(titles):
+            words = words_of(title)
+            rest = {word for word in words if word not in _VERTEX}
+            if len(rest) == 1 and (rest <= known or (rest <= numbers and len(words) > 1)):
+                matches.append((len(words), place))
+        if not matches:
+            return None
+        found.append(min(matches)[1])
+    return found[0], found[1]
+
+
+def listed(titles: Sequence[object]) -> str:
+    """Return the first names of a list, for a message."""
+    return ", ".join(brief(str(title)) for title in titles[:_SHOWN]) + (", ..." if len(titles) > _SHOWN else "")
+
+
+class WeightChoice(NamedTuple):
+    """The column or attribute that holds the weights, as the user chose it, and how to choose another one."""
+
+    name: Hashable | None = AUTO  # AUTO: found by its name; None: each edge counts 1
+    way: str = "name the column of weights weight"
+
+    def among(
+        self, titles: Sequence[Hashable], has_numbers: Callable[[int], bool], where: str, noun: str = "column"
+    ) -> int | None:
+        """Return the place of the weights among the titles, or None if each edge counts 1.
+
+        `has_numbers` takes a place. Raises Refused if the chosen name does not exist, if several names are equally likely, or
+        if there are numbers under unknown names only.
+        """
+        if self.name is None:
+            return None
+        if self.name != AUTO:
+            return self._chosen(titles, where, noun)
+        ranks = [_rank(str(title)) for title in titles]
+        likely = [place for place, rank in enumerate(ranks) if rank == 0 or (rank is not None and has_numbers(place))]
+        best = min((ranks[place] or 0 for place in likely), default=0)
+        likely = [place for place in likely if ranks[place] == best]
+        if len(likely) > 1:
+            names = listed([titles[place] for place in likely])
+            raise Refused(f"{where} has several {noun}s that may be the weights: {names}; {self.way}")
+        if likely:
+            return likely[0]
+        numeric = [title for place, title in enumerate(titles) if not is_identifier(str(title)) and has_numbers(place)]
+        if numeric:
+            raise Refused(f"{where} has numbers in {noun}s that may be weights or not: {listed(numeric)}; {self.way}")
+        return None
+
+    def _chosen(self, titles: Sequence[Hashable], where: str, noun: str) -> int:
+        """Return the place of the chosen name. Raises Refused if there is none or more than one."""
+        places = [place for place, title in enumerate(titles) if title == self.name]
+        if not places:
+            places = [place for place, title in enumerate(titles) if str(title).lower() == str(self.name).lower()]
+        if len(places) == 1:
+            return places[0]
+        which = "more than one" if places else "no"
+        raise Refused(f"{where} has {which} {noun} {quoted(str(self.name))} for weights; its {noun}s: {listed(titles) or 'none'}")
+
+    def check_unused(self, where: str) -> None:
+        """Raises Refused if a name was chosen, for files and objects without names."""
+        if self.name not in (AUTO, None):
+            raise Refused(f"{where} has no columns with names, so {quoted(str(self.name))} cannot name its weights; omit it")
+
+
+def weights_note(title: object | None, noun: str = "column") -> str:
+    """Return the phrase that states where the weights come from."""
+    return "each edge counts 1" if title is None else f"weights from {noun} {quoted(str(title))}"
+
+
+def is_identifier(title: str) -> bool:
+    """Whether the name is that of a number which identifies a row, such as Id, edge_id or the index of a table."""
+    words = words_of(title)
+    return not title.strip() or (bool(words) and (words[0] == "unnamed" or words[-1] in _IDENTIFIER))
+
+
+def _rank(title: str) -> int | None:
+    """Return 0 for weight, 1 to 3 for names that are less likely to be the weights, None for all others."""
+    words = words_of(title)
+    if not words or set(words) & _NO_WEIGHT:
+        return None
+    if len(words) == 1 and words[0] in _WEIGHT:
+        return 0
+    if set(words) & _WEIGHT or words == ["w"]:
+        return 1
+    if set(words) & _WEIGHTS:
+        return 2 if len(words) == 1 else 3
+    return None
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether a value is a number or a text that is one."""
+    try:
+        return not isinstance(value, bool) and float(value) == float(value)
+    except (TypeError, ValueError):
+        return False
+
+
+def has_directions(title: str, values: Sequence[str]) -> bool:
+    """Whether a column says for each edge if it is directed, as the column Type of Gephi does."""
+    known = _BOTH_WAYS if "directed" in title.lower() else {"undirected", "directed"}
+    return bool(set(words_of(title)) & _DIRECTION) and len(values) > 0 and all(value.lower() in known for value in values)
+
+
+def both_ways_of(directions: Sequence[str], title: str, where: str) -> np.ndarray:
+    """Return for each edge whether it leads both ways. Raises Refused for a word that is not a direction."""
+    ways = [_BOTH_WAYS.get(direction.lower()) for direction in directions]
+    if None in ways:
+        word = quoted(directions[ways.index(None)])
+        raise Refused(f"{where} has {word} in column {quoted(title)}; write directed or undirected")
+    return np.array(ways, bool)
+
+
+def with_reverse(arcs: Arcs, back: np.ndarray) -> Arcs:
+    """Return the arcs, and those for which `back` is true in the other direction too."""
+    sources, targets, weights = (part[back] for part in arcs)
+    return Arcs(*(np.concatenate(pair) for pair in zip(arcs, (targets, sources, weights), strict=True)))

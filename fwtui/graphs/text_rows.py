@@ -1,0 +1,354 @@
+"""The tokenizer of all text formats: the rows of a file by the format's description, in bulk.
+
+NumPy parses rows of numbers, the csv module rows with names. Only a chunk with a mistake is read line by line, to find the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, quoted
+from fwtui.common.units import counted
+from fwtui.graphs.adjacency import ArcCollector, Arcs
+from fwtui.graphs.columns import WeightChoice
+from fwtui.graphs.graph_limits import GraphLimits
+
+MAX_WHOLE = 2**53 - 1  # float64 skips whole numbers above it
+_END_OF_FILE = b"\x1a"  # of DOS
+_NEITHER = re.compile(r"[+0]\d")  # how numbers begin that are names: 007 and 7 may be two vertices
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
+_FORTRAN = str.maketrans("dD", "ee")  # its exponents, as in 1.5D+03
+
+
+class GraphFile(NamedTuple):
+    """The input of a format's reader."""
+
+    file: io.BufferedReader
+    name: str  # safe to show
+    size: int  # in bytes; an upper bound if packed
+    most: int  # bytes that it may have when unpacked
+    suffix: str
+    limits: GraphLimits
+    weight: WeightChoice = WeightChoice()
+    no_edge: int | float | None = None  # the weight that means no edge in this file, beside +inf and NaN
+
+    def header(self, comment: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the words of each line that is neither empty nor a comment."""
+        idle = 0
+        # a very long line comes in pieces
+        for number, line in enumerate(iter(partial(self.file.readline, self.limits.chunk), b""), first):
+            words = line.decode("latin1").split()
+            if words and not words[0].startswith(comment):
+                idle = 0
+                yield number, words
+            else:
+                idle += len(line)
+                self.check_idle(idle, number)
+
+    def chunks(self, line: int = 1, quotes: bool = False) -> Iterator[tuple[int, bytes]]:
+        """Yield the rest of the file in whole lines, each piece with the number of its first line.
+
+        With `quotes` a line break between quotes does not end a line. Raises Refused for a line that is too long.
+        """
+        size = self.limits.chunk
+        while chunk := self.file.read(size):
+            chunk += (rest := self.file.readline(size))
+            while quotes and chunk.count(b'"') % 2 and len(chunk) < 3 * size and (more := self.file.readline(size)):
+                chunk += more
+            if len(rest) >= size:
+                raise Refused(f"{self.name} has a line of more than {size:,} bytes after line {line}; break it up")
+            if _END_OF_FILE in chunk[-3:]:
+                chunk = chunk.rstrip(_END_OF_FILE + b"\r\n") + b"\n"
+            yield line, chunk
+            line += chunk.count(b"\n")
+
+    def check_idle(self, idle: int, line: int) -> None:
+        """Raises Refused if that many bytes before the end of a line, holding no number, are more than any graph has."""
+        if idle > self.limits.idle:
+            what = f"more than {self.limits.idle:,} bytes of blank lines and comments"
+            raise Refused(f"{self.name} has {what} before line {line + 1}; remove them")
+
+    def wrong(self, line: int, why: str) -> Refused:
+        return Refused(f"{self.name}, line {line}: {why}")
+
+    def check_count(self, line: int, rows: int, what: str, least_bytes: int) -> None:
+        """Raises Refused if the file is too short for that many rows of at least that many bytes."""
+        if rows * least_bytes > self.size:
+            words = f"{rows:,} {what} do not fit into {self.size:,} bytes"
+            raise self.wrong(line, f"{words}; fetch the file again, or correct the count")
+
+    def is_no_edge(self, weights: np.ndarray) -> np.ndarray:
+        """Return where these weights are the one that means no edge in this file."""
+        return np.zeros(weights.shape, bool) if self.no_edge is None else weights == self.no_edge
+
+
+class Rows(NamedTuple):
+    """Rows of a chunk. Vertices are whole numbers in `ends`, or names in `sources` and `targets`."""
+
+    weights: np.ndarray  # float64: (rows, columns of weights)
+    ends: np.ndarray  # int64: (rows, columns of vertices)
+    sources: list[str] = []
+    targets: list[str] = []
+    directions: list[str] = []
+
+    @property
+    def named(self) -> bool:
+        """Whether the vertices are names."""
+        return len(self.sources) > 0
+
+
+class Form(NamedTuple):
+    """The description of a file's rows: everything that decides what a line means, and if it is right."""
+
+    columns: str  # a letter for each: u source, v target, w weight or cell of a matrix, d direction, - ignored
+    delimiter: str | None = None  # None: white space
+    comment: str | None = None  # the character that begins one
+    tag: str = ""  # the word that begins each line
+    whole: str = "i8"  # how vertices are written: "f8" also takes 1e0 and 1.0, as numpy.savetxt writes them
+    low: int = 1  # the least number of a vertex
+    high: int = MAX_WHOLE
+    decimal_comma: bool = False
+    names: bool = False  # vertices may be names
+    hint: str = ""  # for a vertex that is out of range
+
+    @property
+    def ends(self) -> int:
+        """How many columns are vertices."""
+        return self.columns.count("u") + self.columns.count("v")
+
+    def rows(self, chunk: bytes, line: int, source: GraphFile) -> Rows:
+        """Parse a chunk of whole lines, of which the first one has that number. Raises Refused, naming the first wrong line."""
+        if (rows := self._numbers(chunk, source)) is not None:
+            return rows
+        if self.names:
+            return self._named(chunk, line, source)
+        raise self._complaint(chunk.decode("latin1"), line, source)
+
+    def _numbers(self, chunk: bytes, source: GraphFile) -> Rows | None:
+        """Return the rows if all that counts in them is numbers."""
+        if "d" in self.columns or (not self.delimiter and self.ends and not self.columns.startswith("uv")):
+            return None
+        text = chunk.decode("latin1")
+        if self.names and _unlike_numbers(text, self.delimiter):
+            return None
+        text = text.replace(",", ".") if self.decimal_comma else text
+        rows = self._loaded(text)
+        if rows is None and not self.names:
+            rows = self._loaded(text.translate(_FORTRAN)) if "d" in text or "D" in text else None
+        return rows if rows is not None and self._is_proper(rows, source) else None
+
+    def _loaded(self, text: str) -> Rows | None:
+        places = [place for letter in "uvw" for place, column in enumerate(self.columns) if column == letter]
+        others = len(self.columns) - self.ends if not self.delimiter else len(places) - self.ends
+        tag = [("tag", "S2")] if self.tag else []
+        kinds = [*tag, ("ends", self.whole, (self.ends,)), ("weights", "f8", (others,))]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # NumPy warns of chunks with only comments
+                warnings.simplefilter("error", DeprecationWarning)  # and of 1e0 as a whole number
+                loaded = np.loadtxt(
+                    io.StringIO(text),
+                    dtype=kinds,
+                    comments=None if self.names and self.delimiter else self.comment,
+                    delimiter=self.delimiter,
+                    usecols=places if (self.delimiter and len(places) < len(self.columns)) or places != sorted(places) else None,
+                    ndmin=1,
+                )
+        except (ValueError, OverflowError, DeprecationWarning):
+            return None
+        if self.tag and not (loaded["tag"] == self.tag.encode()).all():
+            return None
+        if self.delimiter and text.count(self.delimiter) != len(loaded) * (len(self.columns) - 1):
+            return None
+        ends = loaded["ends"]
+        if ends.dtype.kind == "f":
+            if not ((ends >= self.low) & (ends <= self.high) & (ends == np.floor(ends))).all():
+                return None
+            ends = ends.astype(np.int64)
+        weights = loaded["weights"]
+        if not self.delimiter:
+            weights = weights[:, [place - self.ends for place, letter in enumerate(self.columns) if letter == "w"]]
+        return Rows(weights, ends)
+
+    def _is_proper(self, rows: Rows, source: GraphFile) -> bool:
+        if rows.ends.size and (rows.ends.min() < self.low or rows.ends.max() > self.high):
+            return False
+        weights = rows.weights[~source.is_no_edge(rows.weights)] if source.no_edge is not None else rows.weights
+        if not self.ends or not weights.size:
+            return True  # cells of a matrix, where infinity means no edge, are checked as a matrix
+        fractional = weights[weights != np.rint(weights)][:1]
+        extremes = (weights.min(), weights.max(), *fractional)  # NaN is both
+        return not any(source.limits.unfit(float(weight)) for weight in extremes)
+
+    def _named(self, chunk: bytes, line: int, source: GraphFile) -> Rows:
+        """Return the rows with names as vertices. Raises Refused, naming the first wrong line."""
+        numbered = fields_in(chunk, line, self, source)
+        rows = [row for _, row in numbered]
+        sources, targets, weights, directions = ([] for _ in range(4))
+        if {len(row) for row in rows} <= {len(self.columns)}:
+            columns = dict(zip(self.columns, zip(*rows, strict=True), strict=False))
+            sources, targets = (list(columns.get(letter, ())) for letter in "uv")
+            directions = list(columns.get("d", ()))
+            weights = list(columns.get("w", ()))
+        values = parsed_weights(weights, self.decimal_comma)
+        if values is None or len(sources) != len(rows) or not all(sources) or not all(targets):
+            raise self._wrong_row(numbered, source)
+        return Rows(
+            values.reshape(len(rows), self.columns.count("w")), np.empty((len(rows), 0), np.int64), sources, targets, directions
+        )
+
+    def _wrong_row(self, rows: list[tuple[int, list[str]]], source: GraphFile) -> Refused:
+        for number, row in rows:
+            if len(row) != len(self.columns):
+                fields = f"has {counted(len(row), 'field')} and the first line {len(self.columns)}"
+                return Refused(f"{source.name}, line {number} {fields}; correct it")
+            for letter, what in (("u", "source"), ("v", "target")):
+                if not row[self.columns.index(letter)]:
+                    return Refused(f"{source.name}, line {number} names no {what}; fill it in")
+            word = row[self.columns.index("w")] if "w" in self.columns else "1"
+            if parsed_weights([word], self.decimal_comma) is None:
+                return source.wrong(number, f"weight {clean(word)[:40]!r} is not a number; correct it")
+        raise AssertionError("no row is wrong")
+
+    def _complaint(self, text: str, first_line: int, source: GraphFile) -> Refused:
+        for number, line in enumerate(text.split("\n"), first_line):
+            line = line.split(self.comment)[0] if self.comment else line
+            fields = line.split(self.delimiter) if line.strip() else []
+            if fields and (why := self._mistake([field.strip() for field in fields], source)):
+                return source.wrong(number, why)
+        return Refused(f"{source.name}: the lines from {first_line} on cannot be understood; check the format")
+
+    def _mistake(self, fields: list[str], source: GraphFile) -> str | None:
+        meaning = {"u": "from", "v": "to", "w": "weight", "-": "ignored"}
+        form = " ".join([*([self.tag] if self.tag else []), *(meaning[letter] for letter in self.columns)])
+        if len(fields) != len(form.split()) or (self.tag and fields[0] != self.tag):
+            form = form if len(form) < 80 else f"{len(self.columns)} numbers"
+            return f"{clean(' '.join(fields))[:40]!r} is not of the form {form!r}; correct the line"
+        for letter, word in zip(self.columns, fields[1:] if self.tag else fields, strict=True):
+            value = number_in(word.replace(",", ".") if self.decimal_comma else word)
+            if value is None:
+                return f"{clean(word)[:40]!r} is not a number; correct the line"
+            if letter == "w" and self.ends and value != source.no_edge:
+                if reason := source.limits.unfit(value):
+                    return f"weight {clean(word)[:40]} {reason}"
+            elif letter in "uv":
+                if self.whole == "i8" and not word.lstrip("+-").isdecimal() and np.isfinite(value):
+                    return f"vertex {clean(word)[:40]} is not a whole number; correct the line"
+                if not (self.low <= value <= self.high and value == int(value)):
+                    return f"vertex {clean(word)[:40]} is outside {self.low} to {self.high:,}; correct the line{self.hint}"
+        return None
+
+
+def _unlike_numbers(text: str, delimiter: str | None) -> bool:
+    """Whether some numbers may be names, which would change if they were read as numbers."""
+    begins = f"(?:^|{re.escape(delimiter)}|\\s)" if delimiter else r"(?:^|\s)"
+    return '"' in text or re.search(begins + _NEITHER.pattern, text, re.MULTILINE) is not None
+
+
+def fields_in(chunk: bytes, line: int, form: Form, source: GraphFile) -> list[tuple[int, list[str]]]:
+    """Return the fields of the rows that are neither empty nor comments, and the number of each row's last line.
+
+    Raises Refused for text that is not UTF-8, and for wrong quotes.
+    """
+    try:
+        text = chunk.decode("utf-8")
+    except UnicodeDecodeError as error:
+        bad = line + chunk[: error.start].count(b"\n")
+        raise Refused(f"{source.name}, line {bad} is not UTF-8; convert the file") from None
+    if form.delimiter is None:
+        lines = text.split("\n")
+        if form.comment is not None and form.comment in text:
+            comment = re.compile(rf"(?:^|\s){re.escape(form.comment)}")
+            lines = [comment.split(words)[0] for words in lines]
+        return [(number, row) for number, words in enumerate(lines, line) if (row := words.split())]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, skipinitialspace=True, strict=True)
+    comments = form.comment is not None and form.comment in text
+    try:
+        return [
+            (line + reader.line_num - 1, [*map(str.strip, row)])
+            for row in reader
+            if any(row) and not (comments and row[0].startswith(f"{form.comment} "))
+        ]
+    except csv.Error as error:
+        raise source.wrong(line + reader.line_num - 1, f"{clean(str(error))}; correct the quotes") from None
+
+
+def number_in(word: str) -> float | None:
+    """Return the number that a word is, or None. Python also reads 1_000 and the digits of other scripts."""
+    try:
+        return float(word.translate(_FORTRAN)) if word.isascii() and "_" not in word else None
+    except ValueError:
+        return None
+
+
+def parsed_weights(words: list[str], decimal_comma: bool) -> np.ndarray | None:
+    """Return the words as float64; None if one is not a number."""
+    together = "".join(words)
+    if decimal_comma and "," in together:
+        if not all(_DECIMAL_COMMA.fullmatch(word) for word in words):
+            return None
+        words = [word.replace(",", ".") for word in words]
+    if not together.isascii() or "_" in together:
+        return None
+    try:
+        return np.array(list(map(float, words)))
+    except ValueError:
+        values = [number_in(word) for word in words]
+        return None if None in values else np.array(values, np.float64)
+
+
+def gather(
+    source: GraphFile,
+    form: Form,
+    line: int,
+    rows: int | None = None,
+    arcs: Callable[[Rows, int], Arcs] | None = None,
+) -> ArcCollector:
+    """Return the arcs of the rest of the file, of which `rows` rows are declared. Raises Refused for wrong lines and counts.
+
+    `arcs` gets parsed rows and the number of rows before them; by default each row is an arc.
+    """
+    gathered, read_rows = ArcCollector(source.limits.apart), 0
+    for at, chunk in source.chunks(line):
+        parsed = form.rows(chunk, at, source)
+        if not len(parsed.weights):
+            source.check_idle(len(chunk), at + chunk.count(b"\n") - 1)
+        gathered.add(present(source, arcs(parsed, read_rows) if arcs is not None else arc_of_each(parsed, form.low)))
+        read_rows += len(parsed.weights)
+    if rows is not None and read_rows != rows:
+        words = f"declares {rows:,} entries and holds {read_rows:,}"
+        raise Refused(f"{source.name} {words}; fetch the file again, or correct the count")
+    return gathered
+
+
+def arc_of_each(rows: Rows, first: int = 1) -> Arcs:
+    """Return an arc for each row, which weighs 1 if the row has no weight."""
+    weights = rows.weights[:, 0] if rows.weights.shape[1] else np.ones(len(rows.ends))
+    return Arcs(rows.ends[:, 0] - first, rows.ends[:, 1] - first, weights)
+
+
+def present(source: GraphFile, arcs: Arcs) -> Arcs:
+    """Return the arcs without those whose weight means no edge in this file."""
+    if source.no_edge is None:
+        return arcs
+    there = ~source.is_no_edge(arcs.weights)
+    return Arcs(*(part[there] for part in arcs))
+
+
+def title_names(titles: list[str]) -> str:
+    """Return the titles of columns for a note."""
+    return ", ".join(quoted(title) for title in titles)
+
+
+def are_counts(words: list[str]) -> bool:
+    """Whether the words are counts, as in a header."""
+    return all(word.isdecimal() and len(word) < 16 for word in words)

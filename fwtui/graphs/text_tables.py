@@ -1,0 +1,177 @@
+"""Edges or a matrix from a table in text, whatever separates its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.common.units import counted
+from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, graph_of_arcs
+from fwtui.graphs.columns import both_ways_of
+from fwtui.graphs.graph_limits import named
+from fwtui.graphs.library_objects import of_array
+from fwtui.graphs.text_heads import Head, read_head
+from fwtui.graphs.text_rows import GraphFile, Rows, arc_of_each, present
+from fwtui.graphs.vertex_numbers import NamedVertices, number_whole
+
+
+def read_table(source: GraphFile, usual: str | None, by_appearance: bool) -> Adjacency:
+    """Read the edges or the square matrix in a file; `usual` is the suffix's separator, None for white space.
+
+    Vertices that are whole numbers are in that order, or in order of first appearance, as all others are. Raises Refused, naming
+    file and line.
+    """
+    chunks = source.chunks(quotes=usual is not None)
+    number, chunk = next(chunks, (1, b""))
+    head = read_head(source, chunk, usual, whole=not source.file.peek(1))
+    rest = chunk.split(b"\n", head.lines)[-1]
+    pieces = chain([(number + head.lines, rest)], chunks)
+    if head.matrix:
+        return _matrix(source, head, pieces)
+    return _Edges(source, head, by_appearance).read(pieces)
+
+
+class _Edges:
+    """Edges of a file, chunk by chunk: their ends are whole numbers until a chunk has other names."""
+
+    def __init__(self, source: GraphFile, head: Head, by_appearance: bool):
+        self._source, self._head, self._by_appearance = source, head, by_appearance
+        self._names: NamedVertices | None = None
+        self._arcs = ArcCollector(source.limits.apart, self._check)
+        self._mirrored = 0  # edges that lead both ways
+
+    def read(self, chunks: Iterable[tuple[int, bytes]]) -> Adjacency:
+        source, head = self._source, self._head
+        edges = 0
+        for line, chunk in chunks:
+            rows = head.form.rows(chunk, line, source)
+            edges += len(rows.weights)
+            if not len(rows.weights):
+                source.check_idle(len(chunk), line + chunk.count(b"\n") - 1)
+            elif rows.named:
+                self._add_named(rows)
+            else:
+                self._add_numbers(rows)
+        return self._graph(edges)
+
+    def _add_numbers(self, rows: Rows) -> None:
+        arcs = present(self._source, arc_of_each(rows, 0))
+        if self._head.bipartite:
+            arcs = arcs._replace(targets=-1 - arcs.targets)
+        if self._names is not None:
+            ends = self._names.add(*([str(end) for end in part.tolist()] for part in arcs[:2]))
+            arcs = Arcs(ends[:, 0], ends[:, 1], arcs.weights)
+        self._arcs.add(arcs)
+
+    def _add_named(self, rows: Rows) -> None:
+        source, name = self._source, self._source.name
+        weights = rows.weights[:, 0] if rows.weights.shape[1] else np.ones(len(rows.sources))
+        skipped = source.is_no_edge(weights)
+        wrong = np.flatnonzero(~(np.isfinite(weights) | skipped))
+        if len(wrong):
+            at = int(wrong[0])
+            between = f"from {clean(rows.sources[at])[:40]} to {clean(rows.targets[at])[:40]}"
+            raise Refused(f"{name}: the weight {between} is {weights[at]}; remove the line, or give a finite number")
+        if self._names is None:
+            self._names = self._renamed()
+        elif len(self._names):  # before all of them are there
+            source.limits.check_size(len(self._names), name, "has at least")
+        ends = self._names.add(rows.sources, rows.targets)
+        arcs = Arcs(ends[:, 0], ends[:, 1], weights)
+        self._arcs.add(present(source, arcs))
+        if rows.directions:
+            back = both_ways_of(rows.directions, "of directions", name) & ~skipped
+            self._mirrored += int(np.count_nonzero(back))
+            self._arcs.add(Arcs(arcs.targets[back], arcs.sources[back], weights[back]))
+
+    def _renamed(self) -> NamedVertices:
+        """Name the ends that have been read as numbers, and return the names."""
+        arcs = self._arcs.all()
+        if not len(arcs.weights):
+            return NamedVertices()
+        ends, values = number_whole(np.stack(arcs[:2], axis=1), True)
+        again = ArcCollector(self._source.limits.apart, self._check)
+        again.add(Arcs(ends[:, 0], ends[:, 1], arcs.weights))
+        again.merged, self._arcs = self._arcs.merged, again
+        return NamedVertices(map(str, values.tolist()))
+
+    def _check(self, arcs: Arcs) -> None:
+        limits = self._source.limits
+        if self._names is None and len(arcs.weights) > limits.most // 2:  # fewer arcs cannot have too many ends
+            ends = np.sort(np.concatenate(arcs[:2]))  # np.unique takes ten times as long with few equal ones
+            limits.check_size(1 + int(np.count_nonzero(ends[1:] != ends[:-1])), self._source.name, "has at least")
+
+    def _graph(self, edges: int) -> Adjacency:
+        head, arcs, notes = self._head, self._arcs.all(), self._head.notes
+        if not len(arcs.weights) and self._names is None:
+            raise Refused(f"{self._source.name} has no edges; add some")
+        if self._names is not None:
+            number, labels = self._names.merged()
+            arcs = Arcs(number[arcs.sources], number[arcs.targets], arcs.weights)
+        else:
+            if head.counts is not None:
+                arcs, notes = self._counted(arcs, edges)
+            ends, values = number_whole(np.stack(arcs[:2], axis=1), self._by_appearance)
+            arcs = Arcs(ends[:, 0], ends[:, 1], arcs.weights)
+            labels = self._labels(values)
+        if self._mirrored:
+            notes = (*notes, f"{counted(self._mirrored, 'edge')} of {edges:,} undirected by the column of directions")
+        undirected = head.undirected
+        if undirected and not head.bipartite:
+            notes = (*notes, "undirected, as its comments declare")
+        return graph_of_arcs(len(labels), labels, arcs, merged=self._arcs.merged, undirected=undirected, notes=notes)
+
+    def _labels(self, values: np.ndarray) -> Sequence[Hashable]:
+        if self._head.bipartite:
+            return [f"left {value}" if value >= 0 else f"right {-1 - value}" for value in values.tolist()]
+        if self._by_appearance:
+            return [str(value) for value in values.tolist()]
+        first, last = int(values[0]), int(values[-1])
+        return range(first, last + 1) if last - first == len(values) - 1 else values.tolist()
+
+    def _counted(self, arcs: Arcs, edges: int) -> tuple[Arcs, tuple[str, ...]]:
+        """Return the arcs, with that of the first line unless it counts vertices and edges, and the notes."""
+        assert self._head.counts is not None
+        vertices, rows = self._head.counts
+        notes, line = self._head.notes, self._head.lines
+        found = len(np.unique(np.concatenate(arcs[:2])))
+        if rows == edges and (vertices == found or ("w" in self._head.form.columns and vertices > found)):
+            note = f"line {line} is the number of vertices and edges, {vertices:,} and {rows:,}, and not an edge"
+            return arcs, (*notes, note)
+        if "w" in self._head.form.columns:
+            raise self._source.wrong(
+                line, f"'{vertices} {rows}' is neither an edge with a weight nor the counts of vertices and edges; remove it"
+            )
+        first = Arcs(np.array([vertices]), np.array([rows]), np.ones(1))
+        return Arcs(*map(np.concatenate, zip(first, arcs, strict=True))), notes
+
+
+def _matrix(source: GraphFile, head: Head, chunks: Iterable[tuple[int, bytes]]) -> Adjacency:
+    """Return the graph of a square matrix, in which an empty cell, NA, inf and nan mean no edge."""
+    n, form, parts = head.matrix, head.form, list[np.ndarray]()
+    blank = _blank_cells(form.delimiter)
+    for line, chunk in chunks:
+        text = chunk if blank is None or not blank.search(chunk) else blank.sub(b"nan", chunk)
+        parts.append(form.rows(text, line, source).weights)
+    dense = np.concatenate(parts)
+    if len(dense) != n:
+        raise Refused(
+            f"{source.name} has {n:,} columns of weights and {counted(len(dense), 'row')}, and a matrix is square; correct it"
+        )
+    dense[source.is_no_edge(dense)] = np.inf
+    with named(source.name):
+        return replace(of_array(dense), labels=head.labels, notes=head.notes)
+
+
+def _blank_cells(delimiter: str | None) -> re.Pattern[bytes] | None:
+    if delimiter is None:
+        return None
+    between = re.escape(delimiter.encode())
+    empty = rb"[ ]*(?:NA|na|-|)[ ]*"
+    return re.compile(rb"(?<=%s)%s(?=%s|\r?$)|^%s(?=%s)" % (between, empty, between, empty, between), re.MULTILINE)

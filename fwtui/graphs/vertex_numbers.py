@@ -1,0 +1,59 @@
+"""Numbers 0 .. n - 1 for vertices that a file or table names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+_WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number as libraries write a column in which something was missing
+_FRACTION = re.compile(r"-?\d*\.0*[1-9]\d*")
+
+
+def number_whole(ends: np.ndarray, by_appearance: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of each end among the different values, and these values: ascending, or in order of first appearance."""
+    flat = ends.reshape(-1)
+    low, high = int(flat.min()), int(flat.max())
+    if high - low < 2 * len(flat):  # a table of all numbers takes less time and memory than sorting
+        place = np.full(high - low + 1, -1, np.int64)
+        # of equal places the last assignment stays
+        place[flat[::-1] - low] = np.arange(len(flat) - 1, -1, -1) if by_appearance else 0
+        values = np.flatnonzero(place >= 0)
+        if by_appearance:
+            values = values[np.argsort(place[values])]
+        place[values] = np.arange(len(values))
+        return place[ends - low], values + low
+    values, first, places = np.unique(flat, return_index=True, return_inverse=True)
+    if not by_appearance:
+        return places.reshape(ends.shape), values
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return number[places].reshape(ends.shape), values[order]
+
+
+class NamedVertices:
+    """Vertices by their names, numbered in order of first appearance."""
+
+    def __init__(self, names: Iterable[str] = ()):
+        self._number: dict[str, int] = {name: place for place, name in enumerate(names)}
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def add(self, sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
+        """Return the numbers of these ends: (edges, 2)."""
+        number, both = self._number, [""] * (2 * len(sources))
+        both[::2], both[1::2] = sources, targets
+        return np.fromiter((number.setdefault(name, len(number)) for name in both), np.int64, len(both)).reshape(-1, 2)
+
+    def merged(self) -> tuple[np.ndarray, list[str]]:
+        """Return a new number for each vertex, and the names: 1.0 is 1, unless some name is a number with a fraction."""
+        names = list(self._number)
+        whole = {name: match[1] for name in names if "." in name and (match := _WHOLE.fullmatch(name))}
+        if not whole or any(_FRACTION.fullmatch(name) for name in names):
+            return np.arange(len(names)), names
+        number: dict[str, int] = {}
+        places = [number.setdefault(whole.get(name, name), len(number)) for name in names]
+        return np.array(places, np.int64), list(number)
