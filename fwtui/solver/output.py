@@ -173,7 +173,7 @@ def print_answer(
 
         rows = [*_pair_objects(result, pairs or (), request.paths or bool(request.source))] if listed else []
         if request.summary or not listed:
-            rows.append(_solved_object(result.stats, graph.name, seconds, summary))
+            rows.append(_solved_object(result.stats, graph, seconds, summary))
         print("\n".join(map(as_json, rows)))
         return
     if request.source and pairs:
@@ -200,14 +200,15 @@ def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[st
         }
 
 
-def _solved_object(stats: Stats, graph: str, seconds: Mapping[str, float], summary: Answers | None) -> dict[str, Any]:
+def _solved_object(stats: Stats, graph: GivenGraph, seconds: Mapping[str, float], summary: Answers | None) -> dict[str, Any]:
     """What was found and how, with the fields that commands/README.md explains."""
     how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "reason", "tile", "device", "devices")}
     return {
         "version": answers.RESULT_VERSION,
-        "graph": graph,
+        "graph": graph.name,
         "vertices": stats.n,
         "edges": stats.edges,
+        "notes": list(graph.notes),
         **how,
         "seconds": dict(seconds),
         "answers": answers.as_row(summary),
