@@ -22,8 +22,8 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.formats import read_suffixes
 from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.loading import ANY, load
-from fwtui.graphs.text_rows import GraphFile
 from fwtui.graphs.opening import MAX_BYTES
+from fwtui.graphs.text_rows import GraphFile
 
 
 def put(folder: Path, name: str, data: str | bytes) -> str:
