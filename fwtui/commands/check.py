@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TextIO
 
-from fwtui.commands.support.narrating import say
+from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE, WRONG
@@ -36,7 +36,7 @@ def check(path: str | os.PathLike[str], out: TextIO, named: bool = False) -> int
     except Refused as refusal:
         if isinstance(refusal, TooNew):
             print(_origin(refusal.header), file=out)
-        say(str(refusal))
+        print_message(str(refusal))
         return USAGE
     condition = summary.condition
     runs = units.counted(summary.runs, "run") + (f" on {summary.gpu}" if summary.gpu else "")

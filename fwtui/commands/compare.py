@@ -13,8 +13,8 @@ from fwtui.analysis.columns import COMPARED_HEAD, LEAST, comparison_cells
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.reason import COUNTERS_READ, changes
 from fwtui.analysis.warps import in_words, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
-from fwtui.commands.support.narrating import code_of_session
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
+from fwtui.commands.support.stderr_reporter import session_exit_code
 from fwtui.common import gc_pause, units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
@@ -85,7 +85,7 @@ def _entrants(text: str) -> tuple[list[ComparedRun], int]:
     if not runs:
         numbers = ", ".join(map(str, model.runs)) or "none"
         raise Refused(f"{session} has no run{'' if whole else ' ' + brief(number)}; its runs are: {numbers}")
-    return [ComparedRun(model, run, session) for run in runs.values()], code_of_session(path, complete)
+    return [ComparedRun(model, run, session) for run in runs.values()], session_exit_code(path, complete)
 
 
 def load_comparable(path: Path) -> tuple[Model, bool]:

@@ -6,9 +6,9 @@ import argparse
 
 import msgspec
 
-from fwtui.commands.support.asking import add_fields, experiments
-from fwtui.commands.support.narrating import say
+from fwtui.commands.support.experiment_options import add_experiment_options, parse_experiments
 from fwtui.commands.support.printing import add_forms, folded, side_by_side
+from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import NoGpu
 from fwtui.common.exit_codes import NO_GPU, OK, USAGE
@@ -19,16 +19,16 @@ from fwtui.machine.auto import settle_here
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_fields(parser)
+    add_experiment_options(parser)
     add_forms(parser, "one JSON object per kernel")
 
 
 def execute(args: argparse.Namespace) -> int:
     worst = OK
-    for experiment in [_settled(requested) for requested in experiments(args, gpu=hardware.gpu_present())]:
+    for experiment in [_settled(requested) for requested in parse_experiments(args, gpu=hardware.gpu_present())]:
         found = experiment if isinstance(experiment, str) else measure(experiment)
         if isinstance(experiment, str) or isinstance(found, str):
-            say(str(found))
+            print_message(str(found))
             worst = worst or (NO_GPU if not hardware.gpus().gpus else USAGE)
         elif args.json:
             print(as_json(data(experiment, found)), flush=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fwtui.commands.support.looking import add_look, preferred
-from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.commands.support.display_options import add_display_options, merge_settings
+from fwtui.commands.support.recording_options import add_recording_options, live_session
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import first_steps
 from fwtui.machine import hardware
@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help=about)
     about = "with --read-only: a session of your own that may be replayed too; may be repeated, and the first one is shown first"
     parser.add_argument("--offer", action="append", default=[], metavar="SESSION", help=about)
-    add_recording(parser)
-    add_look(parser)
+    add_recording_options(parser)
+    add_display_options(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -27,7 +27,7 @@ def execute(args: argparse.Namespace) -> int:
         raise Refused("--offer names sessions for --read-only; give that too, or open one with `fwtui replay`")
     if args.read_only and args.record is not None:
         raise Refused("--read-only records nothing; leave out --record, or --read-only")
-    settings = preferred(args)
+    settings = merge_settings(args)
     if args.read_only:
         from fwtui.sessions.library import resolve  # which the first frame does not wait for
 

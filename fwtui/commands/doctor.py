@@ -13,8 +13,8 @@ from typing import TextIO
 
 from fwtui.analysis import limits
 from fwtui.analysis.cpu import level_name
-from fwtui.commands.support.narrating import say
 from fwtui.commands.support.printing import add_forms, table
+from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WORKER_DIED, WRONG
@@ -61,7 +61,7 @@ def measure() -> int:
     worst = OK
     try:
         for device in _devices():
-            say(f"measuring {device.noun}'s limits")
+            print_message(f"measuring {device.noun}'s limits")
             live.measure_limits(device)
             finish(live)
             measured_limits = live.model.measured.get(device)
@@ -69,7 +69,7 @@ def measure() -> int:
                 print("\n".join(map(clean, limit_lines(measured_limits))), flush=True)
             if measured_limits is None or not measured_limits.complete or measured_limits.note:
                 fault = live.model.fault
-                say(fault.message if fault is not None else "it was not measured")
+                print_message(fault.message if fault is not None else "it was not measured")
                 worst = WORKER_DIED
     finally:
         live.close()

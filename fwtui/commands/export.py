@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING, TextIO
 
 from fwtui.analysis import export, trace_events
 from fwtui.analysis.export import FORMATS, TABLES, Row
-from fwtui.commands.support.looking import add_look, add_screen, check_pace, preferred, screen_of
-from fwtui.commands.support.narrating import code_of_session, say, show_drawn
+from fwtui.commands.support.display_options import (
+    add_display_options,
+    add_screen_options,
+    check_speed,
+    merge_settings,
+    parse_screen,
+)
+from fwtui.commands.support.stderr_reporter import drawing_progress, print_message, session_exit_code
 from fwtui.common import gc_pause, units
 from fwtui.common.atomic_file import new_file, new_whole_file
 from fwtui.common.errors import Refused
@@ -50,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     endings = ", ".join(ENDINGS)
     parser.add_argument("-o", "--out", metavar="FILE", help=f"a new file ({endings}); default: standard output, no replay")
     group = parser.add_argument_group("replay (.html, .cast, .svg)")
-    add_screen(group)
+    add_screen_options(group)
     group.add_argument("--from", dest="start", type=float, metavar="SECONDS", help="default: where something happens")
     group.add_argument("--to", dest="stop", type=float, metavar="SECONDS", help="default: the end")
     group.add_argument("--speed", type=float, metavar="TIMES", help="how fast it plays, 0.25 to 64; default: 1")
@@ -60,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-gap", type=float, metavar="SECONDS", help=about)
     about = "a file of another kind with the same pictures, which are drawn once; may be repeated"
     group.add_argument("--also", action="append", default=[], metavar="FILE", help=about)
-    add_look(parser)
+    add_display_options(parser)
 
 
 @gc_pause.paused()  # results are many, and none is freed before the end
@@ -96,7 +102,7 @@ def execute(args: argparse.Namespace) -> int:
     else:
         with _new(args.out) as file:
             WRITERS[form](rows, file)
-    return code_of_session(path, complete)
+    return session_exit_code(path, complete)
 
 
 def _trace(args: argparse.Namespace) -> int:
@@ -108,8 +114,8 @@ def _trace(args: argparse.Namespace) -> int:
         # apart from kinds of a newer version
         all_events = (line.event for line in session.lines() if isinstance(line.event, events.Event))
         count = trace_events.write(session.header, all_events, file)
-    say(f"{Path(args.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
-    return code_of_session(path, session.condition.complete)
+    print_message(f"{Path(args.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
+    return session_exit_code(path, session.condition.complete)
 
 
 def _format(args: argparse.Namespace) -> str:
@@ -148,27 +154,27 @@ def _replay(args: argparse.Namespace) -> int:
         with new_whole_file(out) as file:
             file.write(content)
         result = f"{units.counted(len(film.frames), 'picture')} of {units.duration(film.duration)}, {units.memory(len(content))}"
-        say(f"{Path(out).name} is {kind.title}: {result}")
+        print_message(f"{Path(out).name} is {kind.title}: {result}")
         if less := len(whole.frames) - len(film.frames):
             left_out = f"{units.counted(less, 'picture')} {'is' if less == 1 else 'are'} left out"
-            say(f"{left_out}, or it would be larger than {kind.most / 1e6:g} MB")
+            print_message(f"{left_out}, or it would be larger than {kind.most / 1e6:g} MB")
     for words in whole.left_out:
-        say(f"it shows only {words}")
-    return code_of_session(path, loaded.complete)
+        print_message(f"it shows only {words}")
+    return session_exit_code(path, loaded.complete)
 
 
 def _filmed(args: argparse.Namespace, cut: FilmCut) -> tuple[Path, LoadedSession, Film]:
     """Return the path, the session and its film."""
     from fwtui.tui import filmed
 
-    screen, size = screen_of(args)
-    look = preferred(args, Settings(Path()))  # flags alone, as in a picture
+    screen, size = parse_screen(args)
+    look = merge_settings(args, Settings(Path()))  # flags alone, as in a picture
     path = resolve(args.session)
     loaded = load(path, for_screen=True)
     if cut.begin > loaded.duration:
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
     small = args.size is None and any(Path(out or "").suffix == ".html" for out in (args.out, *args.also))
-    return path, loaded, filmed(path, loaded, size, cut, screen, look, show_drawn(), small)
+    return path, loaded, filmed(path, loaded, size, cut, screen, look, drawing_progress(), small)
 
 
 def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
@@ -182,7 +188,7 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
         raise Refused(f"{rate:g} pictures a second is outside {LEAST_RATE} to {MOST_RATE}; give something like --fps 5")
     speed = 1.0 if args.speed is None else args.speed
     gap = USUAL_GAP if args.max_gap is None else args.max_gap or None
-    check_pace(speed, gap)
+    check_speed(speed, gap)
     return FilmCut(start, stop, rate, gap, speed)
 
 

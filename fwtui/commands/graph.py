@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from fwtui.commands.support.asking import GRAPH, add_fields, experiments
+from fwtui.commands.support.experiment_options import GRAPH, add_experiment_options, parse_experiments
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.signals import handlers_kept, leave, on_signals
@@ -15,12 +15,12 @@ from fwtui.graphs.formats import written_help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_fields(parser, only=GRAPH)
+    add_experiment_options(parser, only=GRAPH)
     parser.add_argument("-o", "--out", default="", metavar="FILE", help=f"where to write; {written_help()}")
 
 
 def execute(args: argparse.Namespace) -> int:
-    requested = experiments(args, gpu=False)
+    requested = parse_experiments(args, gpu=False)
     if len(requested) > 1:
         raise Refused(f"that describes {len(requested)} graphs, and one is saved at a time; leave out the commas")
     experiment = settle(Experiment(**{name: getattr(requested[0], name) for name in (*GENERATED, "file", "dtype")}))

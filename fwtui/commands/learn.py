@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from fwtui.commands.support.looking import add_look, preferred
+from fwtui.commands.support.display_options import add_display_options, merge_settings
 from fwtui.commands.support.printing import add_forms, folded, table
-from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.commands.support.recording_options import add_recording_options, live_session
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: where you were last")
     parser.add_argument("--list", action="store_true", help="print the steps, and what each of them lacks here")
     add_forms(parser, "with --list: one JSON object per step", "with --list: a table on stdout, as without --json")
-    add_recording(parser)
-    add_look(parser)
+    add_recording_options(parser)
+    add_display_options(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -43,4 +43,4 @@ def execute(args: argparse.Namespace) -> int:
     step = step_named(course.course, args.step).name if args.step is not None else ""
     from fwtui.tui import run_dashboard
 
-    return run_dashboard(live_session(args), defaults(hardware.driver_present()), preferred(args), "learn", step)
+    return run_dashboard(live_session(args), defaults(hardware.driver_present()), merge_settings(args), "learn", step)

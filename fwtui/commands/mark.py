@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
-from fwtui.commands.support.narrating import say
+from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common.atomic_file import check_place, new_whole_file, whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
@@ -62,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
     _check_out(args.out)
     notes.check_source(source, markers)
     complete = mark(source, markers, args.out, args.title or title, instead=args.notes is not None, replaces=args.force)
-    say(f"{counted(len(markers), *noun)} {'is' if len(markers) == 1 else 'are'} in {args.out}{_lost(complete)}")
+    print_message(f"{counted(len(markers), *noun)} {'is' if len(markers) == 1 else 'are'} in {args.out}{_lost(complete)}")
     return OK if complete else WRONG
 
 
@@ -76,7 +76,7 @@ def _write(session: Path, out: str, force: bool = False) -> int:
     text, sketched = notes.text_of(session)
     with (whole_file if force else new_whole_file)(out) as file:
         file.write(text.encode())
-    say(f"{'a skeleton of cue cards is' if sketched else 'the cue cards are'} in {clean(out)}")
+    print_message(f"{'a skeleton of cue cards is' if sketched else 'the cue cards are'} in {clean(out)}")
     return OK
 
 
@@ -119,17 +119,17 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
 
     if args.out:
         code, done = apply()
-        say(done)
+        print_message(done)
     watched.take()
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     on_signals(stop)
     try:
         if not editor:
             saves = f"edit {clean(text.name)}: each save changes {clean(out.name)}"
-            say(f"{saves}; Ctrl-C ends this, and with EDITOR set it opens an editor")
+            print_message(f"{saves}; Ctrl-C ends this, and with EDITOR set it opens an editor")
             while watched.wait(ended):
                 code, message = apply()
-                say(message)
+                print_message(message)
             return code
         with _opened(editor, text, ended) as process:
             while watched.wait(ended):
@@ -140,7 +140,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
             raise Refused(f"{clean(text.name)} is gone, and {clean(out.name)} stays; `fwtui mark --to` writes the text again")
         if process.returncode:
             raise Refused(f"{clean(editor)} ended with {process.returncode}; {message or f'{clean(text.name)} was not changed'}")
-        say(message or f"{clean(text.name)} was not changed")
+        print_message(message or f"{clean(text.name)} was not changed")
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)
         return SIGNALLED + stopped.signum

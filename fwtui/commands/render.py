@@ -5,8 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fwtui.commands.support.looking import add_look, add_screen, check_moment, preferred, screen_of
-from fwtui.commands.support.narrating import code_of_session
+from fwtui.commands.support.display_options import (
+    add_display_options,
+    add_screen_options,
+    check_time,
+    merge_settings,
+    parse_screen,
+)
+from fwtui.commands.support.stderr_reporter import session_exit_code
 from fwtui.common.errors import Refused
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
@@ -16,20 +22,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="where to write; ends in .svg or .txt")
     parser.add_argument("--at", type=float, metavar="SECONDS", help="moment of the session; default: its end")
-    add_screen(parser)
-    add_look(parser)
+    add_screen_options(parser)
+    add_display_options(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     from fwtui.tui import render
 
     if args.at is not None:
-        check_moment(args.at)
-    screen, size = screen_of(args)
+        check_time(args.at)
+    screen, size = parse_screen(args)
     out = Path(args.out)
     if out.suffix not in (".svg", ".txt"):
         raise Refused(f"{out.name!r} ends in neither .svg nor .txt; choose one of them")
     # flags alone: a picture is the same whatever its maker prefers
-    look = preferred(args, Settings(Path()))
+    look = merge_settings(args, Settings(Path()))
     path = resolve(args.session)
-    return code_of_session(path, render(path, args.at, size, out, screen, look))
+    return session_exit_code(path, render(path, args.at, size, out, screen, look))

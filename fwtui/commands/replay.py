@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from fwtui.analysis.report import result
-from fwtui.commands.support.looking import add_look, check_moment, check_pace, preferred
-from fwtui.commands.support.narrating import code_of_session, say
+from fwtui.commands.support.display_options import add_display_options, check_speed, check_time, merge_settings
 from fwtui.commands.support.printing import add_forms, runs
+from fwtui.commands.support.stderr_reporter import print_message, session_exit_code
 from fwtui.common import gc_pause
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
@@ -34,30 +34,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="shorten longer gaps in which nothing happens (your own sessions: 1 between runs)",
     )
-    add_look(parser)
+    add_display_options(parser)
 
 
 @gc_pause.paused()  # results are many, and none is freed before the end
 def execute(args: argparse.Namespace) -> int:
     from fwtui.tui import run_replay, run_stream
 
-    check_moment(args.at)
-    check_pace(args.speed, args.max_gap)
+    check_time(args.at)
+    check_speed(args.speed, args.max_gap)
     as_table = args.table or (sys.stdout.isatty() and not args.json)
     on_screen = as_table and not args.table
     how = {"speed": args.speed, "start": args.at, "max_gap": args.max_gap}
     if args.session == PIPE:
         inlet = piped(sys.stdin.fileno())
-        return run_stream(inlet, settings=preferred(args), **how) if on_screen else _print_stream(inlet, as_table)
+        return run_stream(inlet, settings=merge_settings(args), **how) if on_screen else _print_stream(inlet, as_table)
     path = resolve(args.session)
     if on_screen:
-        return run_replay(path, settings=preferred(args), **how)
+        return run_replay(path, settings=merge_settings(args), **how)
     model, complete = load_model(path)
     if as_table:
         _print_table(model)
     for run in () if as_table else model.runs.values():
         _print_result(model, run)
-    return code_of_session(path, complete)
+    return session_exit_code(path, complete)
 
 
 def _print_stream(inlet: Inlet, as_table: bool) -> int:
@@ -79,7 +79,7 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
         _print_result(model, model.run)
     missing = inlet.condition.missing
     if refusal or missing:
-        say(refusal or f"the session on {inlet.name} is incomplete: {missing}")
+        print_message(refusal or f"the session on {inlet.name} is incomplete: {missing}")
         return WRONG
     return OK
 

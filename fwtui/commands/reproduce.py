@@ -8,9 +8,9 @@ from pathlib import Path
 from fwtui.campaigns.claims import PAPERS, RULE, Paper, evaluate, evidence_of, papers
 from fwtui.campaigns.evidence import Evidence
 from fwtui.campaigns.reproduction import RECORDED_HZ, Reproduction
-from fwtui.commands.support.narrating import code_of_session, say
 from fwtui.commands.support.printing import add_forms, folded, table
-from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
+from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, with_progress
+from fwtui.commands.support.stderr_reporter import print_message, session_exit_code
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--counters", action="store_true", help="also profile hardware counters with ncu, if permitted")
     about = "evaluate a recorded session instead of running; further ones are compared with it by claims about two GPUs"
     parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
-    add_recording(parser)
+    add_recording_options(parser)
     parser.set_defaults(telemetry_hz=RECORDED_HZ)
 
 
@@ -43,7 +43,7 @@ def execute(args: argparse.Namespace) -> int:
         first, *others = (model for _, model, _ in loaded)
         for paper in selected:
             _print(args, paper, evidence_of(first, paper, others))
-        return max(code_of_session(path, complete) for path, _, complete in loaded)
+        return max(session_exit_code(path, complete) for path, _, complete in loaded)
     if not alone and args.record and Path(args.record).is_file():
         raise Refused(f"{Path(args.record).name} is a file, and {ALL} records one session for each paper; give a folder")
     with handlers_kept():
@@ -59,12 +59,12 @@ def _reproduce(args: argparse.Namespace, paper: Paper, alone: bool) -> int:
     live = live_session(argparse.Namespace(**{**vars(args), "record": None}))
     reason = "closed"
     try:
-        reproduction = Reproduction(live, paper, hardware.gpu_present(), args.quick, say)
+        reproduction = Reproduction(live, paper, hardware.gpu_present(), args.quick, print_message)
         if args.record is not None:
             place = Path(args.record) if args.record else None  # a file, or a folder for all papers
             title = args.title or reproduction.title
             live.record(None if alone else place, place if alone else None, title, args.record_hz or None)
-        narrated(live)
+        with_progress(live)
         reproduction.runner.run()
         if args.counters:
             reproduction.count()
@@ -73,7 +73,7 @@ def _reproduce(args: argparse.Namespace, paper: Paper, alone: bool) -> int:
         reason = "signal"
         raise
     finally:
-        recorded = closed(live, args, reason)
+        recorded = close_session(live, args, reason)
     return recorded
 
 

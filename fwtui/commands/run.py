@@ -16,10 +16,15 @@ from fwtui.analysis import answers
 from fwtui.analysis.columns import TableRow, texts
 from fwtui.analysis.hints import hints
 from fwtui.analysis.report import result
-from fwtui.commands.support.asking import add_fields, check_device, experiments, of_every_kernel
-from fwtui.commands.support.narrating import say, show_progress
+from fwtui.commands.support.experiment_options import (
+    add_experiment_options,
+    check_device,
+    experiments_of_every_kernel,
+    parse_experiments,
+)
 from fwtui.commands.support.printing import add_forms, reasons, runs
-from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
+from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, with_progress
+from fwtui.commands.support.stderr_reporter import print_message, show_progress
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
@@ -37,7 +42,7 @@ LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the s
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_fields(parser)
+    add_experiment_options(parser)
     about = "every kernel that can run this graph here, once each; the others are named"
     parser.add_argument("--all", action="store_true", help=about)
     parser.add_argument("--baseline", metavar="ID", help="the kernel that speed-ups are relative to; it runs first")
@@ -48,12 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--answers", action="store_true", help=about)
     form = add_forms(parser, "one JSON object per run", "a table, also if stdout is not a terminal")
     form.add_argument("--stream", action="store_true", help="the session itself on stdout, as it happens, for `fwtui replay -`")
-    add_recording(parser)
+    add_recording_options(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
-    requested = [] if args.all else experiments(args, gpu)
+    requested = [] if args.all else parse_experiments(args, gpu)
     if requested:
         check_device(args, (experiment.kernel for experiment in requested))
     if args.stream and sys.stdout.isatty():
@@ -85,7 +90,7 @@ def execute(args: argparse.Namespace) -> int:
         return code
     if outlet.unread:
         return code or SIGNALLED + signal.SIGPIPE
-    say(outlet.failure)
+    print_message(outlet.failure)
     return code or NOT_RECORDED
 
 
@@ -98,9 +103,9 @@ def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
 
 
 def _every(live: Live, args: argparse.Namespace, gpu: bool) -> list[Settled]:
-    settled, left_out = of_every_kernel(args, gpu, live.settled)
+    settled, left_out = experiments_of_every_kernel(args, gpu, live.settled)
     for kernel, reason in left_out:
-        say(f"left out: {kernel}: {reason}")
+        print_message(f"left out: {kernel}: {reason}")
     if not settled:
         raise Refused("no kernel takes that here; ask for another n or dtype")
     return settled
@@ -115,7 +120,7 @@ def _first(baseline: str, settled: list[Settled]) -> list[Settled]:
 
 def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outlet: Outlet | None) -> int:
     as_table = args.table or (sys.stdout.isatty() and not args.json)
-    narrated(live)
+    with_progress(live)
     worst = OK
     hinted: list[tuple[str, str]] = []
     for experiment in settled:
@@ -137,12 +142,12 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
                 print("\n".join([f"run {run.id}", *answers.lines(summary, facts), ""]), flush=True)
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
-            say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
+            print_message(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
             print(as_json(result(live.model, run, args.baseline)), flush=True)
     if as_table and live.model.runs:
         print("\n".join([*runs(live.model, args.baseline), *reasons(hinted)]), flush=True)
-    recorded = OK if args.record is None else closed(live, args)
+    recorded = OK if args.record is None else close_session(live, args)
     return worst or recorded
 
 
@@ -173,17 +178,19 @@ def answer(live: Live, run: int) -> None:
         try:
             live.answer(run)
         except Refused as refusal:
-            say(str(refusal))
+            print_message(str(refusal))
             return
         finish(live)
         show_progress("")
     found_answers = live.model.runs[run].answers
     if found_answers is not None and found_answers.note:
-        say(f"run {run} has no answers: {found_answers.note}")
+        print_message(f"run {run} has no answers: {found_answers.note}")
 
 
 def _count(live: Live, experiment: Settled, run: int) -> None:
     """Write the run's hardware counters into the session, or to stderr why there are none."""
     show_progress(f"profiling run {run}")
     why = counters.tell(live, run, experiment)
-    say(f"run {run} has no counters: {why}" if why else f"run {run} has counters ({counters.PROFILED}); --json shows them")
+    print_message(
+        f"run {run} has no counters: {why}" if why else f"run {run} has counters ({counters.PROFILED}); --json shows them"
+    )

@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 
-from fwtui.commands.support.looking import add_look, preferred
+from fwtui.commands.support.display_options import add_display_options, merge_settings
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.machine import hardware
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "your own sessions that visitors may replay too; the first one is shown first"
     parser.add_argument("sessions", nargs="*", metavar="session", help=about)
     parser.add_argument("--port", type=int, default=8000, metavar="PORT", help="TCP port, 0 for any free port (default: 8000)")
-    add_look(parser)
+    add_display_options(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -30,7 +30,7 @@ def execute(args: argparse.Namespace) -> int:
         raise Refused(f"port {args.port} is outside 0 to 65535; choose one like 8000, or 0 for any free port")
     from fwtui.tui.frame.look import check
 
-    check(preferred(args))
+    check(merge_settings(args))
     offered = [os.path.abspath(resolve(name)) for name in args.sessions]
     for path in offered:
         with open_session(path):  # a visitor could not mend an unreadable session

@@ -17,11 +17,18 @@ from fwtui.campaigns.sweep.grid import Grid, GridCell
 from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.campaigns.sweep.scaling import Forecast, Scaling, forecast, read_predict
-from fwtui.commands.support.asking import add_fields, admit_asked, check_device, check_one_graph, experiments, kernel_options
-from fwtui.commands.support.narrating import say
-from fwtui.commands.support.own_kernel import admitted_folder, take_options
+from fwtui.commands.support.experiment_options import (
+    add_experiment_options,
+    check_device,
+    check_one_graph,
+    kernel_options,
+    parse_experiments,
+    register_requested,
+)
 from fwtui.commands.support.printing import add_forms, folded, table
-from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
+from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, with_progress
+from fwtui.commands.support.stderr_reporter import print_message
+from fwtui.commands.support.user_kernel_options import parse_kernel_options, register_folder
 from fwtui.common import units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
@@ -42,7 +49,7 @@ Foreseen = tuple[Scaling, Forecast]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_fields(parser, several=names(), helps={DEVICES: HELP})
+    add_experiment_options(parser, several=names(), helps={DEVICES: HELP})
     questions = "; ".join(f"{name}: {question.words}" for name, question in QUESTIONS.items())
     about = f"vary what answers this question, unless other options say otherwise; {questions}"
     parser.add_argument("--question", choices=QUESTIONS, metavar="NAME", help=about)
@@ -57,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "recorded sessions of this machine; their runs are not repeated"
     parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
     add_forms(parser, "one JSON object per cell and one of the findings")
-    add_recording(parser)
+    add_recording_options(parser)
     parser.epilog = (
         "Several values: commas, `all` of those that the kernels offer, and for n 256..4096 (doubling) or 256..4096+256. "
         f"{parser.epilog or ''}"
@@ -94,18 +101,18 @@ def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argpar
     print("\n".join((_json if args.json else lines)(owners, sweep, found, forecasts)), flush=True)
     if interrupted:
         return SIGNALLED + interrupted
-    recorded = closed(live, args)
+    recorded = close_session(live, args)
     return WRONG if any(run.wrong for run in runs) or all(run.state != "done" for run in runs) else recorded
 
 
 def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
     """The fixed experiment, and the values to sweep that were given. Raises Refused."""
     if args.field_kernel == ALL:
-        for kernel, reason in admitted_folder(args.trust)[1]:
-            say(f"left out: {kernel}: {reason}")
-        take_options(args, kernel_options())
+        for kernel, reason in register_folder(args.trust)[1]:
+            print_message(f"left out: {kernel}: {reason}")
+        parse_kernel_options(args, kernel_options())
     else:
-        admit_asked(args)
+        register_requested(args)
     plain = argparse.Namespace(**vars(args))
     plain.option = []
     texts: dict[str, str] = {}
@@ -123,7 +130,7 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
     plain.field_kernel = kernels[0].id if kernels else None
     if DEVICES in texts and not kernels:
         plain.field_kernel = next(k.id for k in registry().values() if k.ranked and (k.backend == "cuda") == gpu)
-    base = experiments(plain, gpu)[0]
+    base = parse_experiments(plain, gpu)[0]
     check_device(args, [kernel.id for kernel in kernels] or [base.kernel])
     axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]
     if all(len(axis.values) < 2 for axis in axes):
@@ -153,9 +160,9 @@ def _forecasts(scalings: Sequence[Scaling], args: argparse.Namespace) -> list[Fo
             rate = args.link * 1e9 if args.link is not None else None
             forecasts += [(one, forecast(one, ranks, rate)) for ranks in read_predict(args.predict)]
         except Refused as refusal:
-            say(str(refusal))
+            print_message(str(refusal))
     if not scalings:
-        say("nothing can be predicted: no graph ran on two numbers of devices")
+        print_message("nothing can be predicted: no graph ran on two numbers of devices")
     return forecasts
 
 
@@ -173,7 +180,7 @@ def _earlier(name: str, live: Live) -> Model:
 
 
 def _run(live: Live, sweep: Sweep) -> None:
-    narrated(live)
+    with_progress(live)
     before: GridCell | None = None
     sweep.start()
     while sweep.going or live.busy:
@@ -181,7 +188,7 @@ def _run(live: Live, sweep: Sweep) -> None:
         live.drain()
         if sweep.current is not before:
             if before is not None and (run := sweep.run(before)) is not None:
-                say(f"{sweep.done} of {len(sweep.grid.order)}: {_place(sweep, before)}: {units.duration(run.seconds)}")
+                print_message(f"{sweep.done} of {len(sweep.grid.order)}: {_place(sweep, before)}: {units.duration(run.seconds)}")
             before = sweep.current
         time.sleep(DRAIN_EVERY if live.busy else 0)
 

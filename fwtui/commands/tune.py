@@ -10,11 +10,11 @@ import msgspec
 
 from fwtui.analysis.columns import PICKED, TUNED, TableRow, columns_of, head, line
 from fwtui.campaigns.tuning import Problem, Tuner
-from fwtui.commands.support.asking import choices_of
-from fwtui.commands.support.narrating import say
-from fwtui.commands.support.own_kernel import add_own, admitted
+from fwtui.commands.support.experiment_options import parse_choices
 from fwtui.commands.support.printing import add_forms, table, width
-from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
+from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, report_recording_failure
+from fwtui.commands.support.stderr_reporter import print_message
+from fwtui.commands.support.user_kernel_options import add_trust_option, register_kernels
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=float, default=120.0, help="stop after this time; the same command then goes on from there"
     )
     parser.add_argument("--fresh", action="store_true", help="forget what was measured of these kernels before")
-    add_own(parser)
+    add_trust_option(parser)
     add_forms(parser, "one JSON object per trial")
-    add_recording(parser)
+    add_recording_options(parser)
     parser.set_defaults(telemetry_hz=1.0)
 
 
@@ -61,19 +61,19 @@ def execute(args: argparse.Namespace) -> int:
         raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
     graph = Experiment(device=device_text, negative=share, verify="auto")
     device = auto_device(graph)
-    sizes = choices_of(args.n, "n") if args.n is not None else SIZES[device.backend]
-    dtypes = choices_of(args.dtype, "dtype")
+    sizes = parse_choices(args.n, "n") if args.n is not None else SIZES[device.backend]
+    dtypes = parse_choices(args.dtype, "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
-    kernels = _kernels(admitted(args.kernel, args), device.backend, dtypes)
+    kernels = _kernels(register_kernels(args.kernel, args), device.backend, dtypes)
     live = live_session(args, device_text)
-    live.sinks.append(say_recording_failure)
+    live.sinks.append(report_recording_failure)
     try:
         tuner = Tuner(live, device, kernels, graph, _json if args.json else _shown, args.fresh)
         if not args.json:
             _print(head(TUNED))
         whole = tuner.tune(problems, args.seconds)
     finally:
-        recorded = closed(live, args)
+        recorded = close_session(live, args)
     users = [kernel.id for kernel in kernels if kernel.id in own_kernels()]
     found: list[TunedTrial] = []
     # the best of each kernel of the user's, and what auto, which never picks them, picks from now on
@@ -84,10 +84,10 @@ def execute(args: argparse.Namespace) -> int:
             rows = [head(columns), *(line(columns, TableRow(Model(), trial.run, ended="its best")) for trial in best)]
             print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
     if not tuner.saved:
-        say("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
+        print_message("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
     if not whole:
         how = "the same command goes on from here" if tuner.saved else "with more --seconds it gets further"
-        say(f"the time is over and there is more to try; {how}")
+        print_message(f"the time is over and there is more to try; {how}")
     return recorded or (OK if found else WRONG)
 
 

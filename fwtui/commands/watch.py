@@ -15,10 +15,10 @@ from typing import Any
 
 from msgspec import structs
 
-from fwtui.commands.support.narrating import say
-from fwtui.commands.support.own_kernel import agree
 from fwtui.commands.support.printing import folded
-from fwtui.commands.support.recording import add_samples, samples_wanted
+from fwtui.commands.support.recording_options import add_samples_option, sampling_mode
+from fwtui.commands.support.stderr_reporter import print_message
+from fwtui.commands.support.user_kernel_options import confirm_trust
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, WRONG
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help=about)
     about = "with --once: one JSON object on stdout with every finding, for a program that grades kernels"
     parser.add_argument("--json", action="store_true", help=about)
-    add_samples(parser)
+    add_samples_option(parser)
     about = "run your own kernel's file without being asked; its folder is then trusted from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
@@ -70,13 +70,13 @@ def execute(args: argparse.Namespace) -> int:
     if DeviceId.parse(args.device).backend == "cuda":
         settle_here(Experiment(kernel="naive", n=16, device=args.device))  # any kernel for a GPU: whether that GPU is here
     prompted = Prompted(prompts_of(load_course())) if args.course else None
-    agree([path], args.trust)
+    confirm_trust([path], args.trust)
     ended = Event()
     on_signals(stop)
     code, updates_seen = OK, list[WatchUpdate]()
     if prompted is not None and not args.once:
         print("\n".join(_prompt(prompted)), flush=True)
-    times = Times(request, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(args))
+    times = Times(request, lambda: Live(telemetry_hz=0.0), samples=sampling_mode(args))
     with closing(WatchLoop(request, times)) as sitting:
         try:
             with closing(sitting.run(ended, args.once)) as updates:
@@ -114,7 +114,7 @@ def _show(update: WatchUpdate, request: WatchRequest) -> None:
         case Began(number):
             lines = [f"{clean(request.path.name)}, save {number}"]
         case Report(about, sentence) if about == NOTE:
-            say(sentence)
+            print_message(sentence)
             return
         case Report():
             lines = folded([line(update)])

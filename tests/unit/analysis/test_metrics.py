@@ -27,7 +27,7 @@ from fwtui.analysis.columns import (
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.report import result
 from fwtui.commands import run as run_command
-from fwtui.commands.support.asking import of_every_kernel
+from fwtui.commands.support.experiment_options import experiments_of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.machine.tuned import TunedTrial
@@ -123,7 +123,7 @@ class TestEveryKernel:
             refuse(e)
             return settle(e)
 
-        return of_every_kernel(parser.parse_args(words), gpu, settled)
+        return experiments_of_every_kernel(parser.parse_args(words), gpu, settled)
 
     def test_all_of_them_with_one_size_and_a_type_of_their_own(self) -> None:
         fits, left_out = self.asked(n="100")

@@ -18,7 +18,7 @@ from fwtui import __version__, commands
 from fwtui.__main__ import main
 from fwtui.analysis import columns
 from fwtui.commands import run as run_command
-from fwtui.commands.support.narrating import Narrator
+from fwtui.commands.support.stderr_reporter import StderrReporter
 from fwtui.common.signals import handlers_kept
 from fwtui.live.session import Live
 from fwtui.machine import hardware
@@ -196,7 +196,7 @@ def test_a_program_may_import_it_and_run_a_command_in_any_thread(monkeypatch: py
 
 
 def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over() -> None:
-    terminal, narrate = Terminal(), Narrator()
+    terminal, narrate = Terminal(), StderrReporter()
     for event in (
         events.Stage(t=1, run=1, name="compile"),
         events.Progress(t=2, run=1, stage="clean", done=0.5, left=3.0),
@@ -302,7 +302,7 @@ def test_a_fault_is_told_once_and_of_a_traceback_at_most_its_end(capsys: pytest.
         ("died", "the worker died (exit code 1)", "fwtui: ValueError: no threads\n"),
         ("cuda", "the GPU reported an error: no threads", ""),
     ):
-        narrate = Narrator()
+        narrate = StderrReporter()
         narrate(as_line(events.Fault(t=1, source="worker", code=code, run=1, message=message, stderr=where)))
         narrate(as_line(events.RunDone(t=2, run=1, outcome="failed", message=message)))
         assert capsys.readouterr().err == f"fwtui: {message}\n{more}"

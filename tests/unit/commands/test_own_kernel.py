@@ -12,7 +12,7 @@ from own_files import TELLS, written
 
 from fwtui.__main__ import main
 from fwtui.commands.new import python
-from fwtui.commands.support.asking import add_fields, of_every_kernel
+from fwtui.commands.support.experiment_options import add_experiment_options, experiments_of_every_kernel
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import settle
 from fwtui.machine import trust
@@ -133,8 +133,8 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
 
     def everything(*words: str) -> tuple[list[str], list[tuple[str, str]]]:
         parser = argparse.ArgumentParser()
-        add_fields(parser)
-        fits, left_out = of_every_kernel(parser.parse_args(["-n", "7", *words]), False, settle)
+        add_experiment_options(parser)
+        fits, left_out = experiments_of_every_kernel(parser.parse_args(["-n", "7", *words]), False, settle)
         return [e.kernel for e in fits], [(name, why) for name, why in left_out if name not in registry()]
 
     assert main(["kernels", "--json"]) == 0 and main(["kernels"]) == 0

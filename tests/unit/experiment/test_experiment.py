@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fwtui.campaigns.sweep.axis import read_axis
-from fwtui.commands.support import asking
+from fwtui.commands.support import experiment_options
 from fwtui.common.errors import Refused
 from fwtui.experiment import own_kernels
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
@@ -252,8 +252,8 @@ def test_the_graphs_key_and_the_identity_leave_out_how_it_was_measured() -> None
 
 def asked(*words: str, gpu: bool = False) -> list[Experiment]:
     parser = argparse.ArgumentParser()
-    asking.add_fields(parser)
-    return asking.experiments(parser.parse_args(words), gpu)
+    experiment_options.add_experiment_options(parser)
+    return experiment_options.parse_experiments(parser.parse_args(words), gpu)
 
 
 def test_an_option_is_given_as_a_number_or_as_the_form_calls_it() -> None:

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from fwtui.__main__ import main, parser
-from fwtui.commands.support.asking import experiments, of_every_kernel
+from fwtui.commands.support.experiment_options import experiments_of_every_kernel, parse_experiments
 from fwtui.common import small_file
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, defaults, settle
@@ -166,11 +166,11 @@ def test_the_keymap_of_file_and_environment(folder: Path) -> None:
 
 def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
     write(folder, '[experiment]\nkernel = "serial"\nn = 40\nseed = 3\n')
-    asked = experiments(parser("run").parse_args(["run", "--seed", "5"]), False)
+    asked = parse_experiments(parser("run").parse_args(["run", "--seed", "5"]), False)
     assert [(e.kernel, e.n, e.seed) for e in asked] == [("serial", 40, 5)]
-    asked = experiments(parser("run").parse_args(["run", "-k", "scipy,tiled-cpu", "-n", "50"]), False)
+    asked = parse_experiments(parser("run").parse_args(["run", "-k", "scipy,tiled-cpu", "-n", "50"]), False)
     assert [(e.kernel, e.n, e.seed) for e in asked] == [("scipy", 50, 3), ("tiled-cpu", 50, 3)]
-    fits, left_out = of_every_kernel(parser("run").parse_args(["run", "--all"]), False, lambda e: settle(e))
+    fits, left_out = experiments_of_every_kernel(parser("run").parse_args(["run", "--all"]), False, lambda e: settle(e))
     assert {e.n for e in fits} == {40} and len(fits) + len(left_out) == len(registry())
 
 

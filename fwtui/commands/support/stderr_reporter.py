@@ -19,7 +19,7 @@ from fwtui.stream.model import Model
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)")  # a recording keeps it
 
 
-class Narrator:
+class StderrReporter:
     """Words for stderr: errors, each once, and on a terminal the progress."""
 
     def __init__(self, model: Model | None = None) -> None:
@@ -30,21 +30,21 @@ class Narrator:
     def __call__(self, line: Line) -> None:
         match line.event:
             case events.Notice(level="warning" | "error", text=text):
-                say(text)
+                print_message(text)
             case events.Fault(code=code, message=message, stderr=stderr):
                 self._fault = message
-                say(message)
+                print_message(message)
                 # of a process that died; one that could still speak has said what its traceback says
                 if code == "died" and (last := _TRACEBACK.sub("", stderr).strip()) and last not in message:
-                    say(last)
+                    print_message(last)
             case events.RunDone(outcome="refused" | "failed", message=message) if message != self._fault:
-                say(message)
+                print_message(message)
             case events.RunStarted():
                 self._fault = ""
             case events.Planned(run=number) if self._model is not None and number in self._model.runs:
                 run = self._model.runs[number].after(line.event)
                 if left_out := sparsity.in_words(run, None if run.simulated else foreseen(self._model, run)):
-                    say(f"run {number}: {', '.join(left_out)}")
+                    print_message(f"run {number}: {', '.join(left_out)}")
             case events.RunDone():
                 show_progress("")
             case events.Stage(name=name, seconds=None):
@@ -53,17 +53,17 @@ class Narrator:
                 show_progress(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""))
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """A sentence on stderr."""
     show_progress("")
     report(text)
 
 
-def code_of_session(path: Path, complete: bool) -> int:
+def session_exit_code(path: Path, complete: bool) -> int:
     """The exit code of a command that has read all of a session; says so if that is incomplete."""
     if complete:
         return OK
-    say(f"{path.name} is incomplete; `fwtui check` says what is missing")
+    print_message(f"{path.name} is incomplete; `fwtui check` says what is missing")
     return WRONG
 
 
@@ -73,7 +73,7 @@ def show_progress(text: str) -> None:
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def show_drawn() -> Callable[[float], None]:
+def drawing_progress() -> Callable[[float], None]:
     """What takes the share (0..1) of a replay that is drawn, and shows it as progress."""
     on_terminal = sys.stderr.isatty()  # asked now: while the replay is drawn, Textual stands in for it and says yes
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from fwtui.commands.support.own_kernel import add_own, admitted, admitted_folder, take_options
+from fwtui.commands.support.user_kernel_options import add_trust_option, parse_kernel_options, register_folder, register_kernels
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
@@ -25,7 +25,7 @@ GRAPH = ("n", "file", "kind", "density", "weights", "real", "negative", "connect
 MOST_NAMED = 2  # kernels in the heading of a group of options
 
 
-def add_fields(
+def add_experiment_options(
     parser: argparse.ArgumentParser,
     only: Container[str] | None = None,
     several: Container[str] = SEVERAL,
@@ -44,7 +44,7 @@ def add_fields(
     if only is None:
         about = "an option of your own kernel; may be given several times"
         group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
-        add_own(parser)
+        add_trust_option(parser)
         _add_options(parser)
 
 
@@ -58,24 +58,24 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         title = f"options of {len(kernels)} kernels" if many else f"options of {' and '.join(kernels)}"
         group = parser.add_argument_group(title, ", ".join(kernels) if many else None)
         for name, having in options.items():
-            group.add_argument(f"--{name}", metavar="COUNT", help=_explained(having), dest=f"option_{name}")
+            group.add_argument(f"--{name}", metavar="COUNT", help=_describe_option(having), dest=f"option_{name}")
 
 
-def _explained(having: Sequence[tuple[str, Option]]) -> str:
+def _describe_option(having: Sequence[tuple[str, Option]]) -> str:
     """What the option means: once if it means the same to all kernels, else for each."""
-    values = {_listed(option) for _, option in having}
+    values = {_list_values(option) for _, option in having}
     shortest = min((option.help for _, option in having), key=len)
     if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some say more of it
         return f"{shortest} ({', '.join(values)})"
-    return "; ".join(f"{kernel}: {option.help} ({_listed(option)})" for kernel, option in having)
+    return "; ".join(f"{kernel}: {option.help} ({_list_values(option)})" for kernel, option in having)
 
 
-def _listed(option: Option) -> str:
+def _list_values(option: Option) -> str:
     """Its values by their names, where they have some; the numbers are taken, too."""
     return ", ".join(option.words or map(str, option.values))
 
 
-def choices_of(text: str, name: str) -> list[Any]:
+def parse_choices(text: str, name: str) -> list[Any]:
     """The values between commas, each once, as the form's field of that name reads them. Raises Refused."""
     return list(dict.fromkeys(BY_NAME[name].read(word.strip())[name] for word in text.split(",")))
 
@@ -89,14 +89,14 @@ def kernel_options() -> dict[str, list[tuple[str, Option]]]:
     return found
 
 
-def experiments(args: argparse.Namespace, gpu: bool) -> list[Experiment]:
+def parse_experiments(args: argparse.Namespace, gpu: bool) -> list[Experiment]:
     """One experiment for every combination of what was asked; what was not asked is as the user's settings have it, or
     this machine's default.
 
     Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
     """
     preferred = settings.load()
-    admit_asked(args)
+    register_requested(args)
     combinations = [_experiment(combination, args, gpu, preferred) for combination in product(*_choices(args))]
     kernels = list(dict.fromkeys(e.kernel for e in combinations))
     offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
@@ -116,18 +116,18 @@ def check_device(args: argparse.Namespace, kernels: Iterable[str]) -> None:
         raise Refused(f"{' and '.join(names)} {runs} on the CPU, which has no device {device}; {way}")
 
 
-def admit_asked(args: argparse.Namespace) -> None:
+def register_requested(args: argparse.Namespace) -> None:
     """Register the user's kernels that are asked for, and their options. Raises Refused."""
     if hasattr(args, "trust"):
-        args.field_kernel = admitted(args.field_kernel, args)
-        take_options(args, kernel_options())
+        args.field_kernel = register_kernels(args.field_kernel, args)
+        parse_kernel_options(args, kernel_options())
 
 
 def _options(args: argparse.Namespace) -> dict[str, str]:
     return {name: text for name in kernel_options() if (text := getattr(args, f"option_{name}", None)) is not None}
 
 
-def of_every_kernel(
+def experiments_of_every_kernel(
     args: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], Settled]
 ) -> tuple[list[Settled], list[tuple[str, str]]]:
     """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not; the user's own are
@@ -140,8 +140,8 @@ def of_every_kernel(
         raise Refused("--all runs every kernel; leave out either it or --kernel")
     preferred = settings.load()
     fits: list[Settled] = []
-    names, left_out = admitted_folder(args.trust)
-    take_options(args, kernel_options())
+    names, left_out = register_folder(args.trust)
+    parse_kernel_options(args, kernel_options())
     choices = [choice for choice in _choices(args) if choice[0][0].name != "dtype"]
     types = [text.strip() for text in args.field_dtype.split(",")] if args.field_dtype is not None else []
     kernels = [*registry().values(), *map(kernel_named, names)]
@@ -193,6 +193,6 @@ def _experiment(
         for option in (option for option in kernel.options if option.name == name):
             value = option.read(text)
             if value is None:
-                raise Refused(f"{name} {quoted(text)} is not offered by {kernel.id}; choose one of {_listed(option)}")
+                raise Refused(f"{name} {quoted(text)} is not offered by {kernel.id}; choose one of {_list_values(option)}")
             options[name] = value
     return changed(base, **changes, options=options)

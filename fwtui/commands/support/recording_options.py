@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fwtui.commands.support.narrating import Narrator, say
+from fwtui.commands.support.stderr_reporter import StderrReporter, print_message
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK
 from fwtui.common.signals import on_signals, stop
@@ -18,7 +18,7 @@ from fwtui.stream.events import Fault
 LEAST_HZ, MOST_HZ = 0.01, 10
 
 
-def add_recording(parser: argparse.ArgumentParser) -> None:
+def add_recording_options(parser: argparse.ArgumentParser) -> None:
     """Flags of every command that has a live session."""
     about = "record the session, by default into the user's data folder"
     parser.add_argument("--record", nargs="?", const="", metavar="PATH", help=about)
@@ -28,16 +28,16 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
     about = "also record the source of your own kernels; replays show it and never run it"
     parser.add_argument("--record-source", action="store_true", help=about)
-    add_samples(parser)
+    add_samples_option(parser)
     parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 
-def add_samples(parser: argparse.ArgumentParser) -> None:
+def add_samples_option(parser: argparse.ArgumentParser) -> None:
     about = "after a run on GPUs, what the warps of the first wait for, line by line; auto: where that takes less than a second"
     parser.add_argument("--samples", choices=SAMPLES, help=about)
 
 
-def samples_wanted(args: argparse.Namespace) -> str:
+def sampling_mode(args: argparse.Namespace) -> str:
     """What that flag says, else the setting."""
     return args.samples or settings.load().text("samples")
 
@@ -50,7 +50,7 @@ def live_session(args: argparse.Namespace, device: str = "") -> Live:
     device = device or getattr(args, "field_device", None) or "auto"
     live = Live(telemetry_hz=args.telemetry_hz, device=device, identify=args.identify)
     live.record_source = args.record_source
-    live.warp_sampling.wanted = samples_wanted(args)
+    live.warp_sampling.wanted = sampling_mode(args)
     if args.record is not None:
         try:
             live.record(path=Path(args.record) if args.record else None, title=args.title, hz=args.record_hz or None)
@@ -60,24 +60,24 @@ def live_session(args: argparse.Namespace, device: str = "") -> Live:
     return live
 
 
-def narrated(live: Live) -> None:
+def with_progress(live: Live) -> None:
     """Let signals raise Stopped, and report to stderr."""
     on_signals(stop)
-    live.sinks.append(Narrator(live.model))
+    live.sinks.append(StderrReporter(live.model))
     if live.recorder is not None:
-        say(f"recording to {live.recorder.path}")
+        print_message(f"recording to {live.recorder.path}")
 
 
-def say_recording_failure(line: Line) -> None:
+def report_recording_failure(line: Line) -> None:
     """A sink for commands that report everything else themselves."""
     if isinstance(line.event, Fault) and line.event.source == "recorder":
-        say(line.event.message)
+        print_message(line.event.message)
 
 
-def closed(live: Live, args: argparse.Namespace, reason: str = "closed") -> int:
+def close_session(live: Live, args: argparse.Namespace, reason: str = "closed") -> int:
     """End the session; the exit code says whether it was recorded as requested."""
     recorder = live.recorder
     live.close(reason)
     if recorder is not None and recorder.failure is not None:
-        say(recorder.failure)
+        print_message(recorder.failure)
     return OK if args.record is None or (recorder is not None and recorder.failure is None) else NOT_RECORDED

@@ -15,27 +15,27 @@ from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
 
 
-def add_own(parser: argparse.ArgumentParser) -> None:
+def add_trust_option(parser: argparse.ArgumentParser) -> None:
     """Flags of every command that runs kernels."""
     about = "run your own kernel's file without a question; its folder is trusted from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
 
-def admitted(kernels: str | None, args: argparse.Namespace) -> str | None:
+def register_kernels(kernels: str | None, args: argparse.Namespace) -> str | None:
     """The kernels that were asked for; files are loaded and replaced by their kernels' names. Raises Refused."""
     if kernels is None:
         return None
-    return ",".join(admitted_file(path, args.trust) if (path := _file(word.strip())) else word for word in kernels.split(","))
+    return ",".join(register_file(path, args.trust) if (path := _file(word.strip())) else word for word in kernels.split(","))
 
 
-def admitted_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
+def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
     """The names of the kernels in the folder of the settings, and (kernel, reason) of what is left out there.
 
     Nobody is asked whether they may run. Raises Refused if it cannot be kept that they may.
     """
     files = {path: name_for(path) for path in kernel_files()}
     if trusting:
-        agree(list(files), trusting)
+        confirm_trust(list(files), trusting)
     allowed = [path for path in files if trust.trusted(path)]
     names: list[str] = []
     left_out: list[tuple[str, str]] = []
@@ -59,24 +59,24 @@ def _file(word: str) -> Path | None:
     return next((path for path in kernel_files() if name_for(path) == word), None)
 
 
-def admitted_file(path: Path, trusting: bool) -> str:
+def register_file(path: Path, trusting: bool) -> str:
     """The name of that file's kernel, once the user lets it run. Raises Refused."""
-    agree([path], trusting)
+    confirm_trust([path], trusting)
     return admit(path)
 
 
-def agree(paths: Sequence[Path], trusting: bool) -> None:
+def confirm_trust(paths: Sequence[Path], trusting: bool) -> None:
     """See to it that the user lets these files run; of all folders that are new he is asked once. Raises Refused."""
     new = list({path.parent: path for path in paths if not trust.trusted(path)}.values())
     if not new:
         return
-    if not trusting and not _agreed(new):
+    if not trusting and not _ask_for_trust(new):
         raise Refused(f"{_files(new)} not run; look at what it does, then say y, or --trust")
     for path in new:
         trust.trust(path)
 
 
-def take_options(args: argparse.Namespace, offered: Collection[str]) -> None:
+def parse_kernel_options(args: argparse.Namespace, offered: Collection[str]) -> None:
     """`--option NAME=VALUE`, read like a flag of that name. Raises Refused for an option that no kernel has."""
     for pair in args.option:
         name, equals, value = pair.partition("=")
@@ -92,7 +92,7 @@ def _files(new: Sequence[Path]) -> str:
     return f"{first} was" if len(new) == 1 else f"{first} and what is in {counted(len(new) - 1, 'other folder')} were"
 
 
-def _agreed(new: Sequence[Path]) -> bool:
+def _ask_for_trust(new: Sequence[Path]) -> bool:
     """Whether the user says yes to a file of each folder. Raises Refused without a terminal to ask on."""
     words = trust.warning(new[0])
     others = f", and so is the content of {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""

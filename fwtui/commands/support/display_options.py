@@ -17,7 +17,7 @@ MOST_DIGITS = 3  # of a side
 LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
-def add_screen(parser: TakesArguments) -> None:
+def add_screen_options(parser: TakesArguments) -> None:
     """Flags for the screen to draw and its size; None if not given."""
     first, *others = place_names()
     words = f"which screen: {', '.join((first, *others))}; default: {first}"
@@ -25,7 +25,7 @@ def add_screen(parser: TakesArguments) -> None:
     parser.add_argument("--size", metavar="WxH", help=f"columns x rows of the terminal; default: {USUAL_SIZE}")
 
 
-def screen_of(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
+def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     """The screen and the size that are asked for. Raises Refused."""
     size = USUAL_SIZE if args.size is None else args.size
     width, _, height = size.partition("x")
@@ -40,13 +40,13 @@ def screen_of(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     return screen, (sides[0], sides[1])
 
 
-def check_moment(seconds: float) -> None:
+def check_time(seconds: float) -> None:
     """Raises Refused for an invalid time since a session began."""
     if not (math.isfinite(seconds) and seconds >= 0):
         raise Refused(f"moment {seconds:g} is not a number of seconds from 0 up; give something like --at 12.5")
 
 
-def check_pace(speed: float, max_gap: float | None) -> None:
+def check_speed(speed: float, max_gap: float | None) -> None:
     """Raises Refused for a speed that the replay does not have, and for an invalid longest gap; None leaves gaps unchanged."""
     from fwtui.sessions.player import SPEEDS  # not before the first frame of the dashboard
 
@@ -56,7 +56,7 @@ def check_pace(speed: float, max_gap: float | None) -> None:
         raise Refused(f"a gap of {max_gap:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
 
 
-def add_look(parser: argparse.ArgumentParser) -> None:
+def add_display_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the appearance of screens."""
     group = parser.add_argument_group("look")
     group.add_argument("--theme", metavar="NAME", help="colours; the palette (ctrl+p) shows the names")
@@ -64,7 +64,7 @@ def add_look(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--present", action="store_true", help=about)
 
 
-def preferred(args: argparse.Namespace, usual: Settings | None = None) -> Settings:
+def merge_settings(args: argparse.Namespace, usual: Settings | None = None) -> Settings:
     """The user's settings (or `usual`) with these flags before them."""
     options = {"theme": args.theme, "present": "yes" if args.present else None}
     return (settings.load() if usual is None else usual).with_options(options)
