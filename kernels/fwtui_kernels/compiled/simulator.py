@@ -21,7 +21,6 @@ from greenlet import greenlet
 from fwtui_kernels.compiled import simulator_memory as memory
 from fwtui_kernels.compiled import simulator_races as races
 from fwtui_kernels.own import NoTrial
-from fwtui_kernels.plan import WARP
 
 
 class Dim3(NamedTuple):
@@ -32,7 +31,6 @@ class Dim3(NamedTuple):
 
 # of the thread that runs: a kernel reads them as cuda.threadIdx and the like
 gridDim = blockDim = blockIdx = threadIdx = Dim3(0, 0, 0)
-laneid = 0
 _running: _Fiber | None = None
 
 
@@ -64,6 +62,7 @@ class _Launch:
 
     def __init__(self, function: Callable[..., Any], grid: Dim3, threads: Dim3, shared_bytes: int):
         self.function, self.grid, self.threads, self.shared_bytes = function, grid, threads, shared_bytes
+        self.places = _places(threads)
 
     def __call__(self, *given: Any) -> None:
         global gridDim, blockDim, _running
@@ -72,7 +71,7 @@ class _Launch:
         logged = races.in_global(arguments)
         waiting: list[_Block] = []
         try:
-            for index in _shuffled(self.grid):
+            for index in _shuffled(_places(self.grid)):
                 watched = races.wants(self.function.__code__)
                 waiting.append(_Block(self, index, logged if watched else arguments, watched))
                 if waiting[-1].run():
@@ -90,7 +89,7 @@ class _Block(races.SimulatedBlock):
     """The threads of a block, and its arrays in shared memory by the place in the code that makes them."""
 
     def __init__(self, launch: _Launch, index: Dim3, arguments: tuple[Any, ...], watched: bool):
-        self.unbegun = _shuffled(launch.threads)
+        self.unbegun = _shuffled(launch.places)
         super().__init__(index, len(self.unbegun))
         self.launch, self.arguments, self.watched = launch, arguments, watched
         self.votes = np.zeros(launch.threads, np.bool_)
@@ -109,8 +108,8 @@ class _Block(races.SimulatedBlock):
                 self._alive.append(_Fiber(self))
                 self._alive[-1].switch()
             self._alive = [fiber for fiber in self._alive if not fiber.dead]
-            if self.watched:
-                races.came_to_barrier(self, self.launch.function.__code__, [fiber.waits_at for fiber in self._alive])
+            if self.watched and races.log is not None:
+                races.log.came_to_barrier(self, self.launch.function.__code__, [fiber.waits_at for fiber in self._alive])
             if all(fiber.waits_for_grid for fiber in self._alive):
                 return not self._alive
 
@@ -126,16 +125,14 @@ class _Fiber(greenlet):
 
     def __init__(self, block: _Block):
         super().__init__(self._work)
-        self.block, self._interval, self._grid_interval = block, 0, 0
+        self.block, self._barriers, self._grid_barriers = block, 0, 0
         self.waits_at: races.At  # if the block is watched
         self.waits_for_grid = False
 
     def _work(self) -> None:
         block = self.block
-        wide, high, _ = block.launch.threads
-        while block.unbegun and not self._interval:
-            self.index = x, y, z = block.unbegun.pop()
-            self._lane = (x + wide * (y + high * z)) % WARP
+        while block.unbegun and not self._barriers:
+            self.index = block.unbegun.pop()
             self.copies: list[list[Any]] = [[]]  # of simulator_intrinsics
             self._resume()
             try:
@@ -147,10 +144,11 @@ class _Fiber(greenlet):
     def wait(self, grid: bool = False) -> None:
         """Wait at a barrier of the block or of the grid."""
         if self.block.watched:
-            self.waits_at = races.at_in_kernel(sys._getframe(1))
+            frame = races.kernel_frame(sys._getframe(1))
+            self.waits_at = frame.f_code, frame.f_lasti
         self.waits_for_grid = grid
-        self._interval += 1
-        self._grid_interval += grid
+        self._barriers += 1
+        self._grid_barriers += grid
         self.parent.switch()  # pyright: ignore[reportOptionalMemberAccess]
         self._resume()
 
@@ -164,9 +162,9 @@ class _Fiber(greenlet):
         return given
 
     def _resume(self) -> None:
-        global threadIdx, laneid, _running
-        _running, threadIdx, laneid = self, self.index, self._lane
-        races.turn = races.Turn(self.block, self._interval, self._grid_interval, self.index) if self.block.watched else None
+        global threadIdx, _running
+        _running, threadIdx = self, self.index
+        races.turn = races.Turn(self.block, self.index, self._barriers, self._grid_barriers) if self.block.watched else None
 
 
 def running() -> _Fiber:
@@ -244,11 +242,14 @@ def _three(sizes: Any) -> Dim3:
     return Dim3(*map(int, sizes), *[1] * (3 - len(sizes)))
 
 
-def _shuffled(sizes: Dim3) -> list[Dim3]:
-    """Return all places in a grid or in a block, in random order."""
-    places = list(starmap(Dim3, product(*map(range, sizes))))
-    random.shuffle(places)
-    return places
+def _places(sizes: Dim3) -> list[Dim3]:
+    """Return all places in a grid or in a block."""
+    return list(starmap(Dim3, product(*map(range, sizes))))
+
+
+def _shuffled(places: list[Dim3]) -> list[Dim3]:
+    """Return them in random order."""
+    return random.sample(places, len(places))
 
 
 class _Names:

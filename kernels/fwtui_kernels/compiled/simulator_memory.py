@@ -13,7 +13,7 @@ class DeviceArray:
 
     def __init__(self, cells: np.ndarray):
         self.cells = cells
-        self.shape, self.dtype, self.ndim, self.size, self.nbytes = cells.shape, cells.dtype, cells.ndim, cells.size, cells.nbytes
+        self.shape, self.dtype, self.ndim, self.nbytes = cells.shape, cells.dtype, cells.ndim, cells.nbytes
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -24,12 +24,6 @@ class DeviceArray:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.cells[index] = value
-
-    def reshape(self, *shape: int) -> DeviceArray:
-        return DeviceArray(self.cells.reshape(shape))
-
-    def view(self, dtype: Any) -> DeviceArray:
-        return DeviceArray(self.cells.view(dtype))
 
     def copy_to_device(self, source: Any, stream: Any = None) -> None:
         """Copy an array of the host or of the device. Raises ValueError for another shape or type."""

@@ -76,6 +76,12 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     "the wrong cell of row k": (k32_naive_vector, "number(to_k + g)", "number(to_k + h)", {}),
     "one round too few": (k53_one_cooperative, "range(begin, end)", "range(begin, end - 1)", {"tile": 4}),
     "no barrier in a tile": (k53_one_cooperative, "own[r, x] = via\n        cuda.syncthreads()", "own[r, x] = via", IN_PART),
+    "no barrier of the grid after the pivot": (
+        k53_one_cooperative,
+        "# every other block of the grid has waited here for the pivot\n            grid.sync()",
+        "",
+        {"tile": 4},
+    ),
     "only the first tiles of a block": (
         k53_one_cooperative,
         "range(block, int32(others * others), blocks)",
