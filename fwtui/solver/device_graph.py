@@ -5,7 +5,6 @@ A dense matrix is copied in its own type and order, a sparse one as its arcs; th
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,40 +29,57 @@ from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import compiled, on_device, on_host
 from fwtui.solver.paths import TracedPredecessors
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import OneGraph
+from fwtui.solver.solver_graph import SolverGraph
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
 
 _ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on
+_LOOKS, _DENSE_LOOKS = 8, 2  # checks, at most; the paths of a dense graph have few edges
 _MATRICES = 3  # of 32 bits for a kernel, at most, while the graph is also there
 _PADDING = 128
 _INDEX = 4  # bytes per vertex of an arc
 Piece = tuple[int, np.ndarray, np.ndarray]  # the first row of some, where they belong, and where the device's copy goes
 
 
-class DeviceGraph(OneGraph):
-    """A graph in a device's memory. Its kernels are launched within compiled()."""
+class DeviceGraph(SolverGraph):
+    """A graph in a device's memory: a square array of any real type, or three arrays of arcs, of which the least of parallel
+    ones counts. With `resident` the array was given on the device, and its answer stays there.
 
-    _survey: Any  # of graph_kernels, for such a graph
-    _escaped: Any
-    _blocks: int
-    looks: int  # checks of a search's distances, at most
+    Its kernels are launched within compiled().
+    """
+
     piece_bytes = 1 << 24  # of distances that are converted and copied at once
     copying_threads = 8  # of the host, at most, each with a piece of pinned memory
 
-    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph):
-        self.engine = engine
-        self._arrays = arrays
+    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph, resident: bool = False):
+        self.engine, self.keep_on_device = engine, resident
+        self._arrays, self._dense = arrays, len(arrays) == 1
+        self._blocks = max(1, min(n if self._dense else -(-len(arrays[-1]) // launching.THREADS), launching.BLOCKS))
         start = np.full(EDGES + 1, -np.inf)
         start[EDGES] = 0
-        survey = self._filled(self._survey, self._blocks, start, *arrays, np.int32(n))
+        survey_of = graph_kernels.survey_matrix if self._dense else graph_kernels.survey_arcs
+        survey = self._filled(survey_of, self._blocks, start, *arrays, np.int32(n))
         low = -max(survey[LOW], survey[LEAST_LOOP]) if survey[LEAST_LOOP] > 0 else -survey[LOW]
         super().__init__(origin, engine, facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION]))
         self.unclear = bool(survey[ZEROS] and not survey[MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(survey[BAD])  # -inf, or an arc to or from a missing vertex
 
-    def at(self, home: Literal["host", "device"]) -> OneGraph:
-        return self if home == "device" else HostGraph(self.whole(), self.engine, self.facts)
+    def choices(self, dtype: str | None) -> Iterator[Choice]:
+        for choice in super().choices(dtype):
+            if not self.keep_on_device or choice.dtype == "float32" or choice.proof != AFTERWARDS:
+                yield choice
+            elif dtype is not None:
+                raise Refused(f"distances may not fit {dtype}, and on a device this cannot be proved; leave dtype out")
+
+    def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
+        if not self.keep_on_device:
+            return super().choose_kernel(call, dtype)
+        kernel, shape = suited(call.named, self.n, dtype, self.facts.nonnegative, self.engine)
+        check_memory(kernel, shape, self.engine)
+        return kernel, shape
+
+    def at(self, home: Literal["host", "device"]) -> SolverGraph:
+        return self if home == "device" else HostGraph(self.origin.adjacency, self.engine, self.facts)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         with compiled(self.engine.target.backend):
@@ -74,7 +90,7 @@ class DeviceGraph(OneGraph):
         now = np.full(self.n, np.inf)
         now[0] = 0
         distance = on_device(now, self.engine)
-        for look in range(self.looks):
+        for look in range(_DENSE_LOOKS if self._dense else _LOOKS):
             for _ in range(_ROUNDS << look):
                 self._relax(distance, inwards)
             before, now = now, on_host(distance, self.engine)
@@ -87,7 +103,7 @@ class DeviceGraph(OneGraph):
         self.engine.synchronize()
         clock.lap("prepare")
 
-    def result(self, program: Program, buffers: Buffers) -> Any:
+    def unload(self, program: Program, buffers: Buffers) -> Any:
         return program.result(buffers, self.engine.stream)
 
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
@@ -104,11 +120,17 @@ class DeviceGraph(OneGraph):
         self._launch(
             graph_kernels.reached, (-(-self.n // launching.THREADS), words), distances, np.int32(self.n), np.float64(far), sets
         )
-        return bool(self._filled(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
+        escaped = graph_kernels.escaped_matrix if self._dense else graph_kernels.escaped_arcs
+        return bool(self._filled(escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        """Converted and copied piece by piece."""
+        """Return them on the device, or converted and copied piece by piece."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
+        if self.keep_on_device:
+            whole = self._empty((n, n), to)
+            self._leave(distances, 0, whole, n, far)
+            self.engine.synchronize()
+            return whole
         result = np.empty((n, n), to)
         rows = max(1, min(n, self.piece_bytes // (n * to.itemsize)))
         piece = self._empty((rows, n), to)
@@ -143,12 +165,46 @@ class DeviceGraph(OneGraph):
     def _leave(self, distances: Any, first: int, to: Any, rows: int, far: float) -> None:
         self._launch(graph_kernels.leave, rows, distances, to, np.int32(first), np.int32(self.n), np.float64(far))
 
-    @abstractmethod
+    def cells_here(self, shape: Shape) -> int:
+        return 0 if self.keep_on_device else super().cells_here(shape)
+
+    def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
+        before = super().predecessors(distances, exact, traced)
+        return on_device(before, self.engine) if self.keep_on_device else before
+
+    def result(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
+        if not self.keep_on_device:
+            return super().result(distances, predecessors, stats)
+        return Result(on_device(distances, self.engine), predecessors, stats, self.origin.vertices)
+
     def enter(self, to: Any) -> None:
         """Write the graph, padded, into a kernel's device array; asynchronous."""
+        rows, columns = to.shape
+        no_edge = np.float64(NO_EDGE[to.dtype.name])
+        if self._dense:
+            self._launch(graph_kernels.enter, rows, *self._arrays, to, np.int32(self.n), no_edge)
+            return
+        if to.dtype != np.int16:
+            self._launch(graph_kernels.clear, rows, to, no_edge)
+            self._launch(graph_kernels.lower, self._blocks, *self._arrays, to)
+            return
+        # two cells to a word, also where a row ends with half of one
+        even = to if columns % 2 == 0 else self._empty((rows, columns + 1), np.int16)
+        self._launch(graph_kernels.clear, rows, even, no_edge)
+        self._launch(graph_kernels.lower_pairs, self._blocks, *self._arrays, even.view(np.int32))
+        if even is not to:
+            self._launch(graph_kernels.enter, rows, even, to, np.int32(columns), no_edge)
 
-    @abstractmethod
-    def _relax(self, distance: Any, inwards: bool) -> None: ...
+    def _relax(self, distance: Any, inwards: bool) -> None:
+        if not self._dense:
+            sources, targets, weights = self._arrays
+            ends = (targets, sources) if inwards else (sources, targets)
+            self._launch(graph_kernels.relax_arcs, self._blocks, *ends, weights, distance)
+            return
+        across = -(-self.n // launching.THREADS)
+        down = max(1, self._blocks // across)
+        function, grid = (graph_kernels.inward, self.n) if inwards else (graph_kernels.outward, (across, down))
+        self._launch(function, grid, *self._arrays, np.int32(self.n), distance)
 
     def _launch(self, function: Any, grid: int | tuple[int, int], *arguments: Any) -> None:
         launching.launch(function, grid, self.engine.stream, *arguments)
@@ -163,90 +219,7 @@ class DeviceGraph(OneGraph):
         return cuda.device_array(shape, dtype, stream=self.engine.stream)
 
 
-class Matrix(DeviceGraph):
-    """A square device array of any real type, +inf or NaN for no edge."""
-
-    looks = 2  # the paths of a dense graph have few edges
-
-    def __init__(self, array: Any, engine: Engine, origin: GivenGraph):
-        self._survey, self._escaped = graph_kernels.survey_matrix, graph_kernels.escaped_matrix
-        self._blocks = min(len(array), launching.BLOCKS)
-        super().__init__((array,), len(array), engine, origin)
-
-    def enter(self, to: Any) -> None:
-        self._launch(graph_kernels.enter, to.shape[0], *self._arrays, to, np.int32(self.n), np.float64(NO_EDGE[to.dtype.name]))
-
-    def _relax(self, distance: Any, inwards: bool) -> None:
-        across = -(-self.n // launching.THREADS)
-        down = max(1, self._blocks // across)
-        function, grid = (graph_kernels.inward, self.n) if inwards else (graph_kernels.outward, (across, down))
-        self._launch(function, grid, *self._arrays, np.int32(self.n), distance)
-
-
-class ResidentMatrix(Matrix):
-    """A matrix that was given on the device, where its answer stays."""
-
-    keep_on_device = True
-
-    def choices(self, dtype: str | None) -> Iterator[Choice]:
-        for choice in super().choices(dtype):
-            if choice.dtype == "float32" or choice.proof != AFTERWARDS:
-                yield choice
-            elif dtype is not None:
-                raise Refused(f"distances may not fit {dtype}, and on a device this cannot be proved; leave dtype out")
-
-    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        kernel, shape = suited(call.named, self.n, dtype, self.facts.nonnegative, self.engine)
-        check_memory(kernel, shape, self.engine)
-        return kernel, shape
-
-    def cells_here(self, shape: Shape) -> int:
-        return 0
-
-    def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        result = self._empty((self.n, self.n), np.float64 if wide else np.float32)
-        self._leave(distances, 0, result, self.n, far)
-        self.engine.synchronize()
-        return result
-
-    def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
-        return on_device(super().predecessors(distances, exact, traced), self.engine)
-
-    def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
-        return Result(on_device(distances, self.engine), predecessors, stats, self.origin.vertices)
-
-
-class ArcList(DeviceGraph):
-    """Arcs as three device arrays; of parallel ones the least weight counts."""
-
-    looks = 8
-
-    def __init__(self, arcs: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph):
-        self._survey, self._escaped = graph_kernels.survey_arcs, graph_kernels.escaped_arcs
-        self._blocks = max(1, min(-(-len(arcs[-1]) // launching.THREADS), launching.BLOCKS))
-        super().__init__(arcs, n, engine, origin)
-
-    def enter(self, to: Any) -> None:
-        rows, columns = to.shape
-        no_edge = np.float64(NO_EDGE[to.dtype.name])
-        if to.dtype != np.int16:
-            self._launch(graph_kernels.clear, rows, to, no_edge)
-            self._launch(graph_kernels.lower, self._blocks, *self._arrays, to)
-            return
-        # two cells to a word, also where a row ends with half of one
-        even = to if columns % 2 == 0 else self._empty((rows, columns + 1), np.int16)
-        self._launch(graph_kernels.clear, rows, even, no_edge)
-        self._launch(graph_kernels.lower_pairs, self._blocks, *self._arrays, even.view(np.int32))
-        if even is not to:
-            self._launch(graph_kernels.enter, rows, even, to, np.int32(columns), no_edge)
-
-    def _relax(self, distance: Any, inwards: bool) -> None:
-        sources, targets, weights = self._arrays
-        ends = (targets, sources) if inwards else (sources, targets)
-        self._launch(graph_kernels.relax_arcs, self._blocks, *ends, weights, distance)
-
-
-def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
+def of_device_array(matrix: Any, engine: Engine) -> DeviceGraph:
     """A square device array as a graph. Raises Refused if it is not one."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise Refused(f"an array of shape {matrix.shape} is not a graph; give a square matrix of n x n weights")
@@ -254,7 +227,8 @@ def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
     if kind.kind not in "fiu" or not kind.isnative or kind.itemsize > 8:
         raise Refused(f"weights of type {kind} are not numbers that a GPU has; convert them to float64 or int64")
     with compiled(engine.target.backend):
-        graph = ResidentMatrix(matrix, engine, LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine)))
+        origin = LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine))
+        graph = DeviceGraph((matrix,), len(matrix), engine, origin, resident=True)
         if graph.bad:
             raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
         if graph.unclear:
@@ -293,11 +267,10 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock) -> DeviceGraph | 
         clock.lap("copy in")
         if isinstance(parts, CsrRows):
             there[0] = _sources(there[0], there[1], engine)
-        dense = isinstance(parts, np.ndarray)
-        on_engine = Matrix(there[0], engine, graph) if dense else ArcList(tuple(there), graph.n, engine, graph)
+        on_engine = DeviceGraph(tuple(there), graph.n, engine, graph)
     clock.lap("prepare")
     facts = on_engine.facts
-    unsure = on_engine.bad or (on_engine.unclear and dense and isinstance(graph, LazyGraph))
+    unsure = on_engine.bad or (on_engine.unclear and isinstance(parts, np.ndarray) and isinstance(graph, LazyGraph))
     return None if unsure or max(-(facts.low or 0), facts.high or 0) > units.LARGEST else on_engine
 
 

@@ -1,29 +1,19 @@
-"""From a graph in any representation to its distances and paths, with any kernel on any engine."""
+"""The engine for a graph, and the representation in which that engine solves it."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar
-
-import psutil
 
 from fwtui.common.errors import Refused
-from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import brief
-from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.adjacency import DeviceArray, GivenGraph
-from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice
-from fwtui.solver import choose, costs
+from fwtui.solver import choose
 from fwtui.solver.call import Call
 from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.launching import compiled
-from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import OneGraph, SolverGraph
-from fwtui_kernels.parts.elimination import relaxations
-
-Answer = TypeVar("Answer")
+from fwtui.solver.result import Result
+from fwtui.solver.solver_graph import SolverGraph
 
 
 def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: Engine | None = None) -> Result:
@@ -34,7 +24,7 @@ def answer(graph: GivenGraph | DeviceArray, call: Call | None = None, engine: En
     call = call or Call()
     call.clock.lap("prepare")
     with _engine(graph, call) if engine is None else nullcontext(engine) as chosen_engine:
-        return run(_represented(graph, call, chosen_engine), call)
+        return _represented(graph, call, chosen_engine).solve(call)
 
 
 def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManager[Engine]:
@@ -61,7 +51,7 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
     return nullcontext(choose.choose_engine(call.device, graph.n, f"kernel {call.kernel}" if call.named is not None else ""))
 
 
-def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) -> OneGraph:
+def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) -> SolverGraph:
     """The graph as the engine takes it."""
     if engine.target.backend != "cpu" and not engine.elsewhere:
         from fwtui.solver import device_graph
@@ -79,63 +69,3 @@ def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) ->
     if engine is choose.CPU:
         call.clock.lap("set-up")
     return HostGraph(graph, engine)
-
-
-def run(graph: SolverGraph[Answer], call: Call) -> Answer:
-    """The answer from the named kernel, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
-    for choice in graph.choices(call.dtype):
-        call.clock.lap("prepare")
-        answer = _attempt(graph, choice, call)
-        if answer is not None:
-            return answer
-    raise Refused(f"some distances are beyond what {call.dtype} can hold; choose another dtype, or leave it out")
-
-
-def _attempt(graph: SolverGraph[Answer], choice: Choice, call: Call) -> Answer | None:
-    """The answer computed in that type; None if some distances were too long for it."""
-    facts, engine, clock, dtype = graph.facts, graph.engine, call.clock, choice.dtype
-    kernel, shape = graph.suited(call, dtype)
-    if engine.elsewhere:
-        clock.lap("set-up")
-    with compiled(engine.target.backend) if kernel.compiles and not engine.elsewhere else nullcontext():
-        closed = graph.closed(kernel, shape, call)
-        largest, diagonal = closed.side.look(closed.distances, choice.far)
-        graph.check_cycles(diagonal)
-        if choice.proof == AFTERWARDS and dtype != "float32" and closed.side.escaped(closed.distances, choice.far):
-            return None
-        wide = dtype != "float32" and largest >= EXACT_INTEGER
-        if wide:
-            _check_wide(facts.n, graph.cells_here(shape), call.predecessors)
-        distances = closed.side.finished(closed.distances, choice.far, wide)
-        clock.lap("copy out")
-        traced = closed.trace(largest)
-    exact, before = largest < choice.exact_below, None
-    if call.predecessors:
-        before = graph.predecessors(distances, exact, traced)
-        clock.lap("paths")
-    stats = Stats(
-        n=facts.n,
-        edges=facts.edges,
-        dtype=dtype,
-        proof=choice.proof if exact else ROUNDED,
-        exact=exact,
-        kernel=kernel.id,
-        tile=shape.tile if kernel.tiles else 0,
-        device=engine.target.backend,
-        devices=tuple(map(str, engine.ranks)),
-        seconds=dict(clock.seconds),
-        relaxations=0 if shape.order is None else relaxations(shape),
-        reason=graph.reason,
-    )
-    return graph.answer(distances, before, stats)
-
-
-def _check_wide(n: int, cells: int, predecessors: bool) -> None:
-    """Like costs.check_room, for that many distances here that do not fit float32; `predecessors`: if still to be computed."""
-    free = psutil.virtual_memory().available
-    needed = cells * (costs.WIDE_DISTANCE + (costs.PREDECESSOR if predecessors else 0))
-    if needed > max(0, free - KEPT_FREE):
-        raise Refused(
-            f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
-            f"choose dtype float32, which rounds them, or a smaller graph"
-        )

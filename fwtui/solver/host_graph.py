@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency, GivenGraph
+from fwtui.graphs.adjacency import Adjacency, GivenGraph, RowBlocks
 from fwtui.graphs.bounds import longest
 from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.solver.call import Clock
 from fwtui.solver.launching import on_host
-from fwtui.solver.solver_graph import OneGraph
+from fwtui.solver.solver_graph import SolverGraph
 from fwtui_kernels.plan import Buffers, Program
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
@@ -20,7 +20,7 @@ _RELAXED_BY_NUMPY = 1 << 24  # arcs in a tenth of a second, which loading SciPy 
 _DENSE_ROUNDS = 3  # of a search through a dense matrix, whose paths have few edges
 
 
-class HostGraph(OneGraph):
+class HostGraph(SolverGraph):
     """One matrix, which becomes the distances, without a second one if cells have the same width."""
 
     def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts | None = None):
@@ -28,10 +28,15 @@ class HostGraph(OneGraph):
         super().__init__(origin, engine, facts or origin.adjacency.facts)
 
     def reach(self, enough: float) -> tuple[float, bool]:
-        return reach_of(self.whole(), enough)
+        return reach_of(self.origin.adjacency, enough)
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
-        graph, stream = self.whole(), self.engine.stream
+        graph, stream = self.origin.adjacency, self.engine.stream
+        if self.engine.ranks and not self.engine.elsewhere:  # block by block, so that no rank needs the whole matrix
+            blocks_of_rows: Any = RowBlocks(graph, program.shape.dtype)
+            program.load(blocks_of_rows, buffers, stream)
+            clock.lap("copy in")
+            return
 
         def copied(to: Any) -> None:
             matrix = np.empty(to.shape, to.dtype)
@@ -44,7 +49,7 @@ class HostGraph(OneGraph):
         self.engine.synchronize()
         clock.lap("copy in" if program.home == "device" else "prepare")
 
-    def result(self, program: Program, buffers: Buffers) -> np.ndarray:
+    def unload(self, program: Program, buffers: Buffers) -> Any:
         return on_host(program.result(buffers, self.engine.stream), self.engine)
 
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
@@ -53,7 +58,7 @@ class HostGraph(OneGraph):
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
         sets = reached(distances[: self.n, : self.n], far)
-        return any(leads_out(arcs.sources, arcs.targets, sets) for arcs in self.whole().pieces())
+        return any(leads_out(arcs.sources, arcs.targets, sets) for arcs in self.origin.adjacency.pieces())
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
         return finished(distances, np.arange(self.n), self.n, far, wide)

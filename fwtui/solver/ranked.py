@@ -17,11 +17,11 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.links import Channel, RankLink, arrays_of_all, patiently, unlink_shared_memory
 from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine, encoded, obey
 from fwtui.experiment.device import RankDevice
-from fwtui.graphs.adjacency import Arcs, GivenGraph, RowBlocks
+from fwtui.graphs.adjacency import Arcs, GivenGraph
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.measure.rank import assigned, cores_for, engine_at, of_place
 from fwtui.measure.worker import diagnosis
-from fwtui.solver import choose, driver
+from fwtui.solver import choose
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.costs import bytes_a_cell
 from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
@@ -54,8 +54,8 @@ def solve_ranked(
             try:
                 graph = read()
                 call.clock.lap("set-up")
-                source = RankedGraph(graph, engine) if gather else ScatteredGraph(graph, engine, call.predecessors)
-                outcome = driver.run(source, call)
+                source = HostGraph(graph, engine) if gather else MpiGraph(graph, engine, call.predecessors)
+                outcome = source.solve(call)
             except Exception as error:
                 outcome = error
             member.channel.order(encoded(EndOrder()))
@@ -235,19 +235,10 @@ class TraceOrder(Order[None]):
 SOLVE_ORDERS = ORDERS | KeepWeights | LookOrder | Reach | LeadsOut | Finish | TraceOrder
 
 
-class RankedGraph(HostGraph):
-    """Rank 0's graph, whose rows go to the ranks block by block, and whose distances are gathered here."""
+class MpiGraph(HostGraph):
+    """Rank 0's graph, whose rows go to the ranks block by block, and whose distances stay with them."""
 
     engine: RankZeroEngine
-
-    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
-        blocks: Any = RowBlocks(self.whole(), program.shape.dtype)
-        program.load(blocks, buffers, self.engine.stream)
-        clock.lap("copy in")
-
-
-class ScatteredGraph(RankedGraph):
-    """The same, whose distances stay with the ranks."""
 
     def __init__(self, origin: GivenGraph, engine: RankZeroEngine, predecessors: bool):
         super().__init__(origin, engine)
@@ -258,7 +249,7 @@ class ScatteredGraph(RankedGraph):
         assert isinstance(self.engine.work, RowWork)
         return self.engine.work
 
-    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
+    def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         result_bytes = bytes_a_cell(dtype, call.predecessors) + ITEMSIZE[dtype] * call.predecessors
         return choose.fitting(call.named, self.facts, dtype, self.engine, result_bytes)
 
@@ -267,7 +258,7 @@ class ScatteredGraph(RankedGraph):
             self.engine.on_all_ranks(KeepWeights())
         super().load(program, buffers, clock)
 
-    def result(self, program: Program, buffers: Buffers) -> Any:
+    def unload(self, program: Program, buffers: Buffers) -> Any:
         return None
 
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
@@ -280,7 +271,7 @@ class ScatteredGraph(RankedGraph):
 
     def escaped(self, distances: Any, far: float) -> bool:
         self.engine.on_all_ranks(Reach(far))
-        orders = (LeadsOut(arcs.sources.tobytes(), arcs.targets.tobytes()) for arcs in self.whole().pieces())
+        orders = (LeadsOut(arcs.sources.tobytes(), arcs.targets.tobytes()) for arcs in self.origin.adjacency.pieces())
         return any(any(self.engine.on_all_ranks(order)) for order in orders)
 
     def cells_here(self, shape: Shape) -> int:
@@ -294,7 +285,7 @@ class ScatteredGraph(RankedGraph):
         self.engine.on_all_ranks(TraceOrder(self.facts, exact))
         return self._work.predecessors
 
-    def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
+    def result(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
         return Result(distances, predecessors, stats, self.origin.vertices, None, self._work.rows)
 
 

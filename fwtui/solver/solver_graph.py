@@ -1,103 +1,56 @@
-"""A graph as the driver sees it, whatever its representation: on the host, on a GPU, or over ranks."""
+"""A graph in the representation in which its engine solves it: on the host, on a GPU, or over ranks."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import count
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import psutil
 
+from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
+from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
-from fwtui.graphs.bounds import Choice, choices
+from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice, choices
 from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import fitting, sparser
-from fwtui.solver.costs import beside, check_room
-from fwtui.solver.launching import on_host, put
+from fwtui.solver.costs import PREDECESSOR, WIDE_DISTANCE, beside, check_room
+from fwtui.solver.launching import compiled, on_host, put
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
+from fwtui_kernels.parts.elimination import relaxations
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
 _PASSES = 64
-Answer = TypeVar("Answer", covariant=True)
 _MOST_PROGRAMS = 8  # that wait for a graph of the same size
 _programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
-
-
-class SolverGraph(Protocol[Answer]):
-    """One graph in the representation in which its engine solves it.
-
-    `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
-    """
-
-    n: int
-    facts: EdgeFacts
-    engine: Engine
-    reason: str = ""  # why its kernel was chosen, if there was a choice by the graph
-    keep_on_device: bool = False  # whether its distances stay there, not on the host
-
-    @abstractmethod
-    def reach(self, enough: float) -> tuple[float, bool]:
-        """An upper bound on all distances, valid if the second value is true; the search may end below `enough`."""
-
-    def choices(self, dtype: str | None) -> Iterator[Choice]:
-        """The types to try, or only that one. Raises Refused if it cannot be."""
-        return choices(self.facts, dtype, self.reach)
-
-    @abstractmethod
-    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        """The named kernel, or the best one, and its shape. Raises Refused if there is no room for the answer."""
-
-    @abstractmethod
-    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> KernelDistances:
-        """Load the graph into the kernel and run it."""
-
-    @abstractmethod
-    def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
-        """The greatest absolute distance, and the diagonal if it has a negative cell (else possibly zeros)."""
-
-    @abstractmethod
-    def check_cycles(self, diagonal: np.ndarray) -> None:
-        """Raises SciPy's NegativeCycleError if a vertex has a negative distance to itself."""
-
-    @abstractmethod
-    def escaped(self, distances: Any, far: float) -> bool:
-        """Whether some arc leads from a vertex's reachable set out of it: then a distance was too long for the type.
-        Without such an arc, all other vertices are unreachable.
-        """
-
-    @abstractmethod
-    def cells_here(self, shape: Shape) -> int:
-        """How many distances come to this host."""
-
-    @abstractmethod
-    def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        """(n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
-
-    @abstractmethod
-    def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
-        """Those of finished distances; `traced` has been found already."""
-
-    @abstractmethod
-    def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Answer: ...
 
 
 class KernelDistances(NamedTuple):
     """Distances as a kernel left them, and the representation of the graph on whose side they are."""
 
-    side: SolverGraph[Any]
+    side: SolverGraph
     distances: Any
     trace: Callable[[float], TracedPredecessors | None]  # finds predecessors, if it can, knowing the greatest absolute distance
 
 
-class OneGraph(SolverGraph[Result]):
-    """What all representations of one graph share; `origin` is the graph as given."""
+class SolverGraph(ABC):
+    """One graph in the representation in which its engine solves it; `origin` is the graph as given.
+
+    `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
+    """
+
+    reason = ""  # why its kernel was chosen, if there was a choice by the graph
+    keep_on_device = False  # whether its distances stay there, not on the host
 
     def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts):
         self.n = origin.n
@@ -105,29 +58,56 @@ class OneGraph(SolverGraph[Result]):
         self.engine = engine
         self.origin = origin
 
-    def whole(self) -> Adjacency:
-        """The graph on the host."""
-        return self.origin.adjacency
+    def solve(self, call: Call) -> Result:
+        """Return the answer of the named kernel, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
+        for choice in self.choices(call.dtype):
+            call.clock.lap("prepare")
+            result = self._solve_in(choice, call)
+            if result is not None:
+                return result
+        raise Refused(f"some distances are beyond what {call.dtype} can hold; choose another dtype, or leave it out")
 
-    def suited(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        check_room(self.n, dtype, call.predecessors, low=self.facts.low, beside=beside(dtype, self.engine))
-        kernel, shape = fitting(call.named, self.facts, dtype, self.engine)
-        kernel, shape, self.reason = sparser(call.named, self.origin, self.facts, kernel, shape, self.engine)
-        return kernel, shape
+    def _solve_in(self, choice: Choice, call: Call) -> Result | None:
+        """Return the answer computed in that type; None if some distances were too long for it."""
+        engine, clock, dtype = self.engine, call.clock, choice.dtype
+        kernel, shape = self.choose_kernel(call, dtype)
+        if engine.elsewhere:
+            clock.lap("set-up")
+        with compiled(engine.target.backend) if kernel.compiles and not engine.elsewhere else nullcontext():
+            side, distances, trace = self._run(kernel, shape, call)
+            largest, diagonal = side.look(distances, choice.far)
+            if not self.facts.nonnegative and (diagonal < 0).any():
+                _check_cycles(self.origin.adjacency, self.facts, diagonal)
+            if choice.proof == AFTERWARDS and dtype != "float32" and side.escaped(distances, choice.far):
+                return None
+            wide = dtype != "float32" and largest >= EXACT_INTEGER
+            if wide:
+                _check_wide(self.n, self.cells_here(shape), call.predecessors)
+            distances = side.finished(distances, choice.far, wide)
+            clock.lap("copy out")
+            traced = trace(largest)
+        exact, before = largest < choice.exact_below, None
+        if call.predecessors:
+            before = self.predecessors(distances, exact, traced)
+            clock.lap("paths")
+        stats = Stats(
+            n=self.n,
+            edges=self.facts.edges,
+            dtype=dtype,
+            proof=choice.proof if exact else ROUNDED,
+            exact=exact,
+            kernel=kernel.id,
+            tile=shape.tile if kernel.tiles else 0,
+            device=engine.target.backend,
+            devices=tuple(map(str, engine.ranks)),
+            seconds=dict(clock.seconds),
+            relaxations=0 if shape.order is None else relaxations(shape),
+            reason=self.reason,
+        )
+        return self.result(distances, before, stats)
 
-    @abstractmethod
-    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
-        """Load the graph into a program."""
-
-    @abstractmethod
-    def result(self, program: Program, buffers: Buffers) -> Any:
-        """The distances as the program left them."""
-
-    def at(self, home: Literal["host", "device"]) -> OneGraph:
-        """The same graph for a program whose matrix is there."""
-        return self
-
-    def closed(self, kernel: Kernel, shape: Shape, call: Call) -> KernelDistances:
+    def _run(self, kernel: Kernel, shape: Shape, call: Call) -> KernelDistances:
+        """Load the graph into the kernel and run it."""
         engine, facts, clock = self.engine, self.facts, call.clock
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if call.predecessors else None
@@ -150,17 +130,57 @@ class OneGraph(SolverGraph[Result]):
             there = program.result(buffers, engine.stream)
             return found_on_device(there, weights, facts, largest, engine, self.keep_on_device, clock)
 
-        return KernelDistances(side, side.result(program, buffers), trace)
+        return KernelDistances(side, side.unload(program, buffers), trace)
 
-    def check_cycles(self, diagonal: np.ndarray) -> None:
-        if not self.facts.nonnegative and (diagonal < 0).any():
-            check_cycles(self.whole(), self.facts, diagonal)
+    def choices(self, dtype: str | None) -> Iterator[Choice]:
+        """Yield the types to try, or only that one. Raises Refused if it cannot be."""
+        return choices(self.facts, dtype, self.reach)
+
+    @abstractmethod
+    def reach(self, enough: float) -> tuple[float, bool]:
+        """Return an upper bound on all distances, valid if the second value is true; the search may end below `enough`."""
+
+    def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
+        """Return the named kernel, or the best one, and its shape. Raises Refused if there is no room for the answer."""
+        check_room(self.n, dtype, call.predecessors, low=self.facts.low, beside=beside(dtype, self.engine))
+        kernel, shape = fitting(call.named, self.facts, dtype, self.engine)
+        kernel, shape, self.reason = sparser(call.named, self.origin, self.facts, kernel, shape, self.engine)
+        return kernel, shape
+
+    def at(self, home: Literal["host", "device"]) -> SolverGraph:
+        """Return the same graph for a program whose matrix is there."""
+        return self
+
+    @abstractmethod
+    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        """Load the graph into a program."""
+
+    @abstractmethod
+    def unload(self, program: Program, buffers: Buffers) -> Any:
+        """Return the distances as the program left them."""
+
+    @abstractmethod
+    def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
+        """Return the greatest absolute distance, and the diagonal if it has a negative cell (else possibly zeros)."""
+
+    @abstractmethod
+    def escaped(self, distances: Any, far: float) -> bool:
+        """Return whether some arc leads from a vertex's reachable set out of it: then a distance was too long for the type.
+
+        Without such an arc, all other vertices are unreachable.
+        """
 
     def cells_here(self, shape: Shape) -> int:
+        """Return how many distances come to this host."""
         return self.n**2
 
+    @abstractmethod
+    def finished(self, distances: Any, far: float, wide: bool) -> Any:
+        """Return (n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
+
     def predecessors(self, distances: Any, exact: bool, traced: TracedPredecessors | None) -> Any:
-        paths = Paths(self.whole(), on_host(distances, self.engine), exact)
+        """Return those of finished distances; `traced` has been found already."""
+        paths = Paths(self.origin.adjacency, on_host(distances, self.engine), exact)
         if traced is None:
             return paths.predecessors()
         before, hidden = traced
@@ -169,9 +189,8 @@ class OneGraph(SolverGraph[Result]):
                 put(row, before[vertex], self.engine)
         return before
 
-    def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
-        paths = Paths(self.origin, distances, stats.exact)
-        return Result(distances, predecessors, stats, self.origin.vertices, paths)
+    def result(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
+        return Result(distances, predecessors, stats, self.origin.vertices, Paths(self.origin, distances, stats.exact))
 
 
 def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
@@ -193,7 +212,18 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
     return program, plan, buffers
 
 
-def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray) -> None:
+def _check_wide(n: int, cells: int, predecessors: bool) -> None:
+    """Like check_room, for that many distances here that do not fit float32; `predecessors`: if still to be computed."""
+    free = psutil.virtual_memory().available
+    needed = cells * (WIDE_DISTANCE + (PREDECESSOR if predecessors else 0))
+    if needed > max(0, free - KEPT_FREE):
+        raise Refused(
+            f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
+            f"choose dtype float32, which rounds them, or a smaller graph"
+        )
+
+
+def _check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray) -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
     cycle, _ = cycle_or_heights(graph)
     if cycle:

@@ -23,7 +23,7 @@ import numpy as np
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import EdgeFacts
-from fwtui.solver import choose, driver
+from fwtui.solver import choose
 from fwtui.solver.call import Call
 from fwtui.solver.host_graph import HostGraph
 from fwtui_kernels.paths import predecessors
@@ -80,7 +80,7 @@ def streaming(n: int, gibibytes: float) -> None:
         if cap is not None:
             engine.free_bytes = lambda cap=cap: cap
         begin = time.perf_counter()
-        solved = driver.run(HostGraph(graph, engine), Call("int32")).stats
+        solved = HostGraph(graph, engine).solve(Call("int32")).stats
         spent = time.perf_counter() - begin
         print(f"n = {n} {solved.kernel} (tile {solved.tile}): {_stages(solved.seconds)}; in all {spent:.1f}")
         del solved

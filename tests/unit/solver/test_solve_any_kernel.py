@@ -72,7 +72,7 @@ choose.registry = call.registry = lambda: {"plain": kernel}
 for given in (matrix, np.ma.masked_invalid(matrix)):
     told = driver.answer(graph_of(given), Call(kernel="plain", predecessors=True), engine)
     assert told.distances.tolist() == [[0, 3, 5], [3, 0, 2], [1, 4, 0]] and told.path(0, 2) == [0, 1, 2]
-there = driver.run(device_graph.of_device_array(cuda.to_device(matrix), engine), Call(kernel="plain", predecessors=True))
+there = device_graph.of_device_array(cuda.to_device(matrix), engine).solve(Call(kernel="plain", predecessors=True))
 assert there.distances.copy_to_host().tolist() == told.distances.tolist() and there.path(0, 2) == [0, 1, 2]
 assert (there.predecessors.copy_to_host() == told.predecessors).all()
 """

@@ -134,7 +134,7 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus(every: bool) -> Non
 RESIDENT = """
 def ask(matrix, dtype=None, kernel=None):
     asked = Call(dtype, predecessors=True, kernel=kernel or "auto")
-    return driver.run(device_graph.of_device_array(cuda.to_device(matrix), engine), asked)
+    return device_graph.of_device_array(cuda.to_device(matrix), engine).solve(asked)
 
 chain = np.full((5, 5), np.inf)
 chain[np.arange(4), np.arange(1, 5)] = 2.0**24 + 1
@@ -253,7 +253,7 @@ def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(choose, "choose_engine", lambda *given, **named: Engine())
     monkeypatch.setattr("fwtui_kernels.compiled.device.cuda.as_cuda_array", lambda array: told.append("array"))
-    monkeypatch.setattr("fwtui.solver.device_graph.of_device_array", lambda *given: None)
-    monkeypatch.setattr("fwtui.solver.driver.run", lambda *given: told.append("answer"))
+    there = SimpleNamespace(solve=lambda call: told.append("answer"))
+    monkeypatch.setattr("fwtui.solver.device_graph.of_device_array", lambda *given: there)
     fwtui.solve(OnDevice(), device=1)
     assert told == ["this GPU, whichever was the last one", "array", "answer"]
