@@ -25,6 +25,9 @@ class DeviceArray:
     def __setitem__(self, index: Any, value: Any) -> None:
         self.cells[index] = value
 
+    def reshape(self, *shape: int) -> DeviceArray:
+        return DeviceArray(self.cells.reshape(shape))
+
     def copy_to_device(self, source: Any, stream: Any = None) -> None:
         """Copy an array of the host or of the device. Raises ValueError for another shape or type."""
         if source.shape != self.shape or source.dtype != self.dtype:
