@@ -129,6 +129,8 @@ def main(arguments: list[str] | None = None) -> int:
         args, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if unnamed else "").parse_known_args(words)
         if unknown:
             args.parser.refuse_unknown(unknown)
+        if getattr(args, "out", None) == "":
+            raise Refused("-o '' is not the name of a file; give one, or omit -o")
         args.alone = alone
         gc_pause.wake()
         if alone:

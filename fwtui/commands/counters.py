@@ -12,7 +12,7 @@ from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import NoGpu
 from fwtui.common.exit_codes import NO_GPU, OK, USAGE
-from fwtui.experiment.experiment import Experiment, Settled, changed
+from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named
 from fwtui.live.counters import METRICS, PROFILED, Counters, counter_text, measure, no_gpu
 from fwtui.machine import hardware
 from fwtui.machine.auto import settle_here
@@ -25,11 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     worst = OK
-    for experiment in [_settled(requested) for requested in parse_experiments(args, gpu=hardware.gpu_present())]:
+    requested = parse_experiments(args, gpu=hardware.gpu_present())
+    for one, experiment in zip(requested, [_settled(one) for one in requested], strict=True):
         found = experiment if isinstance(experiment, str) else measure(experiment)
         if isinstance(experiment, str) or isinstance(found, str):
             print_message(str(found))
-            worst = worst or (NO_GPU if not hardware.gpus().gpus else USAGE)
+            worst = worst or (USAGE if hardware.gpus().gpus or kernel_named(one.kernel).backend == "cpu" else NO_GPU)
         elif args.json:
             print(as_json(data(experiment, found)), flush=True)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,8 +50,10 @@ class Earlier(NamedTuple):
 
     @property
     def when(self) -> str:
-        """14:02, or 21 Nov 14:02 on another day."""
-        began, now = datetime.fromisoformat(self.created).astimezone(), datetime.now().astimezone()
+        """14:02, or 21 Nov 14:02 on another day; in UTC if the time zone is not one that Python has, such as UTC+26."""
+        began, now = datetime.fromisoformat(self.created), datetime.now(UTC)
+        with suppress(ValueError, OverflowError):
+            began, now = began.astimezone(), now.astimezone()
         return f"{began:%H:%M}" if began.date() == now.date() else f"{began.day} {began:%b %H:%M}"
 
 

@@ -175,11 +175,17 @@ class SessionFile:
 
 
 def _unpacked(name: str, descriptor: int, most: int) -> bytes:
-    """All that a packed session holds. Raises Refused if it is damaged or too much."""
+    """Return the text of a packed session; of one that was cut off, what can be unpacked.
+
+    Raises Refused if it is damaged or too large.
+    """
     try:
         with open(descriptor, "rb", closefd=False) as file, gzip.GzipFile(fileobj=file) as packed:
-            whole = packed.read(most + 1)
-    except (OSError, EOFError, zlib.error) as error:
+            try:
+                whole = packed.read(most + 1)
+            except EOFError:
+                whole = zlib.decompressobj(wbits=31).decompress(os.pread(descriptor, MAX_BYTES, 0), most + 1)
+    except (OSError, zlib.error) as error:
         raise Refused(f"{name} cannot be unpacked: {clean(str(error))}; copy it from its source again") from None
     if len(whole) > most:
         raise Refused(f"{name} holds more than {most} bytes, the limit of a packed session; unpack it with gunzip")

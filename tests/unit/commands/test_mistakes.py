@@ -138,6 +138,27 @@ def test_a_setting_that_was_meant_is_named(
     assert "experiment.kernal is not a setting; did you mean kernel?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("driver", ["nope", "os:path", "textual.driver:Nobody"])
+def test_a_driver_that_does_not_exist_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], driver: str
+) -> None:
+    monkeypatch.setenv("TEXTUAL_DRIVER", driver)
+    monkeypatch.setattr("textual.constants.DRIVER", driver)
+    assert main(["dashboard", "--read-only"]) == 2
+    assert f"TEXTUAL_DRIVER is '{driver}', which is not a driver of Textual; unset it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["solve g.gr -o", "graph -n 8 -o", "export lecture-tiles -o"])
+def test_an_empty_name_of_an_output_is_refused(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    assert main([*words.split(), ""]) == 2
+    assert "-o '' is not the name of a file" in capsys.readouterr().err
+
+
+def test_counters_of_a_cpu_kernel_are_a_mistake_also_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["counters", "-k", "tiled-cpu", "-n", "64"]) == 2
+    assert "tiled-cpu runs on the CPU" in capsys.readouterr().err
+
+
 def test_a_dashboard_is_not_drawn_on_a_web_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
     assert main(["dashboard"]) == 2

@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from session_lines import HEADER, done, notice, record, started, telemetry
 
 from fwtui.common.errors import Refused
+from fwtui.sessions.autosave import Earlier
 from fwtui.sessions.reader import load
 from fwtui.sessions.recorder import Recorder, safe_slug
 from fwtui.stream import codec, events
@@ -126,3 +128,14 @@ class TestRecorder:
 @pytest.mark.parametrize("text", ["", "-", "Ä/../b", "漢字", "\x1b[0m\0", "A b" * 60, "İ\u2028ﬁ", "../.."])
 def test_any_text_makes_a_safe_slug(text: str) -> None:
     assert re.fullmatch(r"[a-z0-9-]{1,60}", safe_slug(text))
+
+
+@pytest.mark.parametrize("zone", ["UTC+26", "XYZ-99", "Europe/Berlin"])
+def test_when_a_session_began_is_told_in_any_time_zone(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert re.fullmatch(r"\d+ Nov \d\d:\d\d", Earlier(Path("a"), "2020-11-20T14:02:00+00:00", 1).when)
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -215,7 +215,23 @@ def test_its_owner_may_delete_it_and_nothing_that_ships(packed: Path) -> None:
 def test_what_cannot_be_unpacked_is_one_sentence(packed: Path) -> None:
     whole = packed.read_bytes()
     dice = random.Random(1)
-    for broken in (whole[:200], whole[:2], whole[:60] + dice.randbytes(60) + whole[120:], whole[:-4] + b"\0\0\0\0"):
+    for broken in (whole[:60] + dice.randbytes(60) + whole[120:], whole[:-4] + b"\0\0\0\0"):
         packed.write_bytes(broken)
         with pytest.raises(Refused, match=r"cannot be unpacked: .*; copy it from its source again"):
             reader.load(packed)
+
+
+@pytest.mark.parametrize("kept", [0.4, 0.7, -9], ids=["its begin", "most of it", "all but its checksum"])
+def test_of_a_packed_session_that_was_cut_off_there_is_what_can_be_unpacked(packed: Path, kept: float) -> None:
+    whole, lines = packed.read_bytes(), len(reader.load(packed).lines)
+    packed.write_bytes(whole[: int(kept * len(whole)) if kept > 0 else int(kept)])
+    loaded = reader.load(packed)
+    assert (loaded.complete, len(loaded.lines) == lines) == ((False, False) if kept > 0 else (True, True))
+    assert main(["check", str(packed)]) == (1 if kept > 0 else 0)
+
+
+@pytest.mark.parametrize("kept", [2, 11, 60])
+def test_a_packed_session_without_a_header_is_not_a_session(packed: Path, kept: int) -> None:
+    packed.write_bytes(packed.read_bytes()[:kept])
+    with pytest.raises(Refused, match="is not a fwtui session"):
+        reader.load(packed)
