@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,8 @@ def captured(launch: Callable[[], object], stream: Any) -> Any:
             launch()
             builder.end_building()
         except BaseException:
-            builder.close()
+            with suppress(Exception):  # what failed may have invalidated the capture
+                builder.close()
             raise
     # without node priorities all nodes run at the priority of the launching stream, and no lane goes first
     return builder.complete(cuda.graph.GraphCompleteOptions(upload_stream=stream, use_node_priority=True))

@@ -36,7 +36,7 @@ def _memory_of(device: int) -> Any:
 class Array:
     """An array on the device, or some of its cells.
 
-    `layout` is NumPy's idea of it, at its address: for shapes, strides and views, but never for a cell.
+    `layout` is a NumPy array at the address on the device. It serves shapes, strides and views; its cells are never read.
     """
 
     def __init__(self, layout: np.ndarray, memory: Any):
@@ -49,12 +49,12 @@ class Array:
 
     @cached_property
     def type(self) -> str:
-        """As numba writes it."""
+        """The type in numba's spelling."""
         return f"array({self.dtype.name}, {self.ndim}d, {self.order})"
 
     @cached_property
     def buffer(self) -> Any:
-        """The cells as a cuda.core Buffer, if they are contiguous."""
+        """The memory of contiguous cells, for cuda.core."""
         return cuda.Buffer.from_handle(self.address, self.nbytes, owner=self._memory)
 
     @cached_property
@@ -70,8 +70,8 @@ class Array:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        """A view by whole numbers and slices, as of NumPy's arrays; a single cell is copied to the host."""
-        # NumPy would read cells for any other kind of index
+        """Return a view for integers and slices, like NumPy; copy a single cell to the host."""
+        # for any other kind of index NumPy would read cells
         places = [i if isinstance(i, slice) else operator.index(i) for i in (index if isinstance(index, tuple) else (index,))]
         view = Array(self._layout[(*places, ...)], self._memory)
         return view if view.ndim else view.reshape(1).copy_to_host()[0]
@@ -83,13 +83,16 @@ class Array:
         return Array(self._dense().view(dtype), self._memory)
 
     def _dense(self) -> np.ndarray:
-        """The layout, where NumPy would copy no cell for another one."""
+        """Return the layout of contiguous cells: NumPy reshapes it without reading any. Raises ValueError for others."""
         if self.order != "C":
             raise ValueError(f"the cells of {self.type} {self.shape} are not one after the other")
         return self._layout
 
     def copy_to_device(self, source: Any, stream: Any = DEFAULT) -> None:
-        """Copy from the host or the device; asynchronous as far as the driver allows."""
+        """Copy an array of the host or of the device; asynchronous as far as the driver allows.
+
+        Raises ValueError for another shape, type or order.
+        """
         if source.shape != self.shape or source.dtype != self.dtype or self.order == "A":
             raise ValueError(f"{source.dtype} {source.shape} is copied to {self.type} {self.shape}")
         if isinstance(source, Array) and source.order != self.order:
@@ -99,6 +102,7 @@ class Array:
             self.buffer.copy_from(_buffer_of(origin), stream=stream)
 
     def copy_to_host(self, out: np.ndarray | None = None, stream: Any = DEFAULT) -> np.ndarray:
+        """Copy to `out`, or to a new array. Raises ValueError for another shape, type or order."""
         if self.order == "A":  # with the cells between its own
             length = sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides, strict=True)) + self.dtype.itemsize
             first = self.address + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s < 0)
@@ -118,7 +122,7 @@ class Array:
 
 
 def _order(array: np.ndarray) -> Order:
-    """That of its cells; an array in both is of the first."""
+    """Return the order of an array's cells: C if they are in both orders."""
     return "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
 
 

@@ -39,7 +39,7 @@ def toolkit_version() -> tuple[int, int]:
 
 
 def most_urgent_priority() -> int:
-    """Return the lowest priority number of a stream on the current device. cuda.core refuses lower ones without naming it."""
+    """Return the lowest priority number of a stream on the current device. cuda.core only refuses lower ones."""
     _, most_urgent = _checked(driver.cuCtxGetStreamPriorityRange())
     return most_urgent
 

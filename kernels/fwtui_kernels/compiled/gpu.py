@@ -52,7 +52,7 @@ class LoadedFunction:
         return self._kernel.occupancy.max_active_blocks_per_multiprocessor(threads, self._dynamic)
 
 
-functions: WeakSet[LoadedFunction] = WeakSet()  # all that are loaded in this process
+functions: WeakSet[LoadedFunction] = WeakSet()  # all that this process has loaded
 
 
 def configured(kernel: Any, grid: Size, block: Size, stream: Any = DEFAULT) -> Callable[..., None]:
@@ -93,7 +93,7 @@ def current_device() -> int:
 
 
 def load(kernel: Any, types: tuple[Any, ...]) -> LoadedFunction:
-    """The kernel for arguments of these types, from the disk or else from the compiler."""
+    """Load the kernel for arguments of these types, from the disk or else from the compiler."""
     code = found_or_compiled(kernel, types, tuple(cuda.Device().compute_capability))
     return LoadedFunction(cuda.ObjectCode.from_cubin(code.cubin).get_kernel(code.entry), code)
 
@@ -103,7 +103,7 @@ def _lengths(sizes: Size) -> tuple[int, ...]:
 
 
 def _flattened(argument: Any, words: list[Any]) -> Any:
-    """The type of a named tuple, whose members are passed one by one."""
+    """Return the type of a named tuple, and append its members to `words`."""
     if not isinstance(argument, tuple):
         raise TypeError(f"a kernel takes numbers, named tuples and arrays that are on the device, no {type(argument).__name__}")
     parts = []
