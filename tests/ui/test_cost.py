@@ -16,7 +16,7 @@ from typing import Any, Self
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import opened, until
+from pressing import opened, press, proceed, until
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.events import Key
@@ -25,8 +25,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 
+from fwtui.experiment.experiment import Experiment
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.pace import Pace
 from fwtui.tui.app.terminal_input import TerminalDriver
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import Drawn, line
@@ -90,49 +90,21 @@ def test_a_layout_that_is_ahead_of_the_size_is_made_again() -> None:
     assert drawn.get_content_height(Size(2, 9), Size(2, 9), 2) == 3
 
 
-def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive) -> None:
-    now = [100.0]
-    app = FwtuiApp(live)
-    app.pace = Pace(app, app.tick, lambda: now[0])
-
-    def updates(seconds: float, going: bool = False) -> int:
-        """In so many seconds of ten ticks each."""
-        done = 0
-        for _ in range(round(seconds * 10)):
-            now[0] += 0.1
-            done += app.pace.look_due(going)
-        return done
-
-    assert updates(10, going=True) == 100
-    assert 15 <= updates(10) <= 20
-    app.on_app_blur()
-    assert 15 <= updates(10) <= 20, "it may still be in sight"
-    updates(60)
-    assert updates(60) <= 12
-    assert updates(1, going=True) == 10
-    app.on_app_focus()
-    assert updates(0.1) == 1, "at once"
-
-
-async def test_a_dashboard_left_alone_ticks_slowly_until_it_is_seen_again(live: FakeLive) -> None:
-    now, paces = [100.0], list[float]()
+async def test_an_idle_dashboard_ticks_slowly_and_a_run_makes_it_quick_at_once(live: FakeLive) -> None:
+    paces = list[float]()
 
     class Watched(FwtuiApp):
         def set_interval(self, interval: float, *given: Any, **named: Any) -> Timer:
             paces.append(interval)
             return super().set_interval(interval, *given, **named)
 
-    app = Watched(live)
-    app.pace = Pace(app, app.tick, lambda: now[0])
-    async with opened(app):
-        paces.clear()
-        app.on_app_blur()
-        app.tick()
-        assert not paces, "it may still be in sight"
-        now[0] += 61
-        app.tick()
-        app.on_app_focus()
-        assert paces == [0.5, 0.1]
+    async with opened(Watched(live, Experiment(kernel="tiled-cpu", n=512)), "escape") as pilot:
+        await until(pilot, lambda: paces)
+        await proceed(pilot)
+        assert paces[-1] == 0.5
+        live.pace = 1
+        await press(pilot, "r")
+        assert paces[-1] == 0.1, "no tick has come since"
 
 
 @contextmanager

@@ -284,8 +284,9 @@ class FwtuiApp(Survivor):
             done = await super().run_action(action, default_namespace, namespaces)
         except ScreenStackError:  # a key that came after the last screen had gone
             return True
-        if not done and isinstance(target, Frame) and (words := target.unavailable(name, parameters)):
+        if not done and isinstance(target, Frame) and (words := target.rows.unavailable(name, parameters)):
             target.say(words)
+        self.pace.adapt(self._going)  # what has begun is shown at once
         return done
 
     def on_session_wanted(self, event: SessionWanted) -> None:
@@ -330,8 +331,7 @@ class FwtuiApp(Survivor):
             return
         if self.inputs:
             self.call_later(self.inputs.give_up)
-        going = self._going
-        self.pace.adapt(going)
+        self.pace.adapt(self._going)
         if self.source is not None:
             self.source.drain()
             self._remember()
@@ -345,10 +345,9 @@ class FwtuiApp(Survivor):
             if view.campaign is not None:
                 self._documents.tick(view)
         self.pace.collect()
-        if self.pace.look_due(going or self._going):
-            for screen in self.screen_stack:
-                if isinstance(screen, Frame):
-                    screen.update()
+        for screen in self.screen_stack:
+            if isinstance(screen, Frame):
+                screen.update()
 
     def _remember(self) -> None:
         """Write down how the dashboard would be left now."""
@@ -361,13 +360,6 @@ class FwtuiApp(Survivor):
         playbacks = (view.playback for view in self.views.views if view.playback is not None)
         playing = any(playback.player.playing or playback.live for playback in playbacks)
         return self.still or playing or any(view.busy for view in self.views.views)
-
-    def on_app_blur(self) -> None:
-        self.pace.lost_focus()
-
-    def on_app_focus(self) -> None:
-        self.pace.returned()
-        self.tick()
 
     def action_command_palette(self) -> None:
         if isinstance(self.screen, Dialog) and not self.screen.query(Input):  # over a place it offers what that place has

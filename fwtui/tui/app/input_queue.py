@@ -28,9 +28,11 @@ class Handled(Message):
 
 
 class InputQueue:
-    """A key bubbles up before its binding acts, and the binding acts on what has the focus by then.
+    """The order of keys. Textual 8.2 does not keep it: a key bubbles up before its binding acts, on what has the focus then.
 
-    In a burst of keys on a busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
+    In a burst of keys on a busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab
+    (tests/ui/test_keys.py, test_nothing_is_scrambled_while_what_was_typed_is_looked_at and
+    test_keys_go_where_those_before_them_have_led).
     """
 
     def __init__(self, app: App[Any], deliver: Callable[[Event], Awaitable[None]]):

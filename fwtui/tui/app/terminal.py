@@ -1,4 +1,7 @@
-"""A clean end: a signal or a vanished terminal ends the program and its children, and the screen is restored."""
+"""A clean end: a signal or a vanished terminal ends the program and its children, and the screen is restored.
+
+Textual 8.2 leaves the terminal as it is for each of them (tests/faults/test_terminal.py).
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ class InputFailed(Message):
 class InputThread(Driver):
     """A driver whose input thread decodes any bytes, sleeps until there are some, and waits while the program is behind.
 
-    Textual's own threads give up at the first byte that is not UTF-8, and wake up ten times a second.
+    Textual's own threads give up at the first byte that is not UTF-8 (tests/faults/test_terminal.py,
+    test_a_dashboard_that_is_stopped_goes_on_where_it_was), and wake up ten times a second.
     """
 
     def __init__(self, app: App[Any], **named: Any) -> None:

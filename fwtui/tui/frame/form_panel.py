@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from textual.app import ComposeResult
@@ -10,7 +10,6 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from fwtui.common.errors import Refused
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 from fwtui.tui.widgets.form import Draft, ExperimentForm
@@ -102,15 +101,6 @@ class FormPanel(Vertical):
         """Which buttons can be pressed: nothing starts while something is running or wrong."""
         self.query_one("#run", Button).disabled = busy or bool(self.errors)
         self.query_one("#cancel", Button).disabled = not cancel
-
-    def begin(self, run: Callable[[], str]) -> None:
-        """Run what the form says and say what that means, or why it is refused."""
-        try:
-            words, level = run(), "info"
-        except Refused as refusal:
-            self.check()
-            words, level = str(refusal), "warning"
-        self._host.say(words, level)
 
     def edit(self) -> None:
         """Open the form over the screen."""

@@ -65,6 +65,7 @@ class Frame(PlaceScreen):
     Frame #transport { height: 2; padding: 0 1; background: $panel; }
     Frame #body { height: 1fr; border-bottom: solid $border-blurred; }
     Frame.-short #body, Frame.-flat #body { border-bottom: none; }
+    Frame Footer FooterKey.-command-palette { margin-right: 0; }
     Frame .heading { color: $text-muted; text-style: bold; height: 1; }
     Frame.-flat TelemetryStrip { max-height: 1; }
     Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting Footer { display: none; }
@@ -394,12 +395,8 @@ class Frame(PlaceScreen):
         elif panel is not None:
             panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
 
-    def unavailable(self, action: str, parameters: tuple[object, ...] = ()) -> str | None:
-        """Why an action can do nothing now; None if it can, "" where another row has its key or that is seen."""
-        return self.rows.unavailable(action, parameters)
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.unavailable(action, parameters) is None
+        return self.rows.unavailable(action, parameters) is None
 
     def commands(self) -> Iterator[Command]:
         """What the palette offers here."""

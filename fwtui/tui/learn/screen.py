@@ -290,7 +290,7 @@ class LearnScreen(Frame):
             words += [f"0-9 and {on}: guess", f"{on} twice: the answer alone"]
         elif page.number < page.of:
             words.append(f"{on}: next step")
-        if self.unavailable("run_here") is None:
+        if self.rows.unavailable("run_here", ()) is None:
             prompts = self.progress.step.written.prompts
             where = "in the simulator" if not prompts and self.progress.simulates(self.view.has_gpu) else "here"
             words.append(f"{run}: {'watch your own file' if prompts else f'run it {where}'}")

@@ -231,18 +231,14 @@ class RunScreen(SessionScreen):
             self.update()
 
     def action_run(self) -> None:
-        self.query_one(FormPanel).begin(self._start)
-
-    def _start(self) -> str:
-        if self.view.campaign is not None:
-            raise Refused(f"the experiments of {self.view.campaign.paper.name} are running; cancel them or wait for their end")
-        experiment = self.draft.typed()
-        if self.view.found is None and self.draft.kernel.backend != "cpu":
-            raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
-        number = self.source.start(self.source.settled(experiment))
-        self.view.selected = None
-        self.view.resume()
-        return f"run {number} is starting"
+        with self.saying():
+            experiment = self.draft.typed()
+            if self.view.found is None and self.draft.kernel.backend != "cpu":
+                raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
+            number = self.source.start(self.source.settled(experiment))
+            self.view.selected = None
+            self.view.resume()
+            self.say(f"run {number} is starting")
 
     def action_again(self) -> None:
         if self.view.run is not None:

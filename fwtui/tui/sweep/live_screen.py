@@ -276,20 +276,14 @@ class LiveSweepScreen(SweepScreen):
         self.update(True)
 
     def action_run(self) -> None:
-        file = next(iter(self.draft.files), "")
-        if not file:
-            self.query_one(FormPanel).begin(self._start)
-            return
-        with self.saying():  # what it offers is not known before
-            allowed(self, self._offered.get(file) or located(file), partial(self._admit, file, self.action_run))
-
-    def _start(self) -> str:
-        if self.view.busy:
-            raise Refused("a run is still going; cancel it or wait for its end")
-        sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
-        sweep.start()
-        sweep.tick()
-        return f"sweeping {units.counted(len(sweep.grid.order), 'run')}, {sweep.done} of them done before"
+        with self.saying():
+            if file := next(iter(self.draft.files), ""):  # the options of its kernel are not known before
+                allowed(self, self._offered.get(file) or located(file), partial(self._admit, file, self.action_run))
+                return
+            sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
+            sweep.start()
+            sweep.tick()
+            self.say(f"sweeping {units.counted(len(sweep.grid.order), 'run')}, {sweep.done} of them done before")
 
     def choose_own(self) -> None:
         """Ask for a user's kernel file, and put it among those that are swept."""
