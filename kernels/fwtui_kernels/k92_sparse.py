@@ -39,7 +39,7 @@ from fwtui_kernels.parts.fronts import INDEX as FIRST_INDEX
 from fwtui_kernels.parts.fronts import KIDS as FIRST_KID
 from fwtui_kernels.parts.fronts import TO as FIRST_TO
 from fwtui_kernels.parts.ordering import ordered
-from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
+from fwtui_kernels.parts.pivot import close_tile_of
 from fwtui_kernels.parts.products import fetch, panel_block_of, place, program, relax_block_of, store_best, store_spread
 from fwtui_kernels.parts.register_tiled import CHOICES
 from fwtui_kernels.parts.tuning import STAGES, Product, tuning_of
@@ -49,7 +49,6 @@ from fwtui_kernels.programs.cuda_program import Op
 LAUNCH = 10**8  # relaxations in the time of a launch that leaves most multiprocessors idle
 INDICES = "array(int32, 2d, C)"
 THREADS = 128  # that assemble a row
-GROUP = 8  # neighbouring blocks of a row, which follow each other: what they write is one piece of memory
 
 
 def types_of(shape: Shape, cells: int, indices: int, args: int) -> tuple[str, ...]:
@@ -84,28 +83,17 @@ def assemble_of(shape: Shape) -> Op:
 
 def pivot_of(shape: Shape) -> Op:
     """Closes a tile of a front in each block, and copies it twice as that of the dense rungs does."""
-    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
-    side = tile // 4
-    both = 2 * tile
+    close_tile, tile = close_tile_of(shape), shape.tile
+    threads, cells = (tile // 4) ** 2, tile**2
 
-    @jit(launch_bounds=(side * side, 1))
+    @jit(launch_bounds=(threads, 1))
     def pivot(front, closed, nodes, first, count, most, p):
-        rows = cuda.shared.array(both, word, ALIGN16)
-        columns = cuda.shared.array(both, word, ALIGN16)
-        t = uint32(cuda.threadIdx.x)
-        y = int32(t // side)
-        x = int32(t % side)
-        n = front.shape[1]
-        top = int32(nodes[first + cuda.blockIdx.x, BASE] + p * tile)
-        here = (top + 4 * y) * n + p * tile + 4 * x
-        r = close(front, here, n, rows, columns, tile, y, x, word)
-        store_closed(front, here, n, cell, r)
-        copy = int32(cuda.blockIdx.x) * both * tile
-        store_columns(closed, copy + 4 * x * tile + 4 * y, tile, r)
-        store_rows(closed, copy + (tile + 4 * y) * tile + 4 * x, tile, r)
+        copy = int32(cuda.blockIdx.x) * 2 * cells
+        top = nodes[first + cuda.blockIdx.x, BASE] + p * tile
+        close_tile(front, top, p * tile, closed, copy, closed, copy + cells)
 
-    types = types_of(shape, 2, 1, 4)
-    return Op(pivot, (side * side, 1), lambda args: (args[1], 1), lambda args: (FRONTS, PIVOTS, NODES), types)
+    buffers = (FRONTS, PIVOTS, NODES)
+    return Op(pivot, (threads, 1), lambda args: (args[1], 1), lambda args: buffers, types_of(shape, 2, 1, 4))
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
@@ -232,14 +220,13 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
         middle = cuda.shared.array(middle_ring, word, ALIGN16)
         best = cuda.local.array(cells, word)
         block = int32(cuda.blockIdx.x)
-        in_group = block % (count * GROUP)
-        task = first + in_group // GROUP
-        column = low + (block // (count * GROUP) * GROUP + in_group % GROUP) * span
+        task = first + block % count  # blocks of the same columns follow each other: rows that are read stay in the cache
+        column = low + block // count * span
         node = tasks[task, NODE]
         start = nodes[node, START]
         end = nodes[node, END]
         row = start + tasks[task, AT]
-        if column >= high or (halved and column + span <= row):
+        if halved and column + span <= row:
             return
         n = own.shape[1]
         pitch = n // lanes
@@ -299,7 +286,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
 
     def grid(args: tuple[int, ...]) -> tuple[int, int]:
         _, count, low, high = args[:4]
-        return -(-(high - low) // (span * GROUP)) * GROUP * count, 1
+        return (high - low) // span * count, 1
 
     directed = shape.order is not None and shape.order.directed
 
@@ -315,7 +302,8 @@ def sweep_cut(shape: Shape) -> Product:
     words = shape.tile // FORMS[PLAIN[shape.dtype]].lanes
     if shape.tile < 64:  # the simulator's
         return Product(shape.tile, words, 4, 4, 8)
-    return Product(64, words, 8, 8 if words == 64 else 4, elimination.SLAB)
+    registers = 144 if shape.dtype == "float32" else 128
+    return Product(64, words, 8, 8 if words == 64 else 4, elimination.SLAB, registers)
 
 
 def build(shape: Shape, target: Target) -> Program:

@@ -19,7 +19,8 @@ from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Shape, Supernode
 MAX_DEGREE = 64  # on average; graphs with more have no small separators
 MAX_SUPERNODES = 4096
 CELLS = 1 << 24  # of a matrix that are searched at a time
-LEAVES = (1, 2, 3, 4, 8)  # tiles of a leaf, at most
+LEAVES = (2, 4)  # tiles of a leaf, at most
+DOUBT = 1.5  # times by which the dense plan must take longer, as small products take more time than large ones
 
 
 class Arcs(NamedTuple):
@@ -55,7 +56,7 @@ def ordered(shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Ite
     places = np.empty(shape.n, np.int32)
     places[vertices] = np.arange(shape.n, dtype=np.int32)
     parents, sizes = trees.elimination_tree(begins, others, vertices, places)
-    best, least = shape, -(-shape.n // shape.tile) * launch * 3 + shape.n**3
+    best, least = shape, (-(-shape.n // shape.tile) * launch * 3 + shape.n**3) / DOUBT
     for leaf, small in product(LEAVES, (0, shape.tile // 2)):
         found = supernodes(parents, sizes, leaf * shape.tile, small)
         if found is None:

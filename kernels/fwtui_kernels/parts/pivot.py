@@ -100,16 +100,16 @@ def store_columns(array, at, apart, r):
 
 
 def close_tile_of(shape: Shape) -> Any:
-    """close_tile(matrix, row, at, by_columns, by_rows, rows_at): closes the tile that begins `at` cells after the first of that
-    row of cells, in a block of (tile / 4)^2 threads, with its copies, that by rows from word `rows_at` on. Each thread keeps
-    4 x 4 cells in registers from the first k to the last.
+    """close_tile(matrix, row, at, by_columns, columns_at, by_rows, rows_at): closes the tile that begins `at` cells after the
+    first of that row of cells, in a block of (tile / 4)^2 threads, with its copies, from these words on. Each thread keeps 4 x 4
+    cells in registers from the first k to the last.
     """
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     side = tile // 4
     both = 2 * tile
 
     @jit(device=True, inline="always")
-    def close_tile(matrix, row, at, by_columns, by_rows, rows_at):
+    def close_tile(matrix, row, at, by_columns, columns_at, by_rows, rows_at):
         rows = cuda.shared.array(both, word, ALIGN16)
         columns = cuda.shared.array(both, word, ALIGN16)
         t = uint32(cuda.threadIdx.x)
@@ -125,7 +125,7 @@ def close_tile_of(shape: Shape) -> Any:
         here = (row + 4 * y) * n + at + 4 * x
         store_closed(matrix, here, n, cell, r)
         # each panel finds its four words side by side
-        store_columns(by_columns, 4 * x * tile + 4 * y, tile, r)
+        store_columns(by_columns, columns_at + 4 * x * tile + 4 * y, tile, r)
         store_rows(by_rows, rows_at + 4 * y * tile + 4 * x, tile, r)
 
     return close_tile
@@ -138,6 +138,6 @@ def pivot_of(shape: Shape) -> Op:
 
     @jit(launch_bounds=(threads, 1))
     def pivot(matrix, closed, p):
-        close_tile(matrix, p * tile, p * tile, closed, closed, cells)
+        close_tile(matrix, p * tile, p * tile, closed, 0, closed, cells)
 
     return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED))

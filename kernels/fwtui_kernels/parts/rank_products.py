@@ -44,7 +44,7 @@ def pivot_of(shape: Shape) -> Op:
     @jit(launch_bounds=(threads, 1))
     def pivot(matrix, closed, square, p, top):
         # counted from row 0: a row besides would not leave 1024 threads enough registers
-        close_tile(matrix, 0, (top * matrix.shape[1] + p) * tile, closed, square, 0)
+        close_tile(matrix, 0, (top * matrix.shape[1] + p) * tile, closed, 0, square, 0)
 
     return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED, SQUARE + args[0] % 2))
 
