@@ -37,7 +37,6 @@ class TableRow(NamedTuple):
     label: str = ""  # instead of the run's number
     ended: str = ""  # instead of how it ended
     best: float | None = None  # the best rate that it is compared with
-    predicted: float | None = None  # a model's efficiency on its devices
 
 
 class Column(NamedTuple):
@@ -248,7 +247,6 @@ ALL = (
     Column("of limit", "of limit", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
     Column("speed-up", "speed-up", _gain, {SCALED: 0}, units.gain, right=True),
     Column("efficiency", "efficiency", _efficiency, {SCALED: 0}, units.percent, 10, True),
-    Column("model", "model", lambda r: r.predicted, {SCALED: 0}, units.percent, right=True),
     Column("waiting", "waiting", _waiting, {SCALED: 0}, units.percent, right=True, absent=NONE),
     Column("sent", "sent", _sent, {SCALED: 0}, units.bandwidth, 9, True, absent=NONE),
     Column("of best", "of best", _of_best, {SWEPT: 0}, units.percent),

@@ -16,7 +16,6 @@ from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Grid, GridCell
 from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
-from fwtui.campaigns.sweep.scaling import Forecast, Scaling, forecast, read_predict
 from fwtui.commands.support.experiment_options import (
     add_experiment_options,
     check_device,
@@ -45,7 +44,6 @@ from fwtui_kernels import registry
 
 HELP = "numbers of devices that share one graph, with commas: 1,2,4 takes the first GPUs, or processes on CPUs"
 WITHIN = 300.0
-Foreseen = tuple[Scaling, Forecast]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,12 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--question", choices=QUESTIONS, metavar="NAME", help=about)
     about = f"for all runs together, {WITHIN:g} by default"
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
-    about = "on several devices n grows with the root of their number, so that each holds as much as one holds of -n"
-    parser.add_argument("--weak", action="store_true", help=about)
-    about = "times of a model on that many devices, from the runs of this sweep on one and on several; like 8,64"
-    parser.add_argument("--predict", metavar="COUNTS", help=about)
-    about = "that --predict takes, in GB/s, instead of the measured one: 25 for a network of 200 Gbit/s"
-    parser.add_argument("--link", type=float, metavar="RATE", help=about)
     about = "recorded sessions of this machine; their runs are not repeated"
     parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
     add_forms(parser, "one JSON object per cell and one of the findings")
@@ -74,7 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
     base, axes = base_and_axes(args, gpu)
-    _check_scaling(args, axes)
     with handlers_kept():
         live = live_session(args)
         try:
@@ -86,7 +77,7 @@ def execute(args: argparse.Namespace) -> int:
 def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argparse.Namespace) -> int:
     interrupted = 0
     earlier = [_earlier(name, live) for name in args.resume]
-    sweep = Sweep(live, Grid(base, axes, live.settled, args.weak), args.within, earlier=earlier)
+    sweep = Sweep(live, Grid(base, axes, live.settled), args.within, earlier=earlier)
     try:
         _run(live, sweep)
     except Stopped as stopped:
@@ -97,8 +88,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], args: argpar
     owners = {id(run): model for model in (*earlier, live.model) for run in model.runs.values()}
     runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
     found = findings(live.model, runs)
-    forecasts = _forecasts(found.scalings, args) if args.predict is not None else []
-    print("\n".join((_json if args.json else lines)(owners, sweep, found, forecasts)), flush=True)
+    print("\n".join((_json if args.json else lines)(owners, sweep, found)), flush=True)
     if interrupted:
         return SIGNALLED + interrupted
     recorded = close_session(live, args)
@@ -140,32 +130,6 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
     return base, axes
 
 
-def _check_scaling(args: argparse.Namespace, axes: Sequence[SweepAxis]) -> None:
-    """Raises Refused for options that need several numbers of devices, and for amounts that are none."""
-    several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in axes)
-    for name, on in (("--weak", args.weak), ("--predict", args.predict is not None)):
-        if on and not several:
-            raise Refused(f"{name} needs runs on several numbers of devices; add --devices 1,2")
-    if args.predict is not None:
-        read_predict(args.predict)
-    if args.link is not None and (args.predict is None or not 1e-3 <= args.link <= 1e5):
-        raise Refused(f"link {args.link:g} GB/s: give 0.001 to 100000, together with --predict")
-
-
-def _forecasts(scalings: Sequence[Scaling], args: argparse.Namespace) -> list[Foreseen]:
-    """The model's times that were asked for; what it cannot say is narrated."""
-    forecasts: list[Foreseen] = []
-    for one in scalings:
-        try:
-            rate = args.link * 1e9 if args.link is not None else None
-            forecasts += [(one, forecast(one, ranks, rate)) for ranks in read_predict(args.predict)]
-        except Refused as refusal:
-            print_message(str(refusal))
-    if not scalings:
-        print_message("nothing can be predicted: no graph ran on two numbers of devices")
-    return forecasts
-
-
 def _earlier(name: str, live: Live) -> Model:
     """A recorded session's runs. Raises Refused for one of another machine: its times do not count here."""
     path = resolve(name)
@@ -197,13 +161,13 @@ def _place(sweep: Sweep, cell: GridCell) -> str:
     return ", ".join(f"{a.name} {v}" for a, v in zip(sweep.grid.axes, cell.at, strict=True) if len(a.values) > 1)
 
 
-def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts: Sequence[Foreseen] = ()) -> list[str]:
+def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
     """Every cell as a row, the findings, and what was left out and why; `owners` has the model of a run by its id()."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in sweep.grid.axes)
     kind, told_apart = (SCALED, ("n",)) if several else (SWEPT, ())  # its own columns
     places = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1 and axis.name not in told_apart]
     rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in places), *head(kind))]
-    bases = {id(point.run): (one, point) for one in found.scalings for point in one.points}
+    bases = {id(point.run): one.points[0].run for one in found.scalings for point in one.points}
     left_out: list[str] = []
     printed: set[tuple[object, ...]] = set()  # a kernel without tiles has one experiment in the cells of all tiles
     for cell in sweep.grid.cells.values():
@@ -215,35 +179,18 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts:
             left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in places]
-        row = TableRow(owners[id(run)], run, best=found.best_rates.get(run.n))
-        if id(run) in bases:
-            one, point = bases[id(run)]
-            row = row._replace(baseline=one.points[0].run, predicted=one.predicted(point.ranks))
+        row = TableRow(owners[id(run)], run, baseline=bases.get(id(run)), best=found.best_rates.get(run.n))
         rows.append((*at, *line(kind, row)))
-    return [*table(rows, LEAST), "", *_foreseen(forecasts), *folded([*found.sentences, *left_out])]
+    return [*table(rows, LEAST), "", *folded([*found.sentences, *left_out])]
 
 
-def _foreseen(forecasts: Sequence[Foreseen]) -> list[str]:
-    """The model's times on other numbers of devices."""
-    if not forecasts:
-        return []
-    rows: list[Sequence[str]] = [("predicted", "devices", "n", "total", "efficiency", "limited by", "in 2-D", "efficiency")]
-    for one, f in forecasts:
-        shares = units.percent(f.efficiency), units.percent(f.flat_efficiency)
-        times = units.duration(f.seconds), units.duration(f.flat_seconds)
-        rows.append((one.name, str(f.ranks), str(f.n), times[0], shares[0], f.limited, times[1], shares[1]))
-    return [*table(rows), ""]
-
-
-def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts: Sequence[Foreseen]) -> list[str]:
+def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
     cells: list[dict[str, Any]] = []
     for cell in sweep.grid.cells.values():
         run = sweep.run(cell)
         what = result(owners[id(run)], run) if run is not None else {"left_out": _reason(sweep, cell)}
         cells.append({"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}} | what)
-    foreseen = [{"name": one.name, **f._asdict()} for one, f in forecasts]
-    last = {"findings": found.data()} | ({"predicted": foreseen} if foreseen else {})
-    return [as_json(row) for row in (*cells, last)]
+    return [as_json(row) for row in (*cells, {"findings": found.data()})]
 
 
 def _reason(sweep: Sweep, cell: GridCell) -> str:

@@ -1,7 +1,7 @@
 """The sweep screen, driven by keys against a scripted live session and shown for recorded ones."""
 
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ from pressing import SIZES, WIDE, keyed, opened, press
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
-from fwtui.analysis.scaling import LinearCost, Rates
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.running import Sweep
@@ -294,38 +293,28 @@ def test_no_map_is_too_odd_to_be_drawn() -> None:
     assert figure(None, "rate", None, 0).empty and len(figure(squares, "time", None, 0).series) == 3
 
 
-def test_efficiencies_are_points_with_a_curve_of_the_model_and_the_ideal() -> None:
+def test_efficiencies_are_drawn_with_the_ideal() -> None:
     experiments = [settle(Experiment(kernel="distributed-cpu", devices=devices)) for devices in ("", "cpu,cpu")]
     told = [scenes.run(i, float(i), e, title="", backend="cpu", seconds=1.0 / i) for i, e in enumerate(experiments, 1)]
     model = model_of([event for run in told for event in run])
     squares, found = of_runs(model), findings(model, list(model.runs.values()))
     assert squares is not None and squares.across.name == "devices" and squares.choices == ("devices",)
     drawn = figure(squares, "rate", found, 0)
-    assert [(s.name, s.ys) for s in drawn.series] == [("n 512", (1.0, 1.0))], "no broadcast is known yet"
-    rates = Rates(LinearCost(0, 1e-9), LinearCost(0, 1e-9), LinearCost(0, 1e-9), LinearCost(1e-5, 1e-9))
-    modelled = figure(squares, "rate", found._replace(scalings=(found.scalings[0]._replace(rates=rates),)), 0)
-    points, curve = modelled.series
-    assert (points.line, points.points, curve.line, curve.points) == (False, True, True, False)
-    assert (points.strong, curve.like, curve.listed) == (True, 0, False)
-    assert (
-        curve.xs == (1, 2, 4, 8, 16, 32, 64)
-        and curve.ys[0] == 1.0
-        and all(a > b for a, b in pairwise(y or 0.0 for y in curve.ys))
-    )
-    assert [rule.value for rule in modelled.rules] == [1.0]
+    assert [(s.name, s.xs, s.ys, s.strong) for s in drawn.series] == [("n 512", (1.0, 2.0), (1.0, 1.0), True)]
+    assert [rule.value for rule in drawn.rules] == [1.0]
 
 
 def test_the_form_sweeps_devices_where_the_kernel_runs_on_several(live: ScriptedLive) -> None:
     draft = SweepDraft(settle(Experiment(kernel="distributed-cpu", devices="cpu,cpu")), lambda: live.settled)
     rows = {row.key: row for row in draft.rows()}
-    assert rows["devices"].text == "2" and rows["devices"].shown and rows["weak"].shown
-    for key, text in {"devices": "1,2", "n": "512", "tile": "64", "weak": "yes"}.items():
+    assert rows["devices"].text == "2" and rows["devices"].shown
+    for key, text in {"devices": "1,2", "n": "512", "tile": "64"}.items():
         draft.set(key, text)
     assert {(cell.experiment.n, cell.experiment.devices) for cell in draft.grid().order if cell.experiment} == {
-        *((512, ""), (704, "cpu,cpu"))
+        *((512, ""), (512, "cpu,cpu"))
     }
     draft.set("kernel", "serial")
-    assert not any(row.shown for row in draft.rows() if row.key in ("devices", "weak"))
+    assert not any(row.shown for row in draft.rows() if row.key == "devices")
 
 
 def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from fwtui.analysis.compare import FASTER, SLOWER, ComparedRun, compare, judge
 from fwtui.campaigns.sweep.axis import SweepAxis, named, value, varied
 from fwtui.campaigns.sweep.scaling import Scaling, scalings
-from fwtui.campaigns.sweep.scaling import sentences as scaling_sentences
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, identity
 from fwtui.stream.model import Model
@@ -93,7 +92,7 @@ class Findings(NamedTuple):
     @property
     def sentences(self) -> list[str]:
         sentences = [self.best] if self.best else []
-        sentences += scaling_sentences(self.scalings)
+        sentences += [one.words for one in self.scalings]
         sentences += [
             f"{name}: {line_fit.words}" if len(self.fits) > 1 else line_fit.words for name, line_fit in self.fits.items()
         ]
@@ -210,7 +209,7 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
     clear = tuple(crossing for crossing in crossings if isinstance(crossing, BreakEven))
     unclear = tuple(crossing for crossing in crossings if isinstance(crossing, str))
-    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, counted))
+    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(counted))
 
 
 def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[BreakEven | str]:

@@ -7,10 +7,9 @@ from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
-from fwtui.analysis.scaling import grown
 from fwtui.campaigns.sweep.axis import DEVICES, SweepAxis, amounts, on_devices
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, Settled, changed, for_kernel, identity, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, Settled, changed, for_kernel, identity, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -33,17 +32,13 @@ class GridCell(NamedTuple):
 class Grid:
     """All cells by position, and the distinct experiments in run order: small sizes, and both ends of other axes, first."""
 
-    def __init__(self, base: Experiment, axes: Sequence[SweepAxis], settle_here: Settle, weak: bool = False):
-        """`weak`: on several devices n grows so that each holds as much as one alone.
-
-        Raises Refused if there are too many cells, or none of them can run.
-        """
+    def __init__(self, base: Experiment, axes: Sequence[SweepAxis], settle_here: Settle):
+        """Raises Refused if there are too many cells, or none of them can run."""
         if (count := prod(len(axis.values) for axis in axes)) > MOST_CELLS:
             raise Refused(f"these axes have {count} cells, and a sweep takes {MOST_CELLS}; give fewer values")
         self.base = base
         self.axes = tuple(axes)
-        self.weak = weak
-        cells = [_cell(base, self.axes, at, settle_here, weak) for at in product(*(axis.values for axis in axes))]
+        cells = [_cell(base, self.axes, at, settle_here) for at in product(*(axis.values for axis in axes))]
         self.cells = {cell.at: cell for cell in cells}
         if not any(cell.experiment for cell in cells):
             raise cells[0].refusal(cells[0].reason)
@@ -57,7 +52,7 @@ class Grid:
     @property
     def words(self) -> str:
         """n 256,512,1024 x tile 16,32"""
-        return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes) + ", weak" * self.weak
+        return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes)
 
     def at(self, place: Mapping[str, str]) -> GridCell:
         """The cell with these values; the first value on an axis that is not named."""
@@ -109,13 +104,9 @@ def levels(count: int) -> list[int]:
     return depths
 
 
-def _cell(base: Experiment, axes: Sequence[SweepAxis], at: tuple[str, ...], settle_here: Settle, weak: bool) -> GridCell:
+def _cell(base: Experiment, axes: Sequence[SweepAxis], at: tuple[str, ...], settle_here: Settle) -> GridCell:
     try:
-        requested = _experiment(base, dict(zip((a.name for a in axes), at, strict=True)))
-        if weak and requested.places:
-            alone = settle(changed(requested, devices=""))  # its tile, as another n may have another usual one
-            requested = changed(requested, tile=alone.tile, n=grown(alone.n, len(requested.places), alone.tile))
-        experiment = settle_here(requested)
+        experiment = settle_here(_experiment(base, dict(zip((a.name for a in axes), at, strict=True))))
     except Refused as refusal:
         return GridCell(at, None, str(refusal), refusal=type(refusal))
     if experiment.runs_on.simulated:

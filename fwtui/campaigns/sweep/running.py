@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 from fwtui.analysis.compare import ENOUGH
-from fwtui.campaigns.queue import Queue
+from fwtui.campaigns.queue import Queue, Runner
 from fwtui.campaigns.sweep.grid import ENDED, Grid, GridCell, KnownRuns
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Settled
@@ -39,6 +39,7 @@ class Sweep:
         self.source = source
         self.grid = grid
         self.queue = Queue(source, within, clock, most=inf)
+        self._runner = Runner(self.queue, iter(()), self._skip)
         self.earlier_runs = KnownRuns(source.model, earlier)
         self.current: GridCell | None = None  # of the current run
         self.left_out: dict[tuple[object, ...], str] = {}  # why cells were not run, by their experiment's identity
@@ -67,6 +68,7 @@ class Sweep:
             self.queue.seconds = self.queue.spent + within
         self.left_out.clear()
         self.queue.go()
+        self._runner = Runner(self.queue, self._wanted(), self._skip)
         self.source.mark(f"sweep {self.grid.words}")
 
     def cancel(self) -> None:
@@ -77,21 +79,24 @@ class Sweep:
 
     def tick(self) -> None:
         """Start the next cell if the session is free."""
-        if self.source.busy:
-            return
-        if self.current is not None and not self.ended(self.current):
-            # its worker died or it was cancelled: not repeated unless requested
-            self.left_out[self.current.key] = "its run did not finish"
-        self.current = None
-        while self.going and self.current is None:
+        self._runner.tick()
+
+    def _wanted(self) -> Iterator[Settled]:
+        """Yield the next cell's experiment, and note what became of its run; stop the clock when none is left."""
+        while self.going:
             cell = next((c for c in self.grid.order if c.key not in self.left_out and not self.ended(c)), None)
             if cell is None or cell.experiment is None:
-                self.queue.hold()
-                return
-            if why := self.queue.refusal(cell.experiment) or self.queue.start(self._repeated(cell.experiment)):
-                self.left_out[cell.key] = why
-            else:
-                self.current = cell
+                break
+            self.current = cell
+            yield self._repeated(cell.experiment)
+            if not self.ended(cell):  # its worker died or it was cancelled: not repeated unless requested
+                self.left_out.setdefault(cell.key, "its run did not finish")
+            self.current = None
+        self.queue.hold()
+
+    def _skip(self, experiment: Settled, why: str) -> None:
+        assert self.current is not None
+        self.left_out[self.current.key] = why
 
     def _repeated(self, experiment: Settled) -> Settled:
         """With enough passes for a verdict, if the run's own rules give fewer and its share of the time allows it."""

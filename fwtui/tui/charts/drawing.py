@@ -118,8 +118,6 @@ class Drawing(NamedTuple):
 def part(figure: Figure, series: int) -> str:
     """The part that a series is, which decides its colour."""
     one = figure.series[series]
-    if one.like is not None:
-        return part(figure, one.like)
     return "rule" if one.limit else f"series-{sign(one.kernel).place if one.kernel else series % len(COLOURS)}"
 
 

@@ -60,7 +60,6 @@ class Series(NamedTuple):
     kernel: str = ""  # whose sign it has, instead of one that its place among the series gives it
     marker: str = ""  # instead of either
     limit: bool = False  # a roof: coloured like the rules
-    like: int | None = None  # the series whose colour it shares
 
 
 class Rule(NamedTuple):

@@ -33,10 +33,9 @@ from fwtui.tui.widgets.form import MAIN, OPTION, Draft, FormRow, loaded_kernel
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 
-WITHIN, WEAK, QUESTION = "within", "weak", "question"
+WITHIN, QUESTION = "within", "question"
 USUAL = "n"  # the question how time grows with it
-NO_AXES = (QUESTION, WEAK, WITHIN)
-YES_NO = ("no", "yes")
+NO_AXES = (QUESTION, WITHIN)
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
 # axes that only some kernels have
@@ -54,7 +53,6 @@ HELP = {
             *(f"{name}: {one.words}" for name, one in QUESTIONS.items()),
         )
     ),
-    WEAK: "n grows with the root of the number of devices, so that each holds as much as one alone",
     WITHIN: "seconds for all runs together; what will not fit is left out",
 }
 
@@ -76,7 +74,7 @@ class SweepDraft(Draft):
         self._offered = offered
         self._texts: dict[str, str] = {}
         self.take(experiment)
-        choices = {QUESTION: (USUAL, *QUESTIONS), WEAK: YES_NO}
+        choices = {QUESTION: (USUAL, *QUESTIONS)}
         self._texts |= {name: text for name, text in texts.items() if name not in choices or text in choices[name]}
         self._question = self._texts.pop(QUESTION, USUAL)
 
@@ -93,7 +91,7 @@ class SweepDraft(Draft):
         defaults |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}
         self._texts = {name: "" if text == defaults.get(name) else text for name, text in texts.items()}
-        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN, WEAK: "no"}
+        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN}
         self.last = ""
 
     @property
@@ -140,10 +138,8 @@ class SweepDraft(Draft):
             changed = text not in ("", value(Experiment(), name))
             rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not main, changed=changed))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
-        several = any(row.key == DEVICES and row.shown for row in rows)
         question = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *QUESTIONS))
-        weak = FormRow(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], YES_NO, several)
-        return (question, *rows, weak, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+        return (question, *rows, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def texts(self) -> dict[str, str]:
         """With the file of a user's kernel, which has no name before it is loaded."""
@@ -192,7 +188,7 @@ class SweepDraft(Draft):
         axes = [self._axis(row) for row in rows if row.key not in NO_AXES]
         if all(len(axis.values) < 2 for axis in axes):
             raise Refused("nothing varies; give several values of something, like n 256..4096")
-        return Grid(self.base, axes, self._settled(), any(row.key == WEAK and row.text == "yes" for row in rows))
+        return Grid(self.base, axes, self._settled())
 
     def check(self) -> None:
         if not self.files:

@@ -10,7 +10,6 @@ from textual import events as ui
 from textual.content import Content
 from textual.geometry import Size
 
-from fwtui.analysis.scaling import doublings
 from fwtui.campaigns.sweep.axis import DEVICES
 from fwtui.campaigns.sweep.findings import Findings
 from fwtui.campaigns.sweep.scaling import Scaling
@@ -42,7 +41,6 @@ LEAST = 8  # cells of the scale
 LEAST_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
 WAY = "·"
 SPARSE = 0.02  # density below which its axis is logarithmic
-FARTHEST = 64  # devices to which the model's curve goes at least
 
 
 class HeatMapSubject(NamedTuple):
@@ -259,25 +257,18 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
 
 
 def efficiencies(scalings: Sequence[Scaling], marked: SweepRow | None) -> Figure:
-    """How well devices are used: the measured points, and through them the model's curve, which goes on beyond them."""
+    """Return the efficiencies by the number of devices, of the marked row and of those around it."""
     runs = {id(square.run) for square in marked.squares} if marked is not None else set()
     here = next((place for place, one in enumerate(scalings) if any(id(p.run) in runs for p in one.points)), -1)
-    first = first_shown(here, len(scalings), MOST_SERIES // 2)
-    points: list[Series] = []
-    curves: list[Series] = []
-    most = max([FARTHEST, *(one.points[-1].ranks for one in scalings)])
-    for place, one in list(enumerate(scalings))[first : first + MOST_SERIES // 2]:
-        xs, ys = tuple(float(p.ranks) for p in one.points), tuple(p.efficiency for p in one.points)
-        points.append(Series(one.name, xs, ys, line=False, strong=place == here))
-        modelled = {float(ranks): one.predicted(ranks) for ranks in doublings(most)}
-        if None not in modelled.values():
-            modelled_series = Series(f"{one.name}, model", tuple(modelled), tuple(modelled.values()), points=False, listed=False)
-            curves.append(modelled_series._replace(like=len(points) - 1))
-    lines = [*points, *curves]
-    up = Axis("efficiency (curves: model)" if curves else "efficiency", _percent, low=0.0)
+    first = first_shown(here, len(scalings), MOST_SERIES)
+    lines = tuple(
+        Series(one.name, tuple(float(p.ranks) for p in one.points), tuple(p.efficiency for p in one.points), strong=place == here)
+        for place, one in list(enumerate(scalings))[first : first + MOST_SERIES]
+    )
+    up = Axis("efficiency", _percent, low=0.0)
     ideal = (Rule(1.0, "ideal: each device does as much as one alone", short="ideal"),)
     empty = "efficiencies appear with verified runs on two numbers of devices"
-    return Figure(tuple(lines), Axis(DEVICES, log=True, base=2), up, ideal * bool(lines), pointwise=True, empty=empty)
+    return Figure(lines, Axis(DEVICES, log=True, base=2), up, ideal * bool(lines), pointwise=True, empty=empty)
 
 
 def _percent(share: float) -> str:

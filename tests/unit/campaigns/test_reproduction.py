@@ -80,7 +80,7 @@ def test_a_whole_paper_without_a_gpu_and_again_from_its_recording(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     sing = papers()["sing"]
     small = replace(sing, runs=tuple(replace(group, n=(12,), quick=(12,), cpu=(12,)) for group in sing.runs))
-    monkeypatch.setattr("fwtui.commands.reproduce.papers", lambda: papers() | {"sing": small})
+    monkeypatch.setattr("fwtui.commands.reproduce.papers", lambda: {**papers(), "sing": small})
     path = tmp_path / "sing.fwt.jsonl"
     assert main(["reproduce", "sing", "--quick", "--telemetry-hz", "0", "--record", str(path), "--json"]) == OK
     live = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -231,14 +231,14 @@ class OnSeveral(Session):
         super()._end(outcome)
 
 
-def scaled(weak: bool, *sizes: str) -> tuple[OnSeveral, Sweep]:
+def scaled(*sizes: str) -> tuple[OnSeveral, Sweep]:
     session, base = OnSeveral(), settle(Experiment(kernel="distributed-cpu"))
     axes = [axis("n", *sizes), axis("devices", "1", "2", "4")]
-    return session, finished(Sweep(session, Grid(base, axes, settle, weak), 1000.0, clock=lambda: session.clock), session)
+    return session, finished(Sweep(session, Grid(base, axes, settle), 1000.0, clock=lambda: session.clock), session)
 
 
-def test_numbers_of_devices_are_swept_with_the_graph_or_with_what_each_holds() -> None:
-    session, sweep = scaled(False, "512")
+def test_numbers_of_devices_are_swept_on_one_graph() -> None:
+    session, sweep = scaled("512")
     assert [(e.n, e.devices) for e in session.started] == [(512, ""), (512, "cpu,cpu,cpu,cpu"), (512, "cpu,cpu")]
     found = findings(session.model, list(session.model.runs.values()))
     (one,) = found.scalings
@@ -252,19 +252,6 @@ def test_numbers_of_devices_are_swept_with_the_graph_or_with_what_each_holds() -
     assert "1.60x" in row and "80.0 %" in row and "25.0 %" in row and "11.9 MB/s" in row
     again = Sweep(session, sweep.grid, 1000.0, clock=lambda: session.clock)
     assert again.done == 3, "finished cells are not run again"
-
-
-def test_weak_sweeps_are_told_from_strong_ones_by_their_runs() -> None:
-    session, sweep = scaled(True, "512", "1024")
-    assert {(e.n, len(e.places), e.tile) for e in session.started} == {
-        *((512, 0, 64), (704, 2, 64), (1024, 4, 64), (1024, 0, 64), (1472, 2, 64), (2048, 4, 64))
-    }
-    weak, larger = findings(session.model, list(session.model.runs.values())).scalings
-    assert weak.weak and [p.run.n for p in weak.points] == [512, 704, 1024] and [p.run.n for p in larger.points][-1] == 2048
-    assert sweep.grid.words == "n 512,1024 x devices 1,2,4, weak"
-    assert not any(
-        one.weak for one in findings(session.model, list(scaled(False, "512", "1024")[0].model.runs.values())).scalings
-    )
 
 
 @pytest.mark.parametrize("odd", [{"dtype": "evil"}, {"tile": 7}, {"tile": -1}, {"kernel": "evil"}])

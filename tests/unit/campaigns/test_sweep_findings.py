@@ -173,16 +173,12 @@ def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_graph_on_two_processes_and_a_forecast(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", "--devices", "1,2", "-n", "256", "--repeats", "2", "--telemetry-hz", "0", "--predict", "8"]) == 0
-    out = capsys.readouterr().out
-    assert "n 256: 2 devices do" in out and "the model is up to" in out
-    head, row = out[out.index("predicted") :].splitlines()[:2]
-    assert "limited by" in head and row.split()[:3] == ["n", "256", "8"]
+def test_one_graph_on_two_processes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--devices", "1,2", "-n", "256", "--repeats", "2", "--telemetry-hz", "0"]) == 0
+    assert "n 256: 2 devices do" in capsys.readouterr().out
 
 
 def test_the_command_refuses_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    sizes, devices = "-n 8,9", "--devices 1,2"
-    for words in ("-n 64", f"--within 0 {sizes}", f"{sizes} -k serial --threads 7", f"{sizes} --weak", f"{devices} --predict 0"):
+    for words in ("-n 64", "--within 0 -n 8,9", "-n 8,9 -k serial --threads 7"):
         assert main(["sweep", *words.split()]) == 2, words
         assert capsys.readouterr().err.startswith("fwtui: ")
