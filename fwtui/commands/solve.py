@@ -18,7 +18,7 @@ from fwtui.graphs.formats import read_help
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help=read_help())
-    out = "where to write: .npy (distances), .npz (distances, predecessors, names), .csv, .tsv or .parquet (a row for each pair)"
+    out = "output file: .npy (distances), .npz (also predecessors and names), .bin (int32), .csv, .tsv or .parquet (a row a pair)"
     parser.add_argument("-o", "--out", default="", metavar="OUT", help=out)
     paths = "write paths too: predecessors of all pairs, or whole paths of --pairs"
     parser.add_argument("--paths", action="store_true", help=paths)

@@ -21,6 +21,7 @@ from fwtui.common.text import brief, cells, padded, quoted
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
 from fwtui.graphs.cycles import weights_along
 from fwtui.graphs.edge_tables import arrow
+from fwtui.graphs.formats.binary import write_distances
 from fwtui.graphs.formats.table import DELIMITERS
 from fwtui.solver.result import Result, Stats
 
@@ -32,17 +33,18 @@ INSIDE = ("copy in", "kernels", "searches", "copy out")
 ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "searches", "copy out", "paths", "write")
 ARROW = " -> "
 PARQUET = ".parquet"
+BINARY = (".bin", ".out")
 Pairs = Sequence[tuple[int, int]]
 
 
 def check_out(path: str, pairs: bool, paths: bool) -> None:
     """Raises Refused, before the work, for a suffix that cannot be written or cannot hold paths."""
     suffix, tables = Path(path).suffix.lower(), tuple(DELIMITERS)
-    allowed = tables if pairs else (".npy", ".npz", PARQUET, *tables)
+    allowed = tables if pairs else (".npy", ".npz", PARQUET, *tables, *BINARY)
     if suffix not in allowed:
         what = "pairs are written" if pairs else "distances are written"
         raise Refused(f"{quoted(Path(path).name)} ends in none of {', '.join(allowed)}, in which {what}; choose one of them")
-    if paths and suffix == ".npy":
+    if paths and suffix in (".npy", *BINARY):
         raise Refused(f"{quoted(Path(path).name)} has room for distances alone; choose .npz for paths too")
     if suffix == PARQUET:
         arrow(f"{quoted(Path(path).name)} is Parquet, which")
@@ -61,6 +63,8 @@ def save(
             np.save(file, result.distances, allow_pickle=False)
         elif suffix == ".npz":
             np.savez(file, allow_pickle=False, **_arrays(result, paths))  # type: ignore[arg-type]
+        elif suffix in BINARY:
+            write_distances(result.distances, file, quoted(Path(path).name))
         elif suffix == PARQUET:
             _save_parquet(result, file, paths, tell, at_once)
         else:

@@ -156,7 +156,7 @@ def test_what_is_read_is_what_is_offered() -> None:
         assert (hasattr(form.load(), "read"), hasattr(form.load(), "write")) == (form.reads, form.writes), form
         assert form.suffixes and form.title and (form.reads or form.writes)
     assert tuple(opening._UNPACK) == formats.PACKED
-    assert " ".join(formats.read_suffixes()) == ".gr .mtx .txt .edges .el .snap .csv .tsv .npy .npz .parquet .graphml"
+    assert " ".join(formats.read_suffixes()) == ".gr .mtx .txt .edges .el .snap .csv .tsv .npy .bin .in .npz .parquet .graphml"
     assert " ".join(formats.written_suffixes()) == f"{' '.join(formats.read_suffixes())} .dot"
 
 
@@ -256,13 +256,13 @@ INF = np.inf
 
 def test_what_is_read_and_written_is_told_in_full() -> None:
     assert read_help() == (
-        "DIMACS .gr, Matrix Market .mtx, edge list .txt .edges .el .snap, table .csv .tsv, NumPy .npy, NumPy .npz, "
-        "Parquet .parquet, GraphML .graphml; also with .gz, .bz2 or .xz"
+        "DIMACS .gr, Matrix Market .mtx, edge list .txt .edges .el .snap, table .csv .tsv, NumPy .npy, int32 edges .bin .in, "
+        "NumPy .npz, Parquet .parquet, GraphML .graphml; also with .gz, .bz2 or .xz"
     )
     assert written_help() == (
         "ends in .gr (DIMACS), .mtx (Matrix Market), .txt (edge list), .edges (edge list), .el (edge list), .snap (edge list), "
-        ".csv (table), .tsv (table), .npy (NumPy), .npz (NumPy: weights, no_edge), .parquet (Parquet), .graphml (GraphML) "
-        "or .dot (Graphviz)"
+        ".csv (table), .tsv (table), .npy (NumPy), .bin (int32 edges), .in (int32 edges), .npz (NumPy: weights, no_edge), "
+        ".parquet (Parquet), .graphml (GraphML) or .dot (Graphviz)"
     )
     with pytest.raises(Refused, match=re.escape("(or those with .gz, .bz2, .xz); rename or convert it")):
         suffix_of("g.xyz")
