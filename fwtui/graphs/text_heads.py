@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
 from fwtui.common.units import counted
@@ -200,8 +202,8 @@ def _is_small_matrix(source: GraphFile, rows: list[list[str]]) -> bool:
     ends = [value for row in values for value in row[:2]]
     if len(diagonal) > 1 or (n < 4 and diagonal != {0}) or values == [[0, 1], [1, 0]]:
         return False
-    if any(value is None or value != abs(int(value)) for value in ends if value != float("inf")):
-        return True
+    if n > 3 or any(value is None or not value >= 0 or value != np.rint(value) for value in ends):
+        return True  # edges have three columns at most, and their ends are whole numbers
     if n > 2 and all(values[i][j] == values[j][i] for i in range(n) for j in range(n)):
         return True
     raise Refused(
@@ -221,7 +223,7 @@ def _edges(
     comments: _Comments,
 ) -> Head:
     """Return the head of rows that are an edge each."""
-    columns = len(rows[0])
+    columns = len(titles or rows[0])
     places = (ends_among(titles) if titles else None) or (0, 1)
     konect = comments.konect
     if columns < 2 or (columns > 3 and not titles and konect is None):

@@ -118,7 +118,6 @@ class Form(NamedTuple):
     high: int = MAX_WHOLE
     decimal_comma: bool = False
     names: bool = False  # vertices may be names
-    hint: str = ""  # for a vertex that is out of range
 
     @property
     def ends(self) -> int:
@@ -243,8 +242,9 @@ class Form(NamedTuple):
             elif letter in "uv":
                 if self.whole == "i8" and not word.lstrip("+-").isdecimal() and np.isfinite(value):
                     return f"vertex {clean(word)[:40]} is not a whole number; correct the line"
+                hint = ", or name the file .csv, where vertices are names" if MAX_WHOLE == self.high < value < np.inf else ""
                 if not (self.low <= value <= self.high and value == int(value)):
-                    return f"vertex {clean(word)[:40]} is outside {self.low} to {self.high:,}; correct the line{self.hint}"
+                    return f"vertex {clean(word)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"
         return None
 
 
@@ -271,12 +271,12 @@ def fields_in(chunk: bytes, line: int, form: Form, source: GraphFile) -> list[tu
             lines = [comment.split(words)[0] for words in lines]
         return [(number, row) for number, words in enumerate(lines, line) if (row := words.split())]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, skipinitialspace=True, strict=True)
-    comments = form.comment is not None and form.comment in text
+    comments = () if form.comment is None else ("# ", "% ")
     try:
         return [
             (line + reader.line_num - 1, [*map(str.strip, row)])
             for row in reader
-            if any(row) and not (comments and row[0].startswith(f"{form.comment} "))
+            if any(row) and not (comments and row[0].startswith(comments))
         ]
     except csv.Error as error:
         raise source.wrong(line + reader.line_num - 1, f"{clean(str(error))}; correct the quotes") from None

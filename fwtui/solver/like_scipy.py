@@ -13,6 +13,8 @@ from fwtui.graphs.library_objects import check_sparse, of_entries
 from fwtui.solver.costs import why_searches
 from fwtui.solver.solve import exactly
 
+_NEAR_0 = 1e-8  # up to it SciPy reads a weight of a dense array as 0, which is no edge, if it counts edges
+
 
 @overload
 def shortest_path(
@@ -112,7 +114,8 @@ def _of_csgraph(csgraph: Any, directed: bool, unweighted: bool) -> Adjacency | N
         graph = of_entries(n, entries.row, entries.col, np.ones(len(weights)) if unweighted else weights)
         return graph if directed else both_ways(graph)
     dense = np.array(csgraph, dtype=np.float64)
-    dense[(dense == 0) | np.isnan(dense)] = np.inf
+    no_edge = np.abs(dense) <= _NEAR_0 if unweighted else dense == 0
+    dense[no_edge | np.isnan(dense)] = np.inf
     if np.isneginf(dense).any() or (dense.diagonal() < 0).any():
         return None
     if unweighted:
