@@ -28,6 +28,9 @@ class DeviceArray:
     def reshape(self, *shape: int) -> DeviceArray:
         return DeviceArray(self.cells.reshape(shape))
 
+    def view(self, dtype: Any) -> DeviceArray:
+        return DeviceArray(self.cells.view(dtype))
+
     def copy_to_device(self, source: Any, stream: Any = None) -> None:
         """Copy an array of the host or of the device. Raises ValueError for another shape or type."""
         if source.shape != self.shape or source.dtype != self.dtype:
