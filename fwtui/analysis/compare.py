@@ -7,8 +7,8 @@ from math import floor, log10
 from typing import NamedTuple
 
 from fwtui.analysis.disturbances import FAR, Disturbance, disturbances, most_gained
+from fwtui.analysis.ratio_interval import LEAST_SECONDS, Interval, ratio
 from fwtui.common import units
-from fwtui.common.ratio_interval import LEAST_SECONDS, Interval, ratio
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, identity
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.stream import events
@@ -180,7 +180,7 @@ def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
 def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio | None]:
     """The verdict, the reason in words, and the ratio of times if there is one.
 
-    From the interval of `fwtui.common.ratio_interval.ratio` and a threshold of 1 % either way: FASTER or SLOWER if the whole
+    From the interval of `fwtui.analysis.ratio_interval.ratio` and a threshold of 1 % either way: FASTER or SLOWER if the whole
     interval lies beyond it, SAME if it lies within (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
     Biopharmaceutics 15, 1987), else UNCLEAR: the measurement cannot decide. With too few passes for an interval, there is
     still a verdict if even the closest passes differ FAR times, or APART times if there are three of each that agree. A run

@@ -14,11 +14,11 @@ from fwtui.commands.support.experiment_options import parse_choices
 from fwtui.commands.support.printing import add_forms, table, width
 from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, report_recording_failure
 from fwtui.commands.support.stderr_reporter import print_message
+from fwtui.commands.support.tables import LEAST_WORDS
 from fwtui.commands.support.user_kernel_options import add_trust_option, register_kernels
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import OK, WRONG
-from fwtui.common.tables import LEAST_WORDS
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import BY_NAME

@@ -85,9 +85,9 @@ def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None
     that cannot be, and where there is no terminal and no web page.
     """
     _need_terminal("the dashboard")
-    from fwtui.common.read_only import forbid_changes
     from fwtui.sessions.library import offer_only
     from fwtui.tui.app.app import FwtuiApp
+    from fwtui.tui.app.forbid_changes import forbid_changes
     from fwtui.tui.frame.look import look_of
 
     first = offered[0] if offered else None

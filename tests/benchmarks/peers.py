@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwtui.commands.support.tables import table
 from fwtui.common import units
-from fwtui.common.tables import table
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import loaded
 from fwtui.engine.verify import Verifier

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fwtui.commands import TakesArguments
-from fwtui.common.tables import fitted
+from fwtui.commands.support.tables import fitted
 from fwtui.common.units import ABSENT, duration
 
 if TYPE_CHECKING:

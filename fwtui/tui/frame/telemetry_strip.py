@@ -15,7 +15,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common import units
-from fwtui.common.spark import spark
 from fwtui.common.text import shortened
 from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
@@ -24,6 +23,7 @@ from fwtui.stream.model import Model, averaged_over, within
 from fwtui.stream.quantity import CELSIUS, MEMORY, PERCENT, TRAFFIC, Quantity, throttled
 from fwtui.stream.run import Run
 from fwtui.tui.widgets.lanes import among, most_of, usual
+from fwtui.tui.widgets.spark import spark
 
 BINS = 10  # of the little history
 BIN_SECONDS = 0.5

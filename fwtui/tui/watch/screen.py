@@ -19,7 +19,6 @@ from textual.widgets import Static
 from fwtui.analysis.plan_checks import words
 from fwtui.common import units
 from fwtui.common.errors import why
-from fwtui.common.spark import spark
 from fwtui.common.text import clean
 from fwtui.learn.prompts import Prompt, Prompted
 from fwtui.live.judging import WatchLoop
@@ -44,6 +43,7 @@ from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import Pixels
+from fwtui.tui.widgets.spark import spark
 
 RIGHT, OUTLINE, WRONG = range(3)  # cells of a result, by what is seen of them
 CELL_STYLES = ("$border-blurred", "$foreground", "$error")  # opaque: two share a cell of the terminal

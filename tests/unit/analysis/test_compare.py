@@ -24,9 +24,9 @@ from fwtui.analysis.compare import (
     speedup,
 )
 from fwtui.analysis.disturbances import disturbances, instrumentation, phases_doubt
+from fwtui.analysis.ratio_interval import ratio
 from fwtui.analysis.report import result
 from fwtui.common import units
-from fwtui.common.ratio_interval import ratio
 from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from fwtui.commands.support import printing
-from fwtui.common.tables import fitted
+from fwtui.commands.support.tables import fitted
 
 ROWS = [
     ["run", "kernel", "checksum", "total", "result"],

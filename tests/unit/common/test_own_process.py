@@ -55,7 +55,7 @@ def test_a_program_of_its_own_starts_at_rest_and_works_awake() -> None:
 ROOT = Path(__file__).resolve().parents[3]
 TRY = """
 import json, os, pathlib, shutil, socket, subprocess, sys, threading
-from fwtui.common.read_only import forbid_changes
+from fwtui.tui.app.forbid_changes import forbid_changes
 there = pathlib.Path("there")
 tries = {
     "write": lambda: open("new", "w"), "append": lambda: open(there, "ab"), "update": lambda: open(there, "r+"),

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fwtui.analysis import report
 from fwtui.analysis.columns import outcome, printed
-from fwtui.common import tables
+from fwtui.commands.support import tables
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events
