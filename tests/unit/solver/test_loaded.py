@@ -1,10 +1,13 @@
 """`solve` without numba: what it launches is what numba would, and where something is missing numba answers, once."""
 
+import inspect
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,13 +42,29 @@ print(json.dumps([any(m.partition(".")[0] in ("numba", "llvmlite") for m in sys.
 """
 
 
-def test_the_fake_has_no_names_that_cuda_core_lacks() -> None:
+def test_cuda_core_takes_every_call_that_the_fake_takes() -> None:
     core = pytest.importorskip("cuda.core", reason="the CUDA packages are not installed")
     import fake_cuda_core
 
     for one in fake_cuda_core.PUBLIC:
-        assert {name for name in vars(one) if not name.startswith("_")} <= set(dir(getattr(core, one.__name__)))
-    assert callable(core.launch) and isinstance(core.LEGACY_DEFAULT_STREAM, core.Stream)
+        real = getattr(core, one.__name__)
+        for name in vars(one):
+            if not name.startswith("_"):
+                assert hasattr(real, name), (one, name)
+                if callable(getattr(one, name)):
+                    assert_takes(getattr(real, name), getattr(one, name))
+    assert_takes(core.launch, fake_cuda_core.launch)
+    assert isinstance(core.LEGACY_DEFAULT_STREAM, core.Stream)
+
+
+def assert_takes(real: Callable[..., Any], fake: Callable[..., Any]) -> None:
+    """Fail unless the real function takes each argument of the fake one at that place or by that name, and needs no other."""
+    given, taken = (inspect.signature(function).parameters for function in (fake, real))
+    places = [name for name, one in given.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    assert places == list(taken)[: len(places)], real
+    assert {name for name, one in given.items() if one.kind is one.KEYWORD_ONLY} <= set(taken), real
+    optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    assert {name for name, one in taken.items() if one.default is one.empty and one.kind not in optional} <= set(given), real
 
 
 def pythonpath() -> str:
