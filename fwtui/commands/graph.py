@@ -16,7 +16,7 @@ from fwtui.graphs.formats import written_help
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser, only=GRAPH)
-    parser.add_argument("-o", "--out", default="", metavar="FILE", help=f"where to write; {written_help()}")
+    parser.add_argument("-o", "--out", metavar="FILE", help=f"where to write; {written_help()}")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -29,4 +29,4 @@ def execute(args: argparse.Namespace) -> int:
         on_signals(leave)  # compiled code raises nothing
         from fwtui.measure.save_graph import TOO_LARGE, save
 
-        return reported(lambda: save(experiment, args.out), TOO_LARGE)
+        return reported(lambda: save(experiment, args.out or ""), TOO_LARGE)

@@ -19,7 +19,7 @@ from fwtui.graphs.formats import read_help
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help=read_help())
     out = "output file: .npy (distances), .npz (also predecessors and names), .bin (int32), .csv, .tsv or .parquet (a row a pair)"
-    parser.add_argument("-o", "--out", default="", metavar="OUT", help=out)
+    parser.add_argument("-o", "--out", metavar="OUT", help=out)
     paths = "write paths too: predecessors of all pairs, or whole paths of --pairs"
     parser.add_argument("--paths", action="store_true", help=paths)
     parser.add_argument("--pairs", default="", metavar="FILE", help="only these pairs: source,target on each line")

@@ -186,8 +186,8 @@ def print_answer(
         csv.writer(sys.stdout, lineterminator="\n").writerows(_pair_rows(result, pairs or (), request.paths, sys.stdout.isatty()))
     if summary is not None:
         print("\n".join(summary_lines(summary, result.stats)))
-    if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
-        report(".npy holds no names: row i is the i-th vertex in the file; .npz keeps them")
+    if request.out and request.out.lower().endswith((".npy", *BINARY)) and not graph.vertices.numbered:
+        report(f"{Path(request.out).suffix} holds no names: row i is the i-th vertex in the file; .npz keeps them")
 
 
 def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str, Any]]:
