@@ -200,7 +200,7 @@ def _cell(s: Stepping) -> list[tuple[str, str, str]]:
 
 def _agreement(subject: StepPosition) -> str:
     backend = subject.stepping.trace.kernel.backend
-    where = "in Numba's simulator" if backend == "cuda" else "compiled for the CPU"
+    where = "in the simulator" if backend == "cuda" else "compiled for the CPU"
     found = subject.agreement
     if subject.comparing:
         return f"running the kernel itself {where} …"

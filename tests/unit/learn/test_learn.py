@@ -202,7 +202,7 @@ PRINT_FUNCTIONS = """
                 function = program.ops[op]
                 function = getattr(function, "function", function)
                 function = function.func if isinstance(function, functools.partial) else function
-                function = getattr(function, "py_func", None) or getattr(function, "fn", function)
+                function = getattr(function, "py_func", function)
                 print(kernel.id, op, function.__code__.co_firstlineno, function.__code__.co_filename)
 """
 
