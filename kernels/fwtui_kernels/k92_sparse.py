@@ -260,7 +260,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
             if k < depth:
                 slot = (s + 1) % STAGES * slab
                 # a thread's addresses are computed for each slab: keeping them would take registers from the tile
-                again = device.anew(t)
+                again = device.rematerialize(t)
                 fetch(to, slot * tile, left, left_at + k * tile, tile, tile, slab, threads, again)
                 fetch_rows(middle, slot, own, index, at + k, column // lanes, pitch, again)
             device.commit_copies()
@@ -269,7 +269,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
                 device.relax_tile(
                     best, to, k_at * tile + 4 * y, middle, k_at * wide + 4 * x, rows, columns, tile, wide, depth_at_once, form
                 )
-        y, x = place(device.anew(t), down, across)
+        y, x = place(device.rematerialize(t), down, across)
         last = min(end, row + tile)
         for r in range(0, rows, 4):
             i = row + r // 4 * row_gap + 4 * y

@@ -153,7 +153,7 @@ def wait_copies(typingctx: Any, still: Any) -> Any:
 
 
 @intrinsic
-def anew(typingctx: Any, number: Any) -> Any:
+def rematerialize(typingctx: Any, number: Any) -> Any:
     """The same 32-bit number, opaque to the compiler, so that derived values are recomputed instead of kept."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

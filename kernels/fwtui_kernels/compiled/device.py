@@ -137,7 +137,7 @@ def _intrinsic(name: str) -> Any:
 
 load4, store4, load_words, store_words = map(_intrinsic, ("load4", "store4", "load_words", "store_words"))
 copy_async, commit_copies, wait_copies = map(_intrinsic, ("copy_async", "commit_copies", "wait_copies"))
-spread, anew, clock, relax_tile = map(_intrinsic, ("spread", "anew", "clock", "relax_tile"))
+spread, rematerialize, clock, relax_tile = map(_intrinsic, ("spread", "rematerialize", "clock", "relax_tile"))
 
 
 def _host(name: str) -> Any:

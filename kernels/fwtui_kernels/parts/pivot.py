@@ -119,7 +119,7 @@ def close_tile_of(shape: Shape) -> Any:
         here = (row + 4 * y) * n + at + 4 * x
         r = close(matrix, here, n, rows, columns, tile, y, x, word)
         # recomputed: keeping the addresses would not leave 1024 threads enough registers
-        t = device.anew(t)
+        t = device.rematerialize(t)
         y = int32(t // side)
         x = int32(t % side)
         here = (row + 4 * y) * n + at + 4 * x

@@ -237,7 +237,7 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
                 k = (s + 1) * slab
                 slot = (s + 1) % STAGES * slab
                 # a thread's addresses are computed for each slab: keeping them would take registers from the tile
-                again = device.anew(t)
+                again = device.rematerialize(t)
                 fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
                 fetch(middle, slot * wide, right, right_start + k * pitch, pitch, wide, slab, threads, again)
             device.commit_copies()
@@ -246,7 +246,7 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
                 to_at, middle_at = k_at * high + 4 * y, k_at * wide + 4 * x
                 device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form)
         # where its words of C lie too
-        y, x = place(device.anew(t), down, across)
+        y, x = place(device.rematerialize(t), down, across)
         here = (row * high + 4 * y) * pitch + column * wide + 4 * x
         store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from fwtui_kernels.compiled.device import (
     ALIGN16,
-    anew,
     commit_copies,
     copy_async,
     cuda,
     int32,
     jit,
     relax_tile,
+    rematerialize,
     uint32,
     wait_copies,
 )
@@ -95,7 +95,7 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
             coming = uint32(s + ahead)
             if coming < slabs:
                 # computed for each slab, as in products.py: keeping it would take registers from the tile
-                again = anew(t)
+                again = rematerialize(t)
                 slot = uint32(coming % stages * slab)
                 at = uint32(coming % records * record)
                 bring(to, slot, high, turned, turned_pitch, cuda.blockIdx.y, listed, at, to_pieces, to_lines, slab, again)
