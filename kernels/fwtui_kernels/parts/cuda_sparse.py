@@ -70,16 +70,22 @@ class SparseProgram(CudaProgram):
         )
         super().__init__(shape, target, ops, matrices=0, scratch=scratch)
         self._size = shape.n, shape.n
+        ends = np.column_stack([it.arcs.sources, it.arcs.targets])
+        tables = it.nodes, self._tasks, it.taken, it.rows, it.columns, it.kids, it.to, ends, it.places
+        self._tables = [np.ascontiguousarray(table.reshape(len(table), -1), np.int32) for table in tables]
         self._there: list[Any] = []
 
     def allocate(self) -> Buffers:
-        it = self._fronts
-        ends = np.column_stack([it.arcs.sources, it.arcs.targets]).reshape(-1, 2)
-        tables = it.nodes, self._tasks, it.taken, it.rows, it.columns, it.kids, it.to, ends, it.places
-        self._there = [cuda.to_device(np.ascontiguousarray(t.reshape(len(t), -1), np.int32)) for t in tables]
+        self._there = [cuda.device_array(table.shape, table.dtype) for table in self._tables]
         return super().allocate()
 
+    def _tell(self, stream: Any) -> None:
+        """Copy the tables to the device."""
+        for there, table in zip(self._there, self._tables, strict=True):
+            there.copy_to_device(table, stream=stream)
+
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        self._tell(stream)
         arcs = self._fronts.arcs
         if len(arcs.weights):
             buffers[WEIGHTS].copy_to_device(np.ascontiguousarray(matrix[arcs.sources, arcs.targets])[None], stream=stream)
@@ -89,10 +95,12 @@ class SparseProgram(CudaProgram):
         """The weights are still there."""
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
+        self._tell(stream)
         self._picked(buffers, stream)
         self.unpack(buffers, stream)
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        self._tell(stream)
         write(buffers[-1])
         self._picked(buffers, stream)
 
