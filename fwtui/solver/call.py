@@ -60,6 +60,7 @@ class Call:
     kernel: str = AUTO.id
     device: str | int | None = None
     devices: str | None = None
+    keep_on_device: bool = False  # whether distances of a graph in host memory stay on the GPU
     tell: Callable[[float], None] = lambda share: None
     clock: Clock = field(default_factory=Clock)
 
@@ -77,4 +78,4 @@ class Call:
     @property
     def is_free(self) -> bool:
         """Whether it names nothing that only kernels have."""
-        return self.named is self.dtype is self.device is self.devices is None
+        return self.named is self.dtype is self.device is self.devices is None and not self.keep_on_device

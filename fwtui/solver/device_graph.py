@@ -43,7 +43,7 @@ Piece = tuple[int, np.ndarray, np.ndarray]  # the first row of some, where they 
 
 class DeviceGraph(SolverGraph):
     """A graph in a device's memory: a square array of any real type, or three arrays of arcs, of which the least of parallel
-    ones counts. With `resident` the array was given on the device, and its answer stays there.
+    ones counts. With `resident` the array was given on the device; its answer stays there, as others do with `keep`.
 
     Its kernels are launched within compiled().
     """
@@ -51,8 +51,10 @@ class DeviceGraph(SolverGraph):
     piece_bytes = 1 << 24  # of distances that are converted and copied at once
     copying_threads = 8  # of the host, at most, each with a piece of pinned memory
 
-    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph, resident: bool = False):
-        self.engine, self.keep_on_device = engine, resident
+    def __init__(
+        self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: GivenGraph, resident: bool = False, keep: bool = False
+    ):
+        self.engine, self._resident, self.keep_on_device = engine, resident, resident or keep
         self._arrays, self._dense = arrays, len(arrays) == 1
         self._blocks = max(1, min(n if self._dense else -(-len(arrays[-1]) // launching.THREADS), launching.BLOCKS))
         start = np.full(EDGES + 1, -np.inf)
@@ -66,13 +68,13 @@ class DeviceGraph(SolverGraph):
 
     def choices(self, dtype: str | None) -> Iterator[Choice]:
         for choice in super().choices(dtype):
-            if not self.keep_on_device or choice.dtype == "float32" or choice.proof != AFTERWARDS:
+            if not self._resident or choice.dtype == "float32" or choice.proof != AFTERWARDS:
                 yield choice
             elif dtype is not None:
                 raise Refused(f"distances may not fit {dtype}, and on a device this cannot be proved; leave dtype out")
 
     def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
-        if not self.keep_on_device:
+        if not self._resident:
             return super().choose_kernel(call, dtype)
         kernel, shape = suited(call.named, self.n, dtype, self.facts.nonnegative, self.engine)
         check_memory(kernel, shape, self.engine)
@@ -243,9 +245,11 @@ def _copied(matrix: Any, engine: Engine) -> Adjacency:
     return Adjacency(len(matrix), dense=np.ascontiguousarray(on_host(matrix, engine)))
 
 
-def to_device(graph: GivenGraph, engine: Engine, clock: Clock) -> DeviceGraph | None:
-    """The graph on the engine's device. None if the host must check it: if there is no room for it beside its distances, its
-    numbers may not fit float64, or it may not be a graph.
+def to_device(graph: GivenGraph, engine: Engine, clock: Clock, keep: bool = False) -> DeviceGraph | None:
+    """The graph on the engine's device; `keep`: its distances stay there.
+
+    None if the host must check it: if there is no room for it beside its distances, its numbers may not fit float64, or it may
+    not be a graph.
     """
     parts = graph.parts
     if parts is None:
@@ -267,7 +271,7 @@ def to_device(graph: GivenGraph, engine: Engine, clock: Clock) -> DeviceGraph | 
         clock.lap("copy in")
         if isinstance(parts, CsrRows):
             there[0] = _sources(there[0], there[1], engine)
-        on_engine = DeviceGraph(tuple(there), graph.n, engine, graph)
+        on_engine = DeviceGraph(tuple(there), graph.n, engine, graph, keep=keep)
     clock.lap("prepare")
     facts = on_engine.facts
     unsure = on_engine.bad or (on_engine.unclear and isinstance(parts, np.ndarray) and isinstance(graph, LazyGraph))

@@ -39,6 +39,8 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
         from fwtui.solver.job import job_engine
 
         return job_engine(call.devices)
+    if call.keep_on_device and call.named is not None and call.named.backend != "cuda":
+        raise Refused(f"kernel {call.kernel} runs on the CPU, where keep='device' keeps nothing; leave out one of them")
     if call.named is not None and call.named.backend != "cuda":
         if resident:
             raise Refused(f"kernel {call.kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
@@ -48,7 +50,8 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
         return nullcontext(choose.CPU)
     if resident:  # of any size, possibly without a length
         return nullcontext(choose.choose_engine(call.device, 0, "an array on a GPU"))
-    return nullcontext(choose.choose_engine(call.device, graph.n, f"kernel {call.kernel}" if call.named is not None else ""))
+    needed_by = f"kernel {call.kernel}" if call.named is not None else "keep='device'" if call.keep_on_device else ""
+    return nullcontext(choose.choose_engine(call.device, graph.n, needed_by))
 
 
 def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) -> SolverGraph:
@@ -62,9 +65,11 @@ def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) ->
             from fwtui_kernels.compiled.device import cuda
 
             return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)
-        there = device_graph.to_device(graph, engine, call.clock)
+        there = device_graph.to_device(graph, engine, call.clock, call.keep_on_device)
         if there is not None:
             return there
+        if call.keep_on_device:
+            raise Refused("the graph and its distances do not fit the GPU together; leave keep out, or choose a smaller graph")
     assert isinstance(graph, GivenGraph)
     if engine is choose.CPU:
         call.clock.lap("set-up")

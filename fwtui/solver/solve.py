@@ -36,6 +36,7 @@ def solve(
     sources: Sequence[Hashable] | None = None,
     targets: Sequence[Hashable] | None = None,
     weight: Hashable | None = AUTO,
+    keep: str | None = None,
 ) -> Result:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
@@ -57,6 +58,8 @@ def solve(
     targets where these are fewer, unless all distances are estimated to be found sooner; `result.stats.reason` says which, and
     why. Paths need predecessors, and these whole rows.
 
+    `keep="device"` leaves the distances, and predecessors, on the GPU, as arrays with `__cuda_array_interface__`.
+
     `devices` shares one matrix among several devices of this machine: GPUs like "0,1", "all" for all GPUs, or "cpu,cpu" for
     processes on the CPU. They run as a job of their own, which ends with the call, and all distances come back here, where
     predecessors are made. It needs mpi4py and mpiexec.
@@ -72,7 +75,11 @@ def solve(
     input is not a graph or does not fit, and TypeError.
     """
     resident = hasattr(graph, "__cuda_array_interface__")
-    call = Call(_dtype_name(dtype), predecessors, kernel, device, _devices_text(devices))
+    call = Call(_dtype_name(dtype), predecessors, kernel, device, _devices_text(devices), keep == "device")
+    if keep not in (None, "device"):
+        raise Refused(f"keep is {quoted(str(keep))}; give 'device', or leave it out for distances on the host")
+    if keep and (sources is not None or targets is not None or comm is not None or devices is not None):
+        raise Refused("keep='device' keeps all distances on one GPU; leave out keep, or sources, targets, comm and devices")
     if sources is not None or targets is not None:
         ends = "targets" if sources is None else "sources"
         if comm is not None or devices is not None or gather:

@@ -1,6 +1,7 @@
 """Graphs that are looked at and laid out on the device: the same answers, to the bit, as where the host does that."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import CsrRows
 from fwtui.graphs.library_objects import lazy_of_object
 from fwtui.solver.call import Clock
+from fwtui.solver.solve import solve
 
 VANISHING = "a weight that is not 0 would become 0 in float32, beside weights up to 1; make it 0, or larger"
 SIMULATED = """
@@ -142,6 +144,37 @@ out["no room"] = bool((there.distances == here.distances).all())
 print(json.dumps(out))
 """
 )
+
+
+KEPT = (
+    SIMULATED
+    + """
+graph = lazy_of_object(random_matrix(9, 2, 0.4, low=1))
+found = [answer(graph, Call(kernel="naive", predecessors=True, keep_on_device=keep), engine) for keep in (False, True)]
+host, there = ([result.distances, result.predecessors] for result in found)
+assert all(isinstance(array, np.ndarray) for array in host) and all(hasattr(array, "copy_to_host") for array in there)
+assert all(np.array_equal(one, other.copy_to_host()) for one, other in zip(host, there, strict=True))
+print(json.dumps(True))
+"""
+)
+
+
+def test_distances_stay_on_the_device_if_they_are_kept_there() -> None:
+    assert json.loads(in_simulator(KEPT)) is True
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"keep": "host"}, "give 'device', or leave it out"),
+        ({"keep": "device", "sources": [0]}, "leave out keep, or sources"),
+        ({"keep": "device", "kernel": "serial"}, "leave out one of them"),
+        ({"keep": "device", "device": "cpu"}, "keep='device'"),
+    ],
+)
+def test_keeping_distances_needs_one_gpu_and_all_of_them(asked: dict[str, Any], why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        solve(np.ones((3, 3)), **asked)
 
 
 def test_the_same_answers_to_the_bit() -> None:
