@@ -6,23 +6,20 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual import events as ui
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
 from fwtui.common.text import shortened
-from fwtui.tui.actions import ACROSS, CHOOSE, Arrowed
+from fwtui.tui.charts.base import ValueCursor
 from fwtui.tui.charts.drawing import CursorStop, Drawing, column_of, draw, marker
 from fwtui.tui.charts.figure import COLOURS, Figure
 
 
-class Chart(Arrowed, Widget, can_focus=True):
+class Chart(ValueCursor):
     """Shows one figure, drawn again only when it or the size changes. The last row says what is under the cursor."""
 
-    ALLOW_SELECT = False
-    BINDINGS: ClassVar = [*ACROSS, CHOOSE]
+    PREFIX = "chart"
     DEFAULT_CSS = """
     Chart { height: 1fr; min-height: 1; }
     Chart .chart--axis { color: $border-blurred; }
@@ -105,11 +102,8 @@ class Chart(Arrowed, Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width, drawing = self.size.width, self.drawing
         if y >= len(drawing.rows):
-            text = shortened(self.words, width)
-            style = self.get_component_rich_style("chart--cursor" if self.stop is not None else "chart--label")
-            return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
-        strip = Strip([Segment(text, self.get_component_rich_style(f"chart--{kind}")) for text, kind in drawing.rows[y]])
-        strip = strip.adjust_cell_length(width, self.rich_style)
+            return self.strip([(shortened(self.words, width), "cursor" if self.stop is not None else "label")])
+        strip = self.strip(drawing.rows[y])
         if self.stop is None or not drawing.top <= y < drawing.top + drawing.height:
             return strip
         # the cursor's line; a mark under it stays
@@ -139,16 +133,8 @@ class Chart(Arrowed, Widget, can_focus=True):
 
         return min(range(len(drawing.stops)), key=distance, default=None)
 
-    def on_mouse_move(self, event: ui.MouseMove) -> None:
-        self._at = self.nearest(event.x, event.y)
+    def point(self, x: int, y: int) -> None:
+        self._at = self.nearest(x, y)
 
-    def on_leave(self) -> None:
-        if not self.has_focus:
-            self._at = None
-
-    def on_blur(self) -> None:
+    def release(self) -> None:
         self._at = None
-
-    def on_click(self, event: ui.Click) -> None:
-        self._at = self.nearest(event.x, event.y)
-        self.action_choose()

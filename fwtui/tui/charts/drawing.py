@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from fwtui.common.text import cut, shortened
+from fwtui.tui.charts.base import Piece, tick_rows
 from fwtui.tui.charts.figure import COLOURS, MARKERS, Axis, Figure, Rule, sign, tick_text
 from fwtui.tui.charts.scale import Scale, decimated, finite, positive, scale, ticks
 
@@ -18,7 +19,6 @@ EMPTY: Cell = (" ", -1)
 _PIECE = re.compile("\x1b\\[38;5;(\\d+)m([^\x1b]*)|\x1b\\[[0-9;]*m|([^\x1b]+)")
 _COLOURS = 200  # these numbers separate the series in plotext's output
 Columns = Sequence[Sequence[float | None]]  # of coordinates, by series
-Piece = tuple[str, str]  # text, and the part it belongs to: "axis", "label", "rule", "series-3", ...
 LEAST_LABELS = (24, 6)  # columns and rows below which there are only marks
 LEAST_MARGIN = 60  # columns from which names have room of their own beside the ends of their lines
 DOWN = (0, -1, 1, -2, 2, -3, 3)  # rows that a name in the margin may be away from its line's end
@@ -336,27 +336,16 @@ def _cells(row: Sequence[Piece]) -> int:
 
 
 def _x_axis(axis: Axis, across: Scale, left: int, width: int, margin: int) -> list[tuple[Piece, ...]]:
-    line, labels = ["─"] * width, [" "] * width
-    end = 0  # of the labels so far
     title = f" {axis.title}" if axis.title else ""
     at = width if margin >= len(title) else width - len(title)  # of the title
-    for value in ticks(across, max(2, width // 8), axis.base):
-        if axis.whole and value != int(value):
-            continue
-        x, text = column_of(across.share(value), width), tick_text(value, axis.text)
-        start = min(max(0, x - len(text) // 2), width - len(text))
-        if start < end + (2 if end else 0) or start + len(text) > at:
-            continue
-        line[x] = "┬"
-        labels[start : start + len(text)] = text
-        end = start + len(text)
-    labels += [" "] * margin
-    if end <= at:
-        labels[at : at + len(title)] = title
-    corner = " " * (left - 1)
+    values = [value for value in ticks(across, max(2, width // 8), axis.base) if not axis.whole or value == int(value)]
+    rows = tick_rows(width, [(column_of(across.share(value), width), tick_text(value, axis.text)) for value in values], at)
+    labels, corner = rows.labels + " " * margin, " " * (left - 1)
+    if rows.used <= at:
+        labels = labels[:at] + title + labels[at + len(title) :]
     return [
-        ((corner + "└", "axis"), ("".join(line) + " " * margin, "axis")),
-        ((corner + " ", "label"), ("".join(labels), "label")),
+        ((corner + "└", "axis"), (rows.axis + " " * margin, "axis")),
+        ((corner + " ", "label"), (labels, "label")),
     ]
 
 

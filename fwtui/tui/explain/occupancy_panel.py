@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
-from rich.segment import Segment
 from textual import events as ui
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import Static
 
 from fwtui.analysis.occupancy import KIB, MAX_REGISTERS, MAX_THREADS, STATIC_SHARED, TABLE, Estimate, occupancy
@@ -23,6 +21,7 @@ from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import Run
 from fwtui.tui.actions import ACROSS, Arrowed
 from fwtui.tui.charts import Axis, Figure, Rule, Series
+from fwtui.tui.charts.base import PieceWidget
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.run_text import meter
@@ -33,10 +32,11 @@ LABEL = 11
 THREADS, REGISTERS, SHARED = "threads", "registers", "shared"
 
 
-class Slider(Arrowed, Widget, can_focus=True):
+class Slider(PieceWidget, Arrowed, can_focus=True):
     """One line: name, value, and a bar with a knob. Values are whole numbers from `low` to `high` in steps."""
 
     ALLOW_SELECT = False
+    PREFIX = "slider"
     BINDINGS: ClassVar = [*ACROSS]
     DEFAULT_CSS = """
     Slider { height: 1; }
@@ -81,8 +81,7 @@ class Slider(Arrowed, Widget, can_focus=True):
         if cells:
             sign = "●" if self.has_focus else "┃"
             parts += [("━" * knob, "filled"), (sign, "value"), ("─" * (cells - knob - 1), "track")]
-        segments = [Segment(text, self.get_component_rich_style(f"slider--{part}")) for text, part in parts]
-        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+        return self.strip(parts)
 
     def action_arrow(self, rows: int, columns: int) -> None:
         # onto a whole step, also from a value between two of them

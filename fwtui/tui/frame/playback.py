@@ -8,11 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
-from rich.segment import Segment
 from textual import events as ui
 from textual.content import Content
 from textual.strip import Strip
-from textual.widget import Widget
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -20,6 +18,7 @@ from fwtui.common.text import quoted
 from fwtui.stream.codec import Unknown
 from fwtui.stream.events import Event, Marker, RunStarted
 from fwtui.stream.model import Model
+from fwtui.tui.charts.base import Piece, PieceWidget
 from fwtui.tui.frame.recording import Band, Recording, first_seen
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
 
@@ -240,7 +239,7 @@ class PositionLine(Drawn[Position]):
         return [apart(left, right, width)]
 
 
-def timeline(bands: Sequence[Band], seconds: float, duration: float, width: int) -> list[tuple[str, str]]:
+def timeline(bands: Sequence[Band], seconds: float, duration: float, width: int) -> list[Piece]:
     """One (character, part) per cell: runs are thick, markers and faults have signs, the position is a bar."""
     if width < 1:
         return []
@@ -266,10 +265,11 @@ def _cell(t: float, duration: float, width: int) -> int:
     return min(width - 1, max(0, int(t / duration * width))) if duration > 0 else 0
 
 
-class Timeline(Widget):
+class Timeline(PieceWidget):
     """Click or drag to go there."""
 
     ALLOW_SELECT = False
+    PREFIX = "timeline"
     DEFAULT_CSS = """
     Timeline { height: 1; }
     Timeline .timeline--track { color: $text-muted; }
@@ -293,8 +293,7 @@ class Timeline(Widget):
 
     def render_line(self, y: int) -> Strip:
         p = self._position
-        cells = timeline(p.bands, p.seconds, p.duration, self.size.width)
-        return Strip([Segment(text, self.get_component_rich_style(f"timeline--{part}")) for text, part in cells]).simplify()
+        return self.strip(timeline(p.bands, p.seconds, p.duration, self.size.width)).simplify()
 
     def on_mouse_down(self, event: ui.MouseDown) -> None:
         self.capture_mouse()

@@ -16,7 +16,8 @@ from textual.strip import Strip
 
 from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.stepping import Agreement, Stepping
-from fwtui.tui.actions import ACROSS, DOWN, Arrowed
+from fwtui.tui.actions import ACROSS, DOWN
+from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.frame.glossary import used
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui_kernels.plan import EVERY
@@ -51,7 +52,7 @@ def distance_text(distance: float) -> str:
     return whole if len(whole) <= NUMBER else ("-" if distance < 0 else "") + "…"
 
 
-class DistanceGrid(ScrollView, Arrowed, can_focus=True):
+class DistanceGrid(ScrollView, GridCursor, can_focus=True):
     """Arrows and the mouse mark a cell; the row and the column of the present k are headed by k."""
 
     ALLOW_SELECT = False
@@ -90,8 +91,16 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return 1 + self._stepping.trace.n
 
-    def action_arrow(self, rows: int, columns: int) -> None:
-        self._stepping.mark(self._stepping.row + rows, self._stepping.column + columns)
+    @property
+    def extent(self) -> tuple[int, int]:
+        return self._stepping.trace.n, self._stepping.trace.n
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        return self._stepping.row, self._stepping.column
+
+    def put(self, row: int, column: int) -> None:
+        self._stepping.mark(row, column)
         self._marked()
 
     def on_click(self, event: events.Click) -> None:
@@ -100,8 +109,7 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
             return
         column, row = (offset.x + self.scroll_offset.x - LABELS) // CELL, offset.y + self.scroll_offset.y - 1
         if row >= 0 and column >= 0:
-            self._stepping.mark(row, column)
-            self._marked()
+            self.put(row, column)
 
     def render_line(self, y: int) -> Strip:
         scroll_x, scroll_y = self.scroll_offset

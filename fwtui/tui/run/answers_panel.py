@@ -20,7 +20,8 @@ from fwtui.analysis import answers
 from fwtui.common import units
 from fwtui.stream import events
 from fwtui.stream.run import Run
-from fwtui.tui.actions import ACROSS, DOWN, Arrowed
+from fwtui.tui.actions import ACROSS, DOWN
+from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.frame.dialogs import Hung
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
@@ -34,7 +35,7 @@ BESIDE = 100  # columns that have room for the map beside the words
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-class DistanceMap(Arrowed, Widget, can_focus=True):
+class DistanceMap(GridCursor, Widget, can_focus=True):
     """What it shows, what its colours mean, and the map; while it has the focus, with a cursor that a dialog puts into words."""
 
     ALLOW_SELECT = False
@@ -71,9 +72,16 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         )
         return f"row {rows}, column {columns}: {NO_PATH if mean is None else answers.number(mean)}"
 
-    def action_arrow(self, rows: int, columns: int) -> None:
-        row, column = self._cursor
-        self._cursor = min(max(row + rows, 0), len(self._grid) - 1), min(max(column + columns, 0), self._columns - 1)
+    @property
+    def extent(self) -> tuple[int, int]:
+        return len(self._grid), self._columns
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        return self._cursor
+
+    def put(self, row: int, column: int) -> None:
+        self._cursor = row, column
         self._say()
 
     def on_focus(self) -> None:

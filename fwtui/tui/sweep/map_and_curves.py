@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import log10
 from typing import ClassVar, NamedTuple
 
 from textual import events as ui
@@ -17,9 +16,11 @@ from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Squ
 from fwtui.common import units
 from fwtui.common.text import cut
 from fwtui.stream.run import Run
-from fwtui.tui.actions import ACROSS, CHOOSE, DOWN, Arrowed
+from fwtui.tui.actions import ACROSS, CHOOSE, DOWN
 from fwtui.tui.charts import Axis, Figure, Rule, Series
+from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.charts.figure import rate_text, sign
+from fwtui.tui.charts.scale import Scale
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
@@ -50,7 +51,7 @@ class HeatMapSubject(NamedTuple):
     height: int
 
 
-class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
+class HeatMap(GridCursor, Drawn[HeatMapSubject], can_focus=True):
     """A square is as strongly coloured as its rate is near the best, and says its number; the same again by its shade."""
 
     ALLOW_SELECT = False
@@ -69,12 +70,14 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
         return squares.rows[row].squares[column] if squares is not None and squares.rows else None
 
     @property
+    def extent(self) -> tuple[int, int]:
+        squares = self.subject.squares
+        return (len(squares.rows), len(squares.across.values)) if squares is not None else (0, 0)
+
+    @property
     def cursor(self) -> tuple[int, int]:
-        """Row and column, inside of what is shown."""
-        squares, (row, column) = self.subject.squares, self.subject.cursor
-        if squares is None or not squares.rows:
-            return 0, 0
-        return min(max(row, 0), len(squares.rows) - 1), min(max(column, 0), len(squares.across.values) - 1)
+        (row, column), (rows, columns) = self.subject.cursor, self.extent  # there may be fewer than when it was put
+        return max(0, min(row, rows - 1)), max(0, min(column, columns - 1))
 
     def take(self, squares: Squares | None, measure: str) -> None:
         """Show these squares; the cursor stays where it was put, and is on the best one of finished runs before."""
@@ -97,10 +100,6 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
     def on_resize(self) -> None:
         self.show(self.subject._replace(height=self.size.height))
 
-    def action_arrow(self, rows: int, columns: int) -> None:
-        row, column = self.cursor
-        self._put(row + rows, column + columns)
-
     def action_choose(self) -> None:
         if (square := self.square) is not None and square.run is not None:
             self._chosen(square.run.id)
@@ -117,12 +116,11 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
             event.stop()
             if (row, first + column) == self.cursor:
                 self.action_choose()
-            self._put(row, first + column)
+            self.put(row, first + column)
 
-    def _put(self, row: int, column: int) -> None:
+    def put(self, row: int, column: int) -> None:
         self._placed = True
         self.show(self.subject._replace(cursor=(row, column)))
-        self.show(self.subject._replace(cursor=self.cursor))
         self._moved()
 
     def on_focus(self) -> None:
@@ -312,7 +310,7 @@ class DotPlot(Drawn[HeatMapSubject]):
             if run is None or amount is None:
                 lines.append(line((label, MUTED), f"{'':{room}}", (f"{units.ABSENT:>{NUMBER}}", MUTED)))
                 continue
-            at = round((room - 1) * log10(amount / low) / log10(high / low)) if high > low else room - 1
+            at = round((room - 1) * (Scale(low, high, log=True).share(amount) if high > low else 1.0))
             last = before.get(run.experiment.dtype)
             gain = 0.0 if last is None else last / amount if subject.measure == "time" else amount / last
             step, style = units.gain(gain) if gain else "", STRONG if here else ""

@@ -10,11 +10,9 @@ from math import ceil
 from operator import or_
 from typing import ClassVar, NamedTuple
 
-from rich.segment import Segment
 from textual import events as ui
 from textual.geometry import Region
 from textual.strip import Strip
-from textual.widget import Widget
 
 from fwtui.common import units
 from fwtui.experiment.device import DeviceId
@@ -22,8 +20,8 @@ from fwtui.stream.events import QUANTITIES, Telemetry
 from fwtui.stream.model import Model
 from fwtui.stream.quantity import throttled
 from fwtui.stream.run import Run
-from fwtui.tui.actions import ACROSS, CHOOSE, Arrowed
-from fwtui.tui.charts.drawing import Piece, joined
+from fwtui.tui.charts.base import Piece, ValueCursor, tick_rows
+from fwtui.tui.charts.drawing import joined
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import nice
 from fwtui.tui.frame.view import View
@@ -109,7 +107,7 @@ class Lanes:
             if lane.head:
                 rows.append(self._head(lane, ends[lane.name]))
             rows += self._lane(lane, height, means, ends[lane.name])
-        return [self._runs(), *rows, self._throttle(), self._axis(), self._clock()]
+        return [self._runs(), *rows, self._throttle(), *self._clock()]
 
     def _row(self, gutter: Sequence[Piece], cells: list[Piece]) -> Row:
         """The gutter and the cells with the cursor through them, as few pieces as possible."""
@@ -208,31 +206,17 @@ class Lanes:
         kind = "throttled" if reasons else "value" if mask is not None else "label"
         return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{text:>{VALUE}} ", kind)], cells)
 
-    def _axis(self) -> Row:
-        cells = ["─"] * self.window.columns
-        for column, _ in self._moments():
-            cells[column] = "┬"
-        return ((" " * (GUTTER - 1) + "└", "axis"), ("".join(cells), "axis"))
-
-    def _clock(self) -> Row:
-        """Labels of the clock's line; at the left, the time under the cursor."""
-        columns, end = self.window.columns, -1
-        cells = [" "] * columns
-        for column, t in self._moments():
-            text = moment_text(t, self.window.seconds * columns)
-            start = min(max(0, column - len(text) // 2), max(0, columns - len(text)))
-            if start > end and start + len(text) <= columns:
-                cells[start : start + len(text)] = text
-                end = start + len(text)
-        at = f"at {moment_text(self.at, 1.0)}" if self.at is not None else ""
-        return ((f"{at:<{GUTTER}}", "value"), ("".join(cells), "label"))
-
-    def _moments(self) -> list[tuple[int, float]]:
-        """Round times, each after its column."""
+    def _clock(self) -> list[Row]:
+        """Return the clock's line and its labels; at the left, the time under the cursor."""
         window = self.window
         found = moments(max(0.0, window.start), window.end, max(1, window.columns // 10))
-        columns = [(window.column(t + 1e-9), t) for t in found]
-        return [(column, t) for column, t in columns if 0 <= column < window.columns]
+        columns = [(window.column(t + 1e-9), moment_text(t, window.seconds * window.columns)) for t in found]
+        rows = tick_rows(window.columns, [(column, text) for column, text in columns if 0 <= column < window.columns])
+        at = f"at {moment_text(self.at, 1.0)}" if self.at is not None else ""
+        return [
+            ((" " * (GUTTER - 1) + "└", "axis"), (rows.axis, "axis")),
+            ((f"{at:<{GUTTER}}", "value"), (rows.labels, "label")),
+        ]
 
 
 def _either(masks: Sequence[int | None]) -> int | None:
@@ -260,11 +244,10 @@ def moment_text(t: float, span: float) -> str:
     return units.clock(int(t * 10 + 0.5) / 10) + tenths
 
 
-class LaneChart(Arrowed, Widget, can_focus=True):
+class LaneChart(ValueCursor):
     """Ten times a second its rows are made again, and what changed of them is drawn. Values are those under the cursor."""
 
-    ALLOW_SELECT = False
-    BINDINGS: ClassVar = [*ACROSS, CHOOSE]
+    PREFIX = "lanes"
     DEFAULT_CSS = """
     LaneChart { height: 1fr; min-height: 1; padding: 0 1; }
     LaneChart .lanes--label { color: $text-muted; }
@@ -365,9 +348,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         self._draw()
 
     def render_line(self, y: int) -> Strip:
-        row = self._rows[y] if y < len(self._rows) else ()
-        strip = Strip([Segment(text, self.get_component_rich_style(f"lanes--{kind}")) for text, kind in row])
-        return strip.adjust_cell_length(self.size.width, self.rich_style)
+        return self.strip(self._rows[y] if y < len(self._rows) else ())
 
     def action_arrow(self, rows: int, columns: int) -> None:
         """Move the cursor; at first it comes to the latest reading, which it does not pass."""
@@ -392,28 +373,14 @@ class LaneChart(Arrowed, Widget, can_focus=True):
                 self._chosen(under[-1])
 
     def release(self) -> None:
-        """Take the cursor away."""
         if self.at is not None:
             self.at = None
             self._draw()
-
-    def on_blur(self) -> None:
-        if self.at is not None:
-            self.release()
             self._held(False)
 
-    def on_leave(self) -> None:
-        if not self.has_focus:
-            self.on_blur()
-
-    def on_mouse_move(self, event: ui.MouseEvent) -> None:
-        offset = event.get_content_offset(self)
-        if offset is not None and offset.x >= GUTTER:
-            self._point(offset.x - GUTTER)
-
-    def on_click(self, event: ui.Click) -> None:
-        self.on_mouse_move(event)
-        self.action_choose()
+    def point(self, x: int, y: int) -> None:
+        if x >= GUTTER:
+            self._point(x - GUTTER)
 
     def on_mouse_scroll_up(self, event: ui.MouseScrollUp) -> None:
         event.stop()
