@@ -17,7 +17,7 @@ from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.plan import MOST_N, Kernel
+from fwtui_kernels.plan import MAX_N, Kernel
 
 UNTIL_STABLE = "stable"
 Parse = Callable[[str], Any]  # raises Refused
@@ -163,8 +163,8 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "n",
         "n",
-        f"vertices of the graph, 1 to {Kernel.max_n}, or on several devices {MOST_N}",
-        vertices(MOST_N),
+        f"vertices of the graph, 1 to {Kernel.max_n}, or on several devices {MAX_N}",
+        vertices(MAX_N),
         "N",
         "n",
     ),

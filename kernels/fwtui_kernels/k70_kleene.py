@@ -22,7 +22,7 @@ PAPERS = (
 )
 WIDE = 64
 C_TILE = (64, 16)  # columns and rows of C in a block of the register-tiled multiply
-MOST_STEPS = 65536
+MAX_STEPS = 65536
 Span = tuple[int, int]  # vertices low .. high, half-open
 
 
@@ -33,10 +33,10 @@ def beta(shape: Shape) -> int:
 
 def refuses(shape: Shape) -> str | None:
     steps = 7 * (shape.padded // shape.tile) - 6
-    if steps <= MOST_STEPS:
+    if steps <= MAX_STEPS:
         return None
     return (
-        f"tile {shape.tile} at n = {shape.n} takes {steps} launches, more than {MOST_STEPS}; choose a larger tile or a smaller n"
+        f"tile {shape.tile} at n = {shape.n} takes {steps} launches, more than {MAX_STEPS}; choose a larger tile or a smaller n"
     )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from fwtui_kernels.parts import distributed
 from fwtui_kernels.parts.rank_products import CudaRank
 from fwtui_kernels.parts.register_tiled import CHOICES
-from fwtui_kernels.plan import MOST_N
+from fwtui_kernels.plan import MAX_N
 from fwtui_kernels.programs.rank_programs import ranked
 
 KERNEL = distributed.rung(
@@ -23,6 +23,6 @@ KERNEL = distributed.rung(
         "tile x n x n / ranks relaxations, and a panel tile x n cells. So the larger n is, the better the panel hides, and the "
         "more GPUs share the work, the worse. Each holds its own rows only: with four GPUs a graph may have twice the vertices."
     ),
-    max_n=MOST_N,
+    max_n=MAX_N,
     **CHOICES,
 )

@@ -32,7 +32,7 @@ BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first:
 LOOKED_AT = 1000  # steps of a plan that are checked
 LARGEST_FILE = 2**20  # bytes
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
-_MOST_WORDS = 300
+_MAX_WORDS = 300
 # an import by the name that this package once had, which another package has as well; and what of it is called otherwise now
 _OLD_IMPORT = re.compile(r"\s*(?:from|import)\s+kernels\b")
 _RENAMED = {"kernels": "fwtui_kernels", "numba_door": "compiled"}
@@ -220,7 +220,7 @@ def _one_line(words: str) -> str:
         if line.startswith(("File ", "There are ", "During: ", "This error ", "To see ", "If you think ")):
             break
         rest.append(line)
-    return " ".join(rest or lines[:1])[:_MOST_WORDS]
+    return " ".join(rest or lines[:1])[:_MAX_WORDS]
 
 
 def _check_signature(function: Any, word: str, path: Path) -> None:

@@ -17,7 +17,7 @@ WARP = 32  # threads that run in step, on every NVIDIA GPU
 DTYPES = ("float32", "int32", "int16")
 ITEMSIZE: Mapping[str, int] = {"float32": 4, "int32": 4, "int16": 2}
 EVERY = -1  # the rank of a step that all ranks launch together
-MOST_N = 1 << 18  # vertices of kernels that need no whole matrix on one device; the others take less
+MAX_N = 1 << 18  # vertices of kernels that need no whole matrix on one device; the others take less
 # "no edge"; integer sentinels leave room for one addition without wrapping
 NO_EDGE: Mapping[str, float | int] = {"float32": float("inf"), "int32": 2**30 - 1, "int16": 0x3FFF}
 NO_PREDECESSOR = -9999  # as in scipy.sparse.csgraph

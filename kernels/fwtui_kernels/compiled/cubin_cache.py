@@ -22,7 +22,7 @@ import numpy as np
 from fwtui_kernels.compiled import SIMULATED
 
 fallback: Path | None = None  # numba's folder where the environment names none
-MOST_BYTES = 64 << 20  # of all files: those that were not used for longest go
+MAX_BYTES = 64 << 20  # of all files: those that were not used for longest go
 _LARGEST = 16 << 20  # bytes; a larger file is not from here
 _FORM = 2  # of the files
 _COMPILER = re.compile(r"(numba|llvmlite|numpy|cuda_|nvidia_).*-info")
@@ -113,7 +113,7 @@ def unsealed(path: Path, name: str, most: int) -> bytes | None:
     return None
 
 
-def keep(place: Path, name: str, code: CompiledCode, most_bytes: int = MOST_BYTES) -> None:
+def keep(place: Path, name: str, code: CompiledCode, max_bytes: int = MAX_BYTES) -> None:
     """Write it, unless it is there already or cannot be written; then it is compiled again some time."""
     if load(place, name) is not None:
         return
@@ -130,15 +130,15 @@ def keep(place: Path, name: str, code: CompiledCode, most_bytes: int = MOST_BYTE
         except OSError:
             os.unlink(temporary)
             raise
-        _limit(place, most_bytes)
+        _limit(place, max_bytes)
 
 
-def _limit(place: Path, most_bytes: int) -> None:
+def _limit(place: Path, max_bytes: int) -> None:
     files = sorted(((file.stat(), file.path) for file in os.scandir(place)), key=lambda file: -file[0].st_mtime_ns)
     used = 0
     for state, path in files:
         used += state.st_size
-        if used > most_bytes:
+        if used > max_bytes:
             with suppress(OSError):  # another process does the same
                 os.unlink(path)
 

@@ -9,7 +9,7 @@ from fwtui_kernels.parts import by_vertex
 from fwtui_kernels.plan import Cost, Program, Shape, Step, Target
 from fwtui_kernels.programs.cuda_source import Launch, number, program
 
-MOST_N = 32768  # whose cells an int of the kernel can count
+MAX_N = 32768  # whose cells an int of the kernel can count
 INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
 DEFINE: dict[str, object] = {}  # macros, besides TILE, NUMBER and the kernel's options
 
@@ -24,4 +24,4 @@ def build(shape: Shape, target: Target) -> Program:
     return program(shape, target, __file__, {"relax": relax}, INCLUDE, DEFINE)
 
 
-KERNEL = own(plan, build, max_n=MOST_N)
+KERNEL = own(plan, build, max_n=MAX_N)

@@ -7,7 +7,7 @@ from fwtui_kernels.parts import blocked
 from fwtui_kernels.plan import Program, Shape, Target
 from fwtui_kernels.programs.cuda_source import Launch, number, program
 
-MOST_N = 32768  # whose cells an int of the kernel can count
+MAX_N = 32768  # whose cells an int of the kernel can count
 INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
 DEFINE: dict[str, object] = {}  # macros, besides TILE, NUMBER and the kernel's options
 
@@ -27,4 +27,4 @@ def build(shape: Shape, target: Target) -> Program:
     )
 
 
-KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(8, 16, 32), default_tile=32, max_n=MOST_N)
+KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(8, 16, 32), default_tile=32, max_n=MAX_N)

@@ -40,7 +40,7 @@ from fwtui_kernels.paths.short_arcs import EDGE, ROUNDED, TAIL, THREADS, functio
 from fwtui_kernels.paths.trace import trace_of
 from fwtui_kernels.plan import Shape
 
-LEAST_SHIFT, MOST_SHIFT = 4, 20  # an epoch is a slab at least
+MIN_SHIFT, MAX_SHIFT = 4, 20  # an epoch is a slab at least
 BLOCK = 128  # cells of a block's side
 SOURCES = 1 << 14  # rows at once, at most
 FEW = 1 / 16  # greatest share of cells that may be last arcs to test each singly; half of it with two lanes
@@ -68,7 +68,7 @@ class Way(NamedTuple):
 
 
 PAIRS = Way(2, 14, 7, Product(BLOCK, BLOCK // 2, 8, 8, 16), Product(16, 8, 4, 4, 8))
-SINGLE = Way(1, 30, LEAST_SHIFT, Product(BLOCK, BLOCK, 8, 8, 16), Product(8, 8, 4, 4, 8))
+SINGLE = Way(1, 30, MIN_SHIFT, Product(BLOCK, BLOCK, 8, 8, 16), Product(8, 8, 4, 4, 8))
 
 
 class Terms(NamedTuple):
@@ -90,7 +90,7 @@ class Terms(NamedTuple):
     def shift(self, way: Way = SINGLE) -> int | None:
         """The bits of a key that select the vertex; None if lengths leave too few."""
         span = int(self.largest * self.scale) * (2 if self.negative else 1) + 2 + self.bar
-        shift = min(way.bits - span.bit_length(), MOST_SHIFT)
+        shift = min(way.bits - span.bit_length(), MAX_SHIFT)
         return shift if shift >= way.least_shift else None
 
     def way(self, cc: tuple[int, int] | None) -> Way:

@@ -26,7 +26,7 @@ from fwtui_kernels import forms
 from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES
 from fwtui_kernels.parts import register_tiled as tiled
 from fwtui_kernels.parts.tuning import Product, tuning_of
-from fwtui_kernels.plan import MOST_N, Cost, Kernel, Program, Rect, Shape, Step, Target
+from fwtui_kernels.plan import MAX_N, Cost, Kernel, Program, Rect, Shape, Step, Target
 
 # buffers on the device; 0 is the host's matrix. TURNED and COLUMNS hold transposed tiles, one word per cell
 PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(1, 8)  # and PANEL + 1
@@ -185,6 +185,6 @@ KERNEL = Kernel(
     options=(tiled.FORM,),
     refuses=forms.refuses,
     lacks=forms.lacks,
-    max_n=MOST_N,
+    max_n=MAX_N,
     streams=streams,
 )

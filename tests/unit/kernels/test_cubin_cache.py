@@ -76,7 +76,7 @@ def test_what_was_not_used_for_longest_goes_and_whether_there_are_any(tmp_path: 
         keep(tmp_path, name, CODE)
         os.utime(tmp_path / name, (100 - age, 100 - age))
     assert load(tmp_path, "c") == CODE, "used now"
-    keep(tmp_path, "d", CODE, most_bytes=3 * (tmp_path / "a").stat().st_size)
+    keep(tmp_path, "d", CODE, max_bytes=3 * (tmp_path / "a").stat().st_size)
     assert {file.name for file in tmp_path.iterdir()} == {"a", "c", "d"}
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     assert not cubin_cache.some()

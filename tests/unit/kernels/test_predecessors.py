@@ -9,7 +9,7 @@ from fwtui_kernels.forms import FORMS
 from fwtui_kernels.paths import few_arcs, predecessors, short_arcs, trace
 from fwtui_kernels.paths.predecessors import (
     BLOCK,
-    LEAST_SHIFT,
+    MIN_SHIFT,
     PAIRS,
     SINGLE,
     SOURCES,
@@ -156,7 +156,7 @@ def test_the_bits_that_are_left_for_a_vertex() -> None:
     def bits(largest: float, scale: int = 1, negative: bool = False, way: Way = SINGLE) -> int | None:
         return Terms(100, scale, largest, 1e9, 1e9, negative).shift(way)
 
-    assert bits(100) == 20 and bits(2.0**26 - 3) == LEAST_SHIFT and bits(2.0**26) is None
+    assert bits(100) == 20 and bits(2.0**26 - 3) == MIN_SHIFT and bits(2.0**26) is None
     assert bits(2.0**16 - 2, 256) == 6 and bits(2.0**23 - 1, negative=True) == 5, "whatever float32 holds exactly"
     assert bits(125, way=PAIRS) == 7 and bits(126, way=PAIRS) is None
     for way, word in ((SINGLE, 31), (PAIRS, 15)):

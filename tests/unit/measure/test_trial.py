@@ -161,7 +161,7 @@ def test_a_cpu_kernel_is_tried_and_timed(tmp_path: Path) -> None:
 
 def test_what_the_simulator_does_not_run_is_checked_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    path.write_text((EXAMPLES / "tile_32.py").read_text().replace("max_n=MOST_N", "max_n=MOST_N, simulates=False"))
+    path.write_text((EXAMPLES / "tile_32.py").read_text().replace("max_n=MAX_N", "max_n=MAX_N, simulates=False"))
     found = findings(path)
     assert [finding.case for finding in found] == ["plan", "all graphs"]
     assert verdict(found) == "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
