@@ -1,6 +1,6 @@
-"""How numba's compiled code takes its arguments: the one place that knows, for CPU functions and for kernels alike.
+"""Arguments of numba's compiled code, of CPU functions and of kernels.
 
-Numba promises nothing here, so tests/unit/kernels/test_array_abi.py compiles probes that show where each word is read.
+Numba does not document them, so tests/unit/kernels/test_array_abi.py compiles probes that show where each word is read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ BEFORE_SHAPE = ("meminfo", "parent", "nitems", "itemsize", "data")
 
 
 def array_words(address: int, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """An array as the words, of eight bytes each, that stand for it."""
+    """Return the words, of eight bytes each, in which an array is passed."""
     nitems = 1
     for length in shape:
         nitems *= length

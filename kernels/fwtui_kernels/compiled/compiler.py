@@ -57,7 +57,7 @@ class CompiledKernel(NamedTuple):
     entry: str  # the function's name in it
     cooperative: bool  # whether its blocks wait for each other, so that all must be there at a time
     used: KernelUse
-    ptx: Callable[[], str]  # compiled anew
+    ptx: Callable[[], str]  # from another compilation
 
 
 def compiled(
@@ -118,17 +118,17 @@ def numba_type(argument: Any) -> Any:
 
 
 def facade_type() -> Any:
-    """What stands for numba.cuda is it."""
+    """Return the type by which numba takes the facade of device.py for numba.cuda."""
     return types.Module(cuda)
 
 
 def intrinsic_type(name: str) -> Any:
-    """What stands for an intrinsic of that name is it."""
+    """Return the type by which numba takes an intrinsic of device.py for the one of that name."""
     return cuda_target.typing_context.resolve_value_type(getattr(cuda_intrinsics, name))
 
 
 def device_function(function: Any, options: Mapping[str, Any]) -> Any:
-    """What numba.cuda.jit makes of a function that kernels call. Its type lives no longer than it."""
+    """Return numba's dispatcher of a function that kernels call. Keep it: its type does not outlive it."""
     return cuda.jit(device=True, **{name: value for name, value in options.items() if name in _DEVICE_OPTIONS})(function)
 
 

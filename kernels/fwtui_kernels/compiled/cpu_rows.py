@@ -1,4 +1,4 @@
-"""What a process does with its rows of tiles on a CPU, on all its threads; arguments as in fwtui_kernels.parts.distributed."""
+"""The steps of a process on its rows of tiles, on all its CPU threads; arguments as in fwtui_kernels.parts.distributed."""
 
 from __future__ import annotations
 

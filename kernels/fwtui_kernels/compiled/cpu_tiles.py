@@ -35,7 +35,7 @@ def close(own, top, left, tile, pivots, small, strips, width):
 
 @njit(cache=True, nogil=True)
 def close_small(own):
-    """The same in a contiguous square tile, row by row; one row more is room for the row of the step."""
+    """Close a contiguous square tile in place, row by row; one row more is room for the row of the step."""
     number = own.dtype.type
     size = own.shape[1]
     middle = own[size]

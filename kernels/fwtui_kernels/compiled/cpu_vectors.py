@@ -21,7 +21,7 @@ TO_WRITE, CLOSEST, DATA = 1, 3, 1  # how a line is fetched, for LLVM
 
 
 def features_of_cpu() -> dict[str, bool]:
-    """What the processor's instructions can do; nothing if LLVM does not know."""
+    """Return the processor's instruction set extensions by LLVM's names; nothing if LLVM does not know the processor."""
     try:
         return binding.get_host_cpu_features()
     except RuntimeError:
@@ -29,7 +29,7 @@ def features_of_cpu() -> dict[str, bool]:
 
 
 def vector_bytes() -> int:
-    """Width of this CPU's vector registers; 16, the minimum, if LLVM does not know."""
+    """Return the width of this CPU's vector registers in bytes; 16, the minimum, if LLVM does not know."""
     features = features_of_cpu()
     if features.get("avx512bw"):
         return 64
@@ -131,7 +131,7 @@ def claimed(typingctx, counter):
 
 @intrinsic
 def registers_hold(typingctx, own, columns):
-    """Whether that many cells of a row fit in its registers: known when it is compiled, so that code for others is left out."""
+    """Return whether that many cells of a row fit in its registers, as a constant of the compilation that removes other code."""
     if not isinstance(columns, types.Literal):
         return None
     fits = REGISTERS * vector_bytes() >= columns.literal_value * own.dtype.bitwidth // 8

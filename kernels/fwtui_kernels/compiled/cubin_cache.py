@@ -1,7 +1,7 @@
 """Compiled kernels on the disk, as the driver takes them: a process launches them without numba.
 
 A file is one kernel for one list of argument types and one kind of GPU. Its name is a digest of all that decides what numba
-compiles; the folder is that of numba's own cache, which its owner makes anew where any source of a kernel changes.
+compiles; the folder is that of numba's own cache, which its owner replaces when any source of a kernel changes.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class CompiledCode(NamedTuple):
 
 
 def folder(numba_s: str) -> Path:
-    """Where they are, beside what numba itself keeps in that folder."""
+    """Return the folder of the files, in the folder of numba's own cache."""
     return Path(numba_s, "loaded")
 
 
 def here() -> Path | None:
-    """The folder that this process's environment names, or `fallback`."""
+    """Return the folder in the one that this process's environment names, or in `fallback`; None if there is neither."""
     numba_s = os.environ.get("NUMBA_CACHE_DIR") or fallback
     return folder(str(numba_s)) if numba_s else None
 
 
 def some() -> bool:
-    """Whether anything is there, and for a real GPU; whether that is enough shows only when it is launched."""
+    """Return whether the folder has any file, which tells that this machine has compiled for a GPU before."""
     place = here()
     with suppress(OSError):
         return not SIMULATED and place is not None and any(os.scandir(place))
@@ -79,15 +79,16 @@ def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) 
 
 
 def key(function: Any, options: Mapping[str, Any], types: Sequence[Any], cc: tuple[int, int]) -> str:
-    """Of a kernel decorated with these options, for these types of its arguments. Raises NoKey if its closure holds more than
-    numbers, their types, functions and what device.py has.
+    """Return the key of a kernel with these options, for these types of its arguments and that compute capability.
+
+    Raises NoKey if its closure holds more than numbers, their types, functions and the names of device.py.
     """
     identity = repr((_FORM, _function(function), sorted(options.items()), tuple(types), tuple(cc), compiler_versions()))
     return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def load(place: Path, name: str) -> CompiledCode | None:
-    """None if there is none, if it is damaged, or if another user could have written it."""
+    """Return the code; None if there is none, if it is damaged, or if another user could have written it."""
     data = unsealed(place / name, name, _LARGEST)
     if data is None:
         return None
@@ -98,12 +99,12 @@ def load(place: Path, name: str) -> CompiledCode | None:
 
 
 def sealed(name: str, data: bytes) -> bytes:
-    """The contents of a file that unsealed() takes only under that name."""
+    """Return the contents of a file that unsealed() accepts only under that name."""
     return hashlib.sha256(name.encode() + b"\0" + data).digest() + data
 
 
 def unsealed(path: Path, name: str, most: int) -> bytes | None:
-    """What was sealed in a file of at most that many bytes. None if it is not there, is damaged, or could be another user's."""
+    """Return the data sealed in a file of at most `most` bytes; None if it is missing, damaged, or could be another user's."""
     with suppress(OSError), open(path, "rb") as file:
         state = os.fstat(file.fileno())
         contents = file.read(most)
@@ -144,7 +145,7 @@ def _limit(place: Path, max_bytes: int) -> None:
 
 
 def _function(function: Any) -> tuple[Any, ...]:
-    """What tells a function from all others of the same sources."""
+    """Return values that distinguish a function from all others of the same sources."""
     plain = getattr(function, "py_func", function)
     code = plain.__code__
     cells = [_value(cell.cell_contents) for cell in plain.__closure__ or ()]

@@ -26,19 +26,19 @@ _NOTHING = ir.FunctionType(ir.VoidType(), [])
 
 
 def _word(array: Any) -> Any:
-    """The numba type of a word of this array's memory."""
+    """Return numba's type of a word of an array's memory."""
     return array.dtype if array.dtype.bitwidth == 32 else types.int32
 
 
 class _Items(NamedTuple):
-    """An address, and the type of the items from there on, which the address itself need not know."""
+    """An address and the type of the items from there on, which the pointer's own type may not name."""
 
     address: Any
     item: Any
 
 
 def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, item: Callable[[Any], Any] = _word) -> _Items:
-    """The cell or word args[which + 1] of the array args[which]."""
+    """Return the address of the cell or word args[which + 1] of the array args[which]."""
     array, index = signature.args[which : which + 2]
     first = context.make_array(array)(context, builder, args[which]).data
     kind = context.get_data_type(item(array))
@@ -48,7 +48,7 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, 
 
 
 def _load(builder: Any, items: _Items, offset: int, alignment: int = 16) -> list[Any]:
-    """Four cells or words by one load, a constant number of them behind an address."""
+    """Load four cells or words with one instruction, `offset` items after an address."""
     place = builder.gep(items.address, [_I32(offset)], source_etype=items.item)
     four = ir.VectorType(items.item, 4)
     loaded = builder.load(builder.bitcast(place, four.as_pointer()), typ=four)
@@ -57,7 +57,7 @@ def _load(builder: Any, items: _Items, offset: int, alignment: int = 16) -> list
 
 
 def _loading(item: Callable[[Any], Any]) -> Any:
-    """(array, at): the items at .. at + 3 of an array as a tuple."""
+    """Return the intrinsic (array, at) that loads the items at .. at + 3 of an array as a tuple."""
 
     @intrinsic
     def load(typingctx: Any, array: Any, at: Any) -> Any:
@@ -73,7 +73,7 @@ def _loading(item: Callable[[Any], Any]) -> Any:
 
 
 def _storing(item: Callable[[Any], Any]) -> Any:
-    """(array, at, a, b, c, d): writes four items to at .. at + 3."""
+    """Return the intrinsic (array, at, a, b, c, d) that writes four items to at .. at + 3."""
 
     @intrinsic
     def store(typingctx: Any, array: Any, at: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
@@ -100,7 +100,7 @@ load_words, store_words = _loading(_word), _storing(_word)
 
 @intrinsic
 def spread(typingctx: Any, cell: Any) -> Any:
-    """A cell as a word to combine with the row panel: an int16 in both halves, other types unchanged."""
+    """Return a cell as a word to combine with the row panel: an int16 in both halves, other types unchanged."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if cell.bitwidth == 32:
@@ -113,7 +113,7 @@ def spread(typingctx: Any, cell: Any) -> Any:
 
 @intrinsic
 def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> Any:
-    """Four words from global to shared memory past the registers (cp.async): the thread continues, wait_copies() waits."""
+    """Copy four words from global to shared memory asynchronously (cp.async): the thread continues, wait_copies() waits."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         here, there = (_pointer(context, builder, signature, args, which).address for which in (0, 2))
@@ -129,7 +129,7 @@ def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> An
 
 @intrinsic
 def commit_copies(typingctx: Any) -> Any:
-    """All copies since the last call are one group, which may be empty."""
+    """Make one group, which may be empty, of all copies since the last call."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.call(ir.InlineAsm(_NOTHING, "cp.async.commit_group;", "~{memory}", side_effect=True), [])
@@ -140,7 +140,7 @@ def commit_copies(typingctx: Any) -> Any:
 
 @intrinsic
 def wait_copies(typingctx: Any, still: Any) -> Any:
-    """Waits until at most `still` (a constant) of this thread's latest groups are in progress; other threads need a barrier."""
+    """Wait until at most `still` (a constant) of this thread's latest groups are in progress; other threads need a barrier."""
     if not isinstance(still, types.Literal):
         return None  # numba asks again with the constant's own type
     groups = still.literal_value
@@ -154,7 +154,7 @@ def wait_copies(typingctx: Any, still: Any) -> Any:
 
 @intrinsic
 def rematerialize(typingctx: Any, number: Any) -> Any:
-    """The same 32-bit number, opaque to the compiler, so that derived values are recomputed instead of kept."""
+    """Return a 32-bit number unchanged but opaque to the compiler, which then recomputes values derived from it."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         move = ir.InlineAsm(ir.FunctionType(_I32, [_I32]), "mov.b32 $0, $1;", "=r,r", side_effect=True)
@@ -165,7 +165,7 @@ def rematerialize(typingctx: Any, number: Any) -> Any:
 
 @intrinsic
 def clock(typingctx: Any) -> Any:
-    """The multiprocessor's own clock, in cycles."""
+    """Return the multiprocessor's clock, in cycles."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         # the memory clobber keeps other accesses from moving past it

@@ -1,4 +1,4 @@
-"""What kernel files import: `cuda`, `jit`, number types, and instructions that Python has no words for.
+"""Names that kernel files import: `cuda`, `jit`, number types, and instructions that Python cannot express.
 
 If there may be a GPU, `cuda` has the arrays of cuda_memory.py for the host, and numba is imported only when a kernel is compiled
 (compiler.py), so that importing this takes no time. In a process of the simulator `cuda` is simulator.py, also for files that
@@ -100,7 +100,7 @@ def jit(function: Any = None, **options: Any) -> Any:
 
 
 def kernel_of(function: Any) -> Any:
-    """A function that a user's file has given to numba.cuda.jit is compiled and launched as all others are."""
+    """Return a kernel of this module for one that a user's file has decorated with numba.cuda.jit; others unchanged."""
     if isinstance(function, DeviceKernel) or not hasattr(function, "targetoptions"):
         return function
     options = {name: value for name, value in function.targetoptions.items() if name in COMPILED and value is not None}
@@ -108,7 +108,7 @@ def kernel_of(function: Any) -> Any:
 
 
 def host_copy(array: Any, stream: Any) -> np.ndarray:
-    """A device array on the host."""
+    """Return a copy of a device array on the host."""
     copied = array.copy_to_host(stream=stream)
     stream.sync()
     return copied

@@ -1,6 +1,6 @@
-"""What the program needs of numba's compiler for CPUs that numba does not document: each member is a row of NEEDS.
+"""Undocumented members of numba's compiler for CPUs that the program uses: each is a row of NEEDS.
 
-Importing this checks all of them, before any is taken: whatever uses one imports this first.
+Importing this module checks all of them, so a module that uses one imports this one first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _there(path: str, otherwise: str) -> Need:
 
 
 def _given_at_birth(name: str) -> bool:
-    """Whether each dispatcher has an attribute of that name."""
+    """Return whether the constructor of a dispatcher sets an attribute of that name."""
     made = (getattr(kind.__init__, "__code__", None) for kind in member("numba.core", "dispatcher.Dispatcher").__mro__)
     return any(code is not None and name in code.co_names for code in made)
 
@@ -48,9 +48,9 @@ COMPILER_LOCK: Any = member("numba.core", "compiler_lock.global_compiler_lock")
 
 
 def assembly(function: Any, *args: Any) -> str:
-    """What it was compiled to for arguments of those types; empty for a function that numba did not compile.
+    """Return the assembly of a function for arguments of those types; empty for a function that numba did not compile.
 
-    Numba does not show code that came from its cache, so that function is compiled again; what it calls is not.
+    Numba does not show code that came from its cache, so the function is compiled again; the functions that it calls are not.
     """
     keywords: dict[str, Any] = {}
     while not hasattr(function, "inspect_asm"):

@@ -1,4 +1,4 @@
-"""What the last of the compilers says of a kernel."""
+"""Registers and memory of a kernel, from the log of ptxas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class KernelUse(NamedTuple):
-    """What a kernel was given: registers per thread, and bytes, of shared memory per block, of the others per thread."""
+    """Registers per thread, bytes of shared memory per block, and bytes of spills and stack per thread."""
 
     registers: int
     shared_bytes: int
@@ -16,7 +16,7 @@ class KernelUse(NamedTuple):
 
 
 def used_in(log: str, entry: str) -> KernelUse:
-    """Of the kernel of that name, from what `ptxas -v` says."""
+    """Return the use of the kernel of that name from the output of `ptxas -v`."""
     part = log.partition(f"Compiling entry function '{entry}'")[2].partition("Compiling entry function")[0]
 
     def of(pattern: str) -> int:

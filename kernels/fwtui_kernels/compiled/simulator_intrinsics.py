@@ -11,7 +11,7 @@ from fwtui_kernels.forms import FORMS
 
 
 def load4(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
-    """Four neighbouring cells; `at` counts cells from the first one of the array, whatever its shape."""
+    """Return four neighbouring cells; `at` counts cells from the first one of the array, whatever its shape."""
     flat = array.reshape(-1)
     return flat[at], flat[at + 1], flat[at + 2], flat[at + 3]
 
@@ -22,7 +22,7 @@ def store4(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
 
 
 def _words(array: Any) -> Any:
-    """Its memory as 32-bit words."""
+    """Return the memory of an array as 32-bit words."""
     flat = array.reshape(-1)
     return flat if flat.dtype.itemsize == 4 else flat.view(np.int32)
 

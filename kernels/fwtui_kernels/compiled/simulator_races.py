@@ -102,7 +102,7 @@ class RaceLog:
 
     @property
     def races(self) -> Sequence[Race]:
-        """Those that harm before others, then those in shared memory before those in global memory."""
+        """All races: first those that harm, and of these first those in shared memory."""
         return sorted(self._races.values(), key=lambda race: (not race.harms, race.memory == "global"))
 
     def add(self, race: Race) -> None:

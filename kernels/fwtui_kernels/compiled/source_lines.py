@@ -1,4 +1,4 @@
-"""Which line of which file an instruction comes from.
+"""Source lines of instructions.
 
 Numba inlines a function with its own line numbers but under its caller's file, so the file of a function of this package is
 written into the upper bits of its line numbers.
@@ -25,7 +25,7 @@ NOWHERE = SourceLine("", 0)
 
 
 def tagged(function: Any) -> Any:
-    """The function with its file in its line numbers; one outside this package, whose errors name its lines, as it is."""
+    """Return a function of this package with its file in its line numbers; others unchanged, as errors name their lines."""
     if function.__module__.partition(".")[0] != PACKAGE:
         return function
     code = function.__code__
@@ -36,7 +36,7 @@ def tagged(function: Any) -> Any:
 
 
 def source_line(path: str, line: int, package: Iterable[Path] = ()) -> SourceLine:
-    """What a compiler's line number means, in the file that it names; `package` are the files that a tag can name."""
+    """Return the source line for a compiler's line number in the file `path`; `package` are the files that a tag can name."""
     tag, line = line >> LINE_BITS, line & (1 << LINE_BITS) - 1
     return SourceLine(next((str(one) for one in package if _tag(str(one)) == tag), path) if tag else path, line)
 
@@ -46,5 +46,5 @@ def package_files() -> tuple[Path, ...]:
 
 
 def _tag(path: str) -> int:
-    """From 1 on, below 2^15, as LLVM's line numbers have 32 bits; a test holds that no two files have the same."""
+    """Return a file's tag, from 1 to 2^15 - 1, as LLVM's line numbers have 32 bits; a test checks that each file has another."""
     return crc32("/".join(Path(path).parts[-2:]).encode()) % 32749 + 1
