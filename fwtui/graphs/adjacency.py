@@ -16,7 +16,6 @@ from fwtui.graphs.vertices import Vertices
 from fwtui_kernels.plan import NO_EDGE, EliminationOrder
 
 _SHORT = 1 << 31  # ends below it are packed two in a number
-_SCANNED = 1 << 15  # cells whose float64 copies stay in a core's cache through several scans
 _TABLE = 1 << 26  # cells of a table of bytes that takes less time than sorting
 _DENSE = 4  # denser than one edge in that many cells, arcs take more room than the matrix
 
@@ -264,8 +263,11 @@ def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
         no_edge = NO_EDGE[dtype.name]
         if float(block.dtype.type(no_edge)) != no_edge:
             block = block.astype(np.float64)  # rounded, the sentinel would be out of bounds
-        with np.errstate(invalid="ignore"):  # a signalling NaN, such as R's NA; np.fmin may return it
-            block = np.where(block < no_edge, block, block.dtype.type(no_edge))
+        with np.errstate(invalid="ignore"):
+            block = np.minimum(block, block.dtype.type(no_edge))
+        missing = np.isnan(block)  # not by fmin, which may return a signalling NaN such as R's NA
+        if missing.any():
+            block[missing] = no_edge
     return block.astype(dtype)
 
 
@@ -325,7 +327,7 @@ def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> EdgeFacts:
 
 def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
     edges, low, high, finest = 0, np.inf, -np.inf, 0
-    for rows in blocks(dense, _SCANNED) if len(dense) > 1 else ():
+    for rows in blocks(dense) if len(dense) > 1 else ():
         cells = _numbers(dense[rows], np.arange(rows.start, rows.stop))
         present = int(np.count_nonzero(cells == cells))
         if not present:

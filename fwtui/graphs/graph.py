@@ -12,7 +12,7 @@ from fwtui.common.cores import usable_cores
 from fwtui.graphs.vertices import Vertices
 from fwtui_kernels.plan import NO_EDGE
 
-CELLS_AT_ONCE = 1 << 18  # temporaries of one block of rows stay in the cache
+CELLS_AT_ONCE = 1 << 15  # temporaries of one block of rows stay in the cache
 CELLS_ON_ALL_CORES = 1 << 26  # in smaller matrices starting threads costs more than it saves
 MOST_THREADS = 16  # then the memory, not the cores, sets the pace
 T = TypeVar("T")

@@ -33,6 +33,7 @@ from fwtui.graphs.graph import blocks
 from fwtui.graphs.no_edge import likely_no_edge
 
 _VERTEX = 64  # bytes: what every way to solve needs at least, for each vertex
+_ALWAYS_FITS = 1 << 20  # vertices
 ANY_WEIGHT = WeightChoice(way="pass weight=NAME, or weight=None if each edge counts 1")
 
 
@@ -54,6 +55,8 @@ def graph_of(graph: Any, weight: Hashable | None = AUTO) -> GivenGraph:
 
 def _check_vertices(n: int) -> None:
     """Raises Refused if not even a few numbers for each vertex fit into memory, as in a sparse matrix without edges."""
+    if n <= _ALWAYS_FITS:
+        return
     free = psutil.virtual_memory().available
     usable = max(0, free - KEPT_FREE)
     if n * _VERTEX > usable:
@@ -116,7 +119,7 @@ def of_array(array: Any) -> Adjacency:
     dense = np.ascontiguousarray(weights_in(array))
     if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
         raise Refused(f"an array of shape {dense.shape} is not a graph; give a square matrix of n x n weights")
-    if dense.dtype.kind == "f" and any(np.isneginf(dense[rows]).any() for rows in blocks(dense)):
+    if dense.dtype.kind == "f" and any((dense[rows] == -np.inf).any() for rows in blocks(dense)):
         raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
     finite = count_finite(dense)
     if not masked and finite == dense.size:  # nothing in it means no edge

@@ -24,6 +24,7 @@ from fwtui.solver.costs import (
     check_room,
     check_shares,
     in_order,
+    is_sparse,
     ordered_shape,
     seconds_of,
     shape_of,
@@ -173,7 +174,7 @@ def sparser(
     backend = engine.target.backend
     if kernel.ordered is not None:
         ordered = in_order(kernel, shape, graph.adjacency)
-    elif named_kernel is not None or backend not in SPARSE or engine.ranks:
+    elif named_kernel is not None or backend not in SPARSE or engine.ranks or not is_sparse(facts):
         return kernel, shape, ""
     else:
         ordered = ordered_shape(graph, facts, backend, shape.dtype, seconds_of(shape.n**3, backend, shape.itemsize), engine)

@@ -76,7 +76,7 @@ def _may_be_searched(graph: GivenGraph) -> bool:
         return False
     from fwtui.machine.hardware import driver_present
 
-    return not driver_present() and _is_sparse(graph.adjacency.facts)
+    return not driver_present() and is_sparse(graph.adjacency.facts)
 
 
 def seconds_of_searches(graph: Adjacency, count: int) -> float:
@@ -114,7 +114,7 @@ def ordered_shape(
     not there or would take more seconds than that, or there is no room.
     """
     unseen = isinstance(graph, LazyGraph) and getattr(graph.parts, "ndim", 0) == 2
-    if not _is_sparse(facts) or facts.n * _ORDERED + facts.n**2 * _LOOKED_AT * unseen >= seconds:
+    if not is_sparse(facts) or facts.n * _ORDERED + facts.n**2 * _LOOKED_AT * unseen >= seconds:
         return None
     if threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
         return None
@@ -126,7 +126,7 @@ def ordered_shape(
     return ordered if _fits(kernel, ordered, engine) else None  # it is padded more
 
 
-def _is_sparse(facts: EdgeFacts) -> bool:
+def is_sparse(facts: EdgeFacts) -> bool:
     """Whether it is so large, and has so few edges, that something other than the dense plan may be sooner."""
     return facts.n >= LEAST and facts.edges <= MOST_DEGREE * facts.n
 
