@@ -17,10 +17,11 @@ import re
 import shutil
 import textwrap
 from contextlib import nullcontext
+from importlib import import_module
 from typing import Any, NoReturn
 
 from fwtui import __version__
-from fwtui.commands import about, add_command, names, overview
+from fwtui.commands import COMMANDS, about, overview
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
@@ -94,12 +95,14 @@ def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Versions, nargs=0, help=f"versions of everything that matters (fwtui {__version__})")
     parsers = root.add_subparsers(parser_class=_Parser, metavar="COMMAND", dest="command")
-    for name in [command] if command else names():
+    for name in [command] if command else COMMANDS:
         words = about(name)
         sub = parsers.add_parser(name, help=words, description=words, epilog=EXIT_CODES)
         sub.prog = called or sub.prog
         if command:
-            add_command(sub, name)
+            module = import_module(f"fwtui.commands.{name}")
+            module.add_arguments(sub)
+            sub.set_defaults(execute=module.execute, parser=sub)
     return root
 
 
@@ -122,11 +125,11 @@ def main(arguments: list[str] | None = None) -> int:
     if unnamed:
         words = ["dashboard", *words]
     try:
-        if not words[0].startswith("-") and words[0] not in names():
+        if not words[0].startswith("-") and words[0] not in COMMANDS:
             raise Refused(f"there is no command {quoted(words[0])}; {_commands_like(words[0])}")
         if words[0] == "--version" and words[1:]:
             raise Refused(f"--version stands alone; leave out {quoted(words[1])}")
-        args, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if unnamed else "").parse_known_args(words)
+        args, unknown = parser(words[0] if words[0] in COMMANDS else "", "fwtui" if unnamed else "").parse_known_args(words)
         if unknown:
             args.parser.refuse_unknown(unknown)
         if getattr(args, "out", None) == "":
@@ -158,7 +161,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _commands_like(word: str) -> str:
-    hint = instead(word, names())
+    hint = instead(word, COMMANDS)
     return hint if hint.endswith("?") else "`fwtui --help --all` lists all of them"
 
 

@@ -7,15 +7,10 @@ The first paragraph of its docstring is its help. It offers `add_arguments(parse
 from __future__ import annotations
 
 import argparse
-import importlib
-import platform
 import textwrap
-from collections.abc import Sequence
 from typing import Any, Protocol
 
-from fwtui.common.errors import Refused
 from fwtui.common.module_header import Outline
-from fwtui_kernels.needs import Need, lacking
 
 GROUPS = {  # in the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
@@ -24,14 +19,10 @@ GROUPS = {  # in the order of `fwtui --help`
     "teach": ("new", "watch", "learn", "serve"),
     "maintain": ("doctor", "config", "completion"),
 }
-# those that it tells with --all alone
+COMMANDS = tuple(name for group in GROUPS.values() for name in group)
+# those that it lists only with --all
 RARE = {"reproduce", "counters", "graph", "check", "render", "completion"}
 NAME_CELLS = 14
-
-
-def names() -> list[str]:
-    """Every command."""
-    return [name for group in GROUPS.values() for name in group]
 
 
 def about(name: str) -> str:
@@ -52,23 +43,7 @@ def overview(width: int, rare: bool) -> list[str]:
     return lines if rare else [*lines, "", f"{len(RARE)} more: fwtui --help --all"]
 
 
-def add_command(parser: argparse.ArgumentParser, name: str) -> None:
-    """Give a parser the options of that command, and what carries it out; only this command is imported."""
-    module = importlib.import_module(f"fwtui.commands.{name}")
-    module.add_arguments(parser)
-    parser.set_defaults(execute=module.execute, parser=parser)
-
-
 class TakesArguments(Protocol):
     """A parser or one of its groups."""
 
     def add_argument(self, *names: Any, **options: Any) -> argparse.Action: ...
-
-
-def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What a parser takes, `--help` first; argparse has no public list of it. Raises Refused."""
-    # `list` here may be the command of that name
-    need = Need("ArgumentParser._actions", "nothing lists a command's arguments", lambda: isinstance(parser._actions, Sequence))
-    if sentence := lacking(f"Python {platform.python_version()}", (need,), "one that fwtui asks for"):
-        raise Refused(sentence)
-    return parser._actions

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from fwtui.commands import arguments, names
+from fwtui.commands import COMMANDS
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.experiment.fields import FIELDS, Choices
@@ -19,6 +20,7 @@ from fwtui.machine.kernel_folder import kernel_files
 from fwtui.sessions.folders import files_in, own_folder, shipped_folder, stem
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
+from fwtui_kernels.needs import Need, lacking
 
 SHELLS = ("bash", "zsh", "fish")
 OF_SESSIONS = ("session", "sessions", "entrants", "resume")  # arguments by their names
@@ -46,7 +48,7 @@ def answer(parser: Parser) -> None:
     line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))]
     written = line.split()[1:]
     finished = written if line[-1:].isspace() else written[:-1]
-    command = finished[0] if finished and finished[0] in names() else ""
+    command = finished[0] if finished and finished[0] in COMMANDS else ""
     root = parser(command)
     if command:
         _tell_words(root, command)
@@ -87,3 +89,11 @@ def _sessions() -> Iterable[str]:
     found = (stem(path) for folder in (own_folder(), shipped_folder()) for path in files_in(folder))
     # names of other characters are left out: a shell might carry out what they say
     return (name for name in found if re.fullmatch(r"[A-Za-z0-9._-]+", name))
+
+
+def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the arguments of a parser, `--help` first; argparse has no public list of them. Raises Refused."""
+    need = Need("ArgumentParser._actions", "nothing lists a command's arguments", lambda: isinstance(parser._actions, Sequence))
+    if sentence := lacking(f"Python {platform.python_version()}", (need,), "one that fwtui asks for"):
+        raise Refused(sentence)
+    return parser._actions

@@ -75,6 +75,7 @@ def execute(args: argparse.Namespace) -> int:
         # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
         with contextlib.redirect_stderr(io.StringIO()) if piped else contextlib.nullcontext():
+            with_progress(live)
             code = _run_all(live, settled, args, outlet)
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
@@ -120,7 +121,6 @@ def _first(baseline: str, settled: list[Settled]) -> list[Settled]:
 
 def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outlet: Outlet | None) -> int:
     as_table = args.table or (sys.stdout.isatty() and not args.json)
-    with_progress(live)
     worst = OK
     hinted: list[tuple[str, str]] = []
     for experiment in settled:

@@ -20,7 +20,7 @@ from msgspec import inspect
 from pretending import Pretend
 
 from fwtui.__main__ import main
-from fwtui.commands import names
+from fwtui.commands import COMMANDS
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
@@ -61,7 +61,7 @@ DOORS: dict[str, Door] = {
     "docs": lambda path, out: ["docs", "--check", str(out / "README.md")],
     "reproduce --from": lambda path, out: ["reproduce", "cs542200", "--from", str(path)],
 }
-if "compare" in names():
+if "compare" in COMMANDS:
     DOORS["compare"] = lambda path, out: ["compare", str(path), str(path), "--phases"]
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import fwtui
 import fwtui_kernels
-from fwtui.commands import arguments
+from fwtui.commands.completion import arguments
 from fwtui.common.errors import Refused
 from fwtui.tui.frame.places import PLACES
 
@@ -303,7 +303,7 @@ def test_no_file_names_a_package_index_or_somebodys_home() -> None:
 # what Python documents though it begins with an underscore
 DOCUMENTED = {"_replace", "_asdict", "_fields", "_make", "_exit", "_getframe", "_fields_"}
 PRIVATE = {
-    ("fwtui/commands/__init__.py", "_actions"),
+    ("fwtui/commands/completion.py", "_actions"),
     ("fwtui/tui/textual_internals.py", "_compositor"),
     ("fwtui/tui/textual_internals.py", "_dirty_regions"),
     ("fwtui/tui/textual_internals.py", "_handle_exception"),

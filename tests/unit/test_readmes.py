@@ -12,7 +12,7 @@ import pytest
 
 from fwtui import __version__
 from fwtui.__main__ import parser
-from fwtui.commands import names
+from fwtui.commands import COMMANDS
 from fwtui_kernels import registry
 from fwtui_kernels.compiled.simulator_intrinsics import relax_tile
 from fwtui_kernels.forms import FORMS
@@ -29,7 +29,7 @@ def test_the_commands_of_the_readme_are_understood() -> None:
     told = [words.partition("fwtui ")[2] for words in code if re.match(r"(.* )?fwtui [a-z]", words)]
     taken = []
     for words in (shlex.split(text.replace("\\|", "|").partition(" | ")[0]) for text in told):
-        if words[0] in names() and len(words) > 1 and not {"COMMAND", "--help"} & set(words):
+        if words[0] in COMMANDS and len(words) > 1 and not {"COMMAND", "--help"} & set(words):
             _, unknown = parser(words[0]).parse_known_args([word.strip("[]") for word in words])
             assert not set(unknown) - {"..."}, words
             taken.append(words[0])

@@ -44,21 +44,16 @@ def add_experiment_options(
     if only is None:
         about = "an option of your own kernel; may be given several times"
         group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
+        groups: dict[tuple[str, ...], dict[str, list[tuple[str, Option]]]] = {}
+        for name, having in kernel_options().items():
+            groups.setdefault(tuple(kernel for kernel, _ in having), {})[name] = having
+        for kernels, options in groups.items():
+            many = len(kernels) > MOST_NAMED
+            title = f"options of {len(kernels)} kernels" if many else f"options of {' and '.join(kernels)}"
+            group = parser.add_argument_group(title, ", ".join(kernels) if many else None)
+            for name, having in options.items():
+                group.add_argument(f"--{name}", metavar="COUNT", help=_describe_option(having), dest=f"option_{name}")
         add_trust_option(parser)
-        _add_options(parser)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    """A flag for every option that kernels have of their own, in groups of the kernels that have them."""
-    groups: dict[tuple[str, ...], dict[str, list[tuple[str, Option]]]] = {}
-    for name, having in kernel_options().items():
-        groups.setdefault(tuple(kernel for kernel, _ in having), {})[name] = having
-    for kernels, options in groups.items():
-        many = len(kernels) > MOST_NAMED
-        title = f"options of {len(kernels)} kernels" if many else f"options of {' and '.join(kernels)}"
-        group = parser.add_argument_group(title, ", ".join(kernels) if many else None)
-        for name, having in options.items():
-            group.add_argument(f"--{name}", metavar="COUNT", help=_describe_option(having), dest=f"option_{name}")
 
 
 def _describe_option(having: Sequence[tuple[str, Option]]) -> str:

@@ -22,10 +22,22 @@ def add_trust_option(parser: argparse.ArgumentParser) -> None:
 
 
 def register_kernels(kernels: str | None, args: argparse.Namespace) -> str | None:
-    """The kernels that were asked for; files are loaded and replaced by their kernels' names. Raises Refused."""
+    """Load the files among these kernels, and return the names of all, separated by commas. Raises Refused.
+
+    A file is named by its path, or by its kernel's name if it is in the folder of the settings.
+    """
     if kernels is None:
         return None
-    return ",".join(register_file(path, args.trust) if (path := _file(word.strip())) else word for word in kernels.split(","))
+    registered: list[str] = []
+    for word in map(str.strip, kernels.split(",")):
+        if is_path(word):
+            path = located(word)
+        else:
+            path = None if word in known_kernels() else next((path for path in kernel_files() if name_for(path) == word), None)
+        if path is not None:
+            confirm_trust([path], args.trust)
+        registered.append(word if path is None else admit(path))
+    return ",".join(registered)
 
 
 def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
@@ -48,21 +60,6 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
         why = "your own, and you were not asked yet whether what is in their folder may run; --trust says yes"
         left_out.append((", ".join(others), why))
     return names, left_out
-
-
-def _file(word: str) -> Path | None:
-    """The file that a user means by a path, or by the name of a kernel in the folder of the settings. Raises Refused."""
-    if is_path(word):
-        return located(word)
-    if word in known_kernels():
-        return None
-    return next((path for path in kernel_files() if name_for(path) == word), None)
-
-
-def register_file(path: Path, trusting: bool) -> str:
-    """The name of that file's kernel, once the user lets it run. Raises Refused."""
-    confirm_trust([path], trusting)
-    return admit(path)
 
 
 def confirm_trust(paths: Sequence[Path], trusting: bool) -> None:

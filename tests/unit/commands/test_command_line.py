@@ -102,13 +102,13 @@ def test_help_lists_the_commands_which_have_places_and_say_what_they_do(here: He
     assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n  {name} " in told for name in ("run", "replay", "doctor"))
     places = [told.index(f"\n{group}:\n") for group in commands.GROUPS]
     assert places == sorted(places)
-    assert "\n  rank " not in told and "9 more: fwtui --help --all" in told
+    assert "\n  completion " not in told and f"{len(commands.RARE)} more: fwtui --help --all" in told
     about = here("run", "--help").stdout
     assert "--threads" in about and "several with commas" in about
     assert here("help", "run").stdout == about
     assert here("--version").stdout.splitlines()[0] == f"fwtui {__version__}"
     files = {path.stem for path in Path(commands.__file__).parent.glob("[!_]*.py")}
-    assert set(commands.names()) == files and len(commands.names()) == len(files) and files > commands.RARE
+    assert set(commands.COMMANDS) == files and len(commands.COMMANDS) == len(files) and files > commands.RARE
     for name in files:
         module = importlib.import_module(f"fwtui.commands.{name}")
         assert commands.about(name) and callable(module.add_arguments) and callable(module.execute)
@@ -263,21 +263,21 @@ def test_rows_are_also_json(words: list[str], capsys: pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def looked_up(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[str]]], None]:
-    """Does this where the names of the commands are looked up."""
-    return lambda happens: monkeypatch.setattr("fwtui.__main__.names", happens)
+def imported(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Does this where the module of the command is imported."""
+    return lambda happens: monkeypatch.setattr("fwtui.__main__.import_module", lambda name: happens())
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_at_the_start_has_its_own_exit_code(
-    signum: int, looked_up: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    signum: int, imported: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a command is imported, and also where an import hides the exception."""
 
     def ended(code: int) -> None:
         raise SystemExit(code)
 
-    looked_up(lambda: signal.raise_signal(signum) or [])
+    imported(lambda: signal.raise_signal(signum))
     monkeypatch.setattr("fwtui.common.signals.os._exit", ended)
     monkeypatch.setattr(sys, "argv", ["fwtui", "list"])
     with handlers_kept(), pytest.raises(SystemExit) as left:
@@ -285,14 +285,14 @@ def test_a_signal_at_the_start_has_its_own_exit_code(
     assert left.value.code == 128 + signum
 
 
-def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(looked_up: Callable[..., None]) -> None:
-    def names() -> list[str]:
+def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(imported: Callable[..., None]) -> None:
+    def broken() -> None:
         try:
             raise KeyboardInterrupt
         except KeyboardInterrupt as error:
             raise RuntimeError("Error calling __set_name__") from error
 
-    looked_up(names)
+    imported(broken)
     assert main(["list"]) == 130
 
 
