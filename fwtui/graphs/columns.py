@@ -134,10 +134,50 @@ def is_numeric(value: Any) -> bool:
         return False
 
 
-def has_directions(title: str, values: Sequence[str]) -> bool:
-    """Whether a column says for each edge if it is directed, as the column Type of Gephi does."""
+class Roles(NamedTuple):
+    """The places of the columns that count in a table of edges."""
+
+    source: int
+    target: int
+    weight: int | None  # None: each edge counts 1
+    direction: int | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> list[int]:
+        """Those that there are."""
+        return [place for place in self[:4] if place is not None]
+
+
+def roles_of(
+    titles: Sequence[str], ends: tuple[int, int], sample: Callable[[int], Sequence[Any]], choice: WeightChoice, where: str
+) -> Roles:
+    """Return the roles of the columns with these titles; `sample` returns the first values in a place, without missing ones.
+
+    Raises Refused if the weights are not clear, or two columns that count have the same title.
+    """
+    others = [place for place in range(len(titles)) if place not in ends]
+
+    def has_numbers(place: int) -> bool:
+        values = sample(others[place])
+        return len(values) > 0 and all(map(is_numeric, values))
+
+    chosen = choice.among([titles[place] for place in others], has_numbers, where)
+    weight = None if chosen is None else others[chosen]
+    for title in (titles[place] for place in (*ends, weight) if place is not None):
+        if titles.count(title) > 1:
+            raise Refused(f"{where} has more than one column {quoted(title)}; rename them")
+    direction = next((place for place in others if place != weight and _has_directions(titles[place], sample(place))), None)
+    ignored = [titles[place] for place in others if place not in (weight, direction) and not is_identifier(titles[place])]
+    notes = [weights_note(None if weight is None else titles[weight]), *([f"ignored: {listed(ignored)}"] if ignored else [])]
+    return Roles(*ends, weight, direction, tuple(notes))
+
+
+def _has_directions(title: str, values: Sequence[Any]) -> bool:
+    """Whether a column states for each edge if it is directed, as the column Type of Gephi does."""
     known = _BOTH_WAYS if "directed" in title.lower() else {"undirected", "directed"}
-    return bool(set(words_of(title)) & _DIRECTION) and len(values) > 0 and all(value.lower() in known for value in values)
+    words = set(words_of(title))
+    return bool(words & _DIRECTION) and len(values) > 0 and all(str(value).lower() in known for value in values)
 
 
 def both_ways_of(directions: Sequence[str], title: str, where: str) -> np.ndarray:

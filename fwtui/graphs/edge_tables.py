@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +10,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, Arcs, graph_of_arcs
-from fwtui.graphs.columns import (
-    WeightChoice,
-    both_ways_of,
-    ends_among,
-    has_directions,
-    is_identifier,
-    is_numeric,
-    listed,
-    weights_note,
-    with_reverse,
-)
+from fwtui.graphs.columns import Roles, WeightChoice, both_ways_of, ends_among, listed, roles_of, with_reverse
 from fwtui.graphs.library_objects import ANY_WEIGHT
 from fwtui.graphs.vertex_numbers import NamedVertices, number_whole
 
@@ -41,21 +31,6 @@ def arrow(what: str) -> Any:
     return pyarrow
 
 
-class Roles(NamedTuple):
-    """The keys of the columns that count."""
-
-    source: Any
-    target: Any
-    weight: Any | None  # None: each edge counts 1
-    direction: Any | None
-    notes: tuple[str, ...]
-
-    @property
-    def keys(self) -> list[Any]:
-        """Those that there are."""
-        return [key for key in self[:4] if key is not None]
-
-
 def roles_in(table: Any, name: str, choice: WeightChoice) -> Roles:
     """Return the roles of a table's columns by their titles and numbers. Raises Refused if they are not clear."""
     keys = _keys(table)
@@ -63,31 +38,13 @@ def roles_in(table: Any, name: str, choice: WeightChoice) -> Roles:
     ends = ends_among(titles)
     if ends is None:
         raise Refused(f"{name} has the columns {listed(titles) or 'none'}; name those of the edges source, target and weight")
-    for key in (keys[end] for end in ends):
-        _check_once(key, titles, name)
-    others = [key for place, key in enumerate(keys) if place not in ends]
 
-    def has_numbers(place: int) -> bool:
-        if titles.count(str(others[place])) > 1:
-            return False
-        values = [value for value in np.asarray(table[others[place]])[:_SAMPLE].tolist() if value is not None]
-        return bool(values) and all(is_numeric(value) for value in values)
+    def sample(place: int) -> list[Any]:
+        if titles.count(titles[place]) > 1:
+            return []
+        return [value for value in np.asarray(table[keys[place]])[:_SAMPLE].tolist() if value is not None]
 
-    chosen = choice.among([str(key) for key in others], has_numbers, name)
-    weight = None if chosen is None else others[chosen]
-    if weight is not None:
-        _check_once(weight, titles, name)
-    direction = next(
-        (
-            key
-            for key in others
-            if key != weight and titles.count(str(key)) == 1 and has_directions(str(key), _texts(table[key])[:_SAMPLE])
-        ),
-        None,
-    )
-    ignored = [key for key in others if key not in (weight, direction) and not is_identifier(str(key))]
-    notes = (weights_note(weight), *([f"ignored: {listed(ignored)}"] if ignored else []))
-    return Roles(keys[ends[0]], keys[ends[1]], weight, direction, notes)
+    return roles_of(titles, ends, sample, choice, name)
 
 
 def of_table(
@@ -104,27 +61,23 @@ def of_table(
     if not _has_columns(table):
         table = arrow(f"{type(table).__name__}, which has no columns by name,").table(table)
     roles = roles or roles_in(table, name, choice)
-    numbers, labels = _numbered(np.asarray(table[roles.source]), np.asarray(table[roles.target]), name)
+    keys = _keys(table)
+
+    def column(place: int) -> np.ndarray:
+        return np.asarray(table[keys[place]])
+
+    numbers, labels = _numbered(column(roles.source), column(roles.target), name)
     if not len(numbers):
         raise Refused(f"{name} has no rows; give a table with a row for each edge")
-    weights = np.ones(len(numbers)) if roles.weight is None else _weights(np.asarray(table[roles.weight]), name, no_edge)
+    weights = np.ones(len(numbers)) if roles.weight is None else _weights(column(roles.weight), name, no_edge)
     arcs, notes = Arcs(numbers[:, 0], numbers[:, 1], weights), roles.notes
     if roles.direction is not None:
-        back = both_ways_of(_texts(table[roles.direction]), str(roles.direction), name)
-        notes = (*notes, f"{counted(int(np.count_nonzero(back)), 'edge')} undirected by column {quoted(str(roles.direction))}")
+        title = str(keys[roles.direction])
+        back = both_ways_of([str(value) for value in column(roles.direction).tolist()], title, name)
+        notes = (*notes, f"{counted(int(np.count_nonzero(back)), 'edge')} undirected by column {quoted(title)}")
         arcs = with_reverse(arcs, back)
     present = np.isfinite(arcs.weights)
     return graph_of_arcs(len(labels), labels, arcs if present.all() else Arcs(*(part[present] for part in arcs)), notes=notes)
-
-
-def _check_once(key: Any, titles: list[str], name: str) -> None:
-    """Raises Refused if more than one column has that title."""
-    if titles.count(str(key)) > 1:
-        raise Refused(f"{name} has more than one column {quoted(str(key))}; rename them")
-
-
-def _texts(column: Any) -> list[str]:
-    return [str(value) for value in np.asarray(column).tolist()]
 
 
 def _keys(table: Any) -> list[Any]:

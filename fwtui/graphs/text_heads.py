@@ -5,27 +5,25 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
+from typing import NamedTuple
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
 from fwtui.common.units import counted
-from fwtui.graphs.columns import ends_among, has_directions, is_identifier, listed, weights_note
+from fwtui.graphs.columns import Roles, ends_among, roles_of, weights_note
 from fwtui.graphs.text_rows import MAX_WHOLE, Form, GraphFile, number_in
 
 _SAMPLE, _SAMPLE_SIZE = 200, 1 << 16  # rows and characters that show the separator and the columns of numbers
 _COMMENTS = ("#", "%", "//")
 _UNDIRECTED = re.compile(r"\bundirected\b", re.IGNORECASE)
-_KONECT = re.compile(r"^%\s*(sym|asym|bip)\s+(\w+)", re.IGNORECASE)
+_KONECT = re.compile(r"%\s*(sym|asym|bip)\s+(\w+)", re.IGNORECASE)
+_COUNTS_EDGES = ("positive", "dynamic", "unweighted")  # KONECT's kinds of weights that are no distances
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*$", re.IGNORECASE)  # of spreadsheets
 _MIN_MATRIX = 5  # columns of numbers without titles: fewer may also be edges
 _NO_NUMBER = ("", "na", "-")  # a cell of a matrix without a number
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """What the beginning of a file declares about its rows."""
 
     form: Form
@@ -38,16 +36,189 @@ class Head:
     counts: tuple[int, int] | None = None  # vertices and edges, if they are the first line
 
 
-@dataclass
-class _Comments:
-    """What the comments before the first row declare."""
+class _Beginning:
+    """The first lines of a file: its comments, and a sample of its rows."""
 
-    undirected: bool = False
-    konect: tuple[str, str] | None = None  # its structure and its kind of weights
-    sign: str | None = None  # of the last comment
-    delimiter: str | None = None  # that a line sep= declares
-    titles: list[str] = field(default_factory=list)  # the lines themselves, which may be titles
-    lines: int = 0
+    def __init__(self, source: GraphFile, chunk: bytes, usual: str | None, whole: bool):
+        self.source, self.usual = source, usual
+        self.undirected, self.structure, self.kind = False, "", ""  # as comments declare
+        self.sign, self.declared = "#", None  # the character of comments; the separator that a line sep= declares
+        self.comments = list[str]()  # which may be titles
+        lines = chunk.decode("utf-8", "replace").split("\n")
+        self.lines = self._read_comments(lines)  # before the first row
+        sample, ended = _sampled(lines[self.lines :])
+        self.ended = ended and whole
+        if not sample:
+            form = "'from to weight'" if usual is None else f"source{usual}target{usual}weight"
+            raise Refused(f"{source.name} has no edges; put {form} on each line")
+        self.delimiter = self.declared or _delimiter(sample, usual)
+        inline = re.compile(rf"\s{self.sign}")
+        self.rows = [_split(line if self.delimiter else inline.split(line)[0], self.delimiter) for line in sample]
+        self.titles = self._titles()
+        self.titled = self.titles == self.rows[0]
+        if self.titled:
+            self.rows, self.lines = self.rows[1:], self.lines + 1
+        if not self.rows:
+            raise Refused(f"{source.name} has column titles and no edges; add some")
+        comma = self.delimiter != "," and any(number_in(cell) is None and _is_number(cell) for row in self.rows for cell in row)
+        self.base = Form("", self.delimiter, self.sign, decimal_comma=comma, names=usual is not None)
+
+    def _read_comments(self, lines: list[str]) -> int:
+        """Return the number of lines before the first row."""
+        idle = 0
+        for number, line in enumerate(lines):
+            text = line.strip()
+            self.source.check_idle(idle, number)
+            idle += len(line) + 1
+            if match := _SEPARATOR_LINE.match(text):
+                self.declared = match[1]
+            elif text.startswith(_COMMENTS):
+                self._check_comment(line, lines[number + 1 :], number + 1)
+                self.sign = text[0]
+                self.comments.append(text.lstrip("#%/ \t"))
+                self.undirected = self.undirected or bool(_UNDIRECTED.search(text))
+                if match := _KONECT.match(text):
+                    self.structure, self.kind = match[1].lower(), match[2].lower()
+            elif text:
+                return number
+        return len(lines)
+
+    def _check_comment(self, line: str, following: list[str], number: int) -> None:
+        """Raises Refused for a line that may be a comment or an edge between names such as #a and #b."""
+        usual = self.usual
+        if (
+            usual is None
+            or line[1:2] in ("", " ", "\t", "#", "%", "/")
+            or usual not in line
+            or ends_among(_split(line[1:], usual))
+        ):
+            return
+        if any(row.startswith("#") and row[1:2] not in " #" for row in following[:_SAMPLE]):
+            way = "put a space after # for comments, or titles first"
+            raise self.source.wrong(number, f"{clean(line)[:40]!r} is a comment or an edge; {way}")
+
+    def _titles(self) -> list[str]:
+        """Return the titles of the columns: the first row, or a comment that names the ends; [] if there are none."""
+        first, others = self.rows[0], self.rows[1:]
+        if not any(map(_is_number, first)):
+            width = min(map(len, self.rows))
+            over_numbers = any(all(_is_number(row[place]) for row in others) for place in range(width))
+            if ends_among(first) is not None or (others and over_numbers):
+                return first
+        found = (_split(comment, self.delimiter) for comment in self.comments)
+        return next((titles for titles in found if len(titles) == len(first) and ends_among(titles)), [])
+
+    def matrix(self) -> Head | None:
+        """Return the head of a square matrix of numbers, with or without names of its rows and columns; None for edges."""
+        rows, titles = self.rows, self.titles if self.titled else []
+        columns = len(rows[0])
+        named = len(titles) == columns > 2 and [row[0] for row in rows] == titles[1:][: len(rows)]
+        if (titles and ends_among(titles) and not named) or self.structure or any(len(row) != columns for row in rows):
+            return None
+        cells, size = [row[named:] for row in rows], columns - named
+        if not all(_is_number(cell) or cell.lower() in _NO_NUMBER for row in cells for cell in row):
+            return None
+        small = not named and size < _MIN_MATRIX
+        if (small and (titles or not self.ended or not self._is_small_matrix())) or (named and self.ended and len(rows) != size):
+            return None
+        self.source.weight.check_unused(self.source.name)
+        form = self.base._replace(columns="-" * named + "w" * size, names=False)
+        note = f"read as a matrix of {size:,} x {size:,} weights"
+        return Head(form, self.lines, (note,), matrix=size, labels=titles[named:] or None)
+
+    def _is_small_matrix(self) -> bool:
+        """Whether so few numbers are a matrix and not edges. Raises Refused if they may be both."""
+        n = len(self.rows)
+        if n < 2 or n != len(self.rows[0]):
+            return False
+        values = [[number_in(cell.replace(",", ".")) for cell in row] for row in self.rows]
+        diagonal = {values[place][place] for place in range(n)}
+        if len(diagonal) > 1 or (n < 4 and diagonal != {0}) or values == [[0, 1], [1, 0]]:
+            return False
+        whole = all(value is not None and value >= 0 and value.is_integer() for row in values for value in row[:2])
+        symmetric = all(values[i][j] == values[j][i] for i in range(n) for j in range(n))
+        if n > 3 or not whole or (n > 2 and symmetric):
+            return True  # edges have three columns at most, and their ends are whole numbers
+        titles = "source, target and weight" if n > 2 else "source and target"
+        way = f"begin with the titles {titles} for edges, or save the matrix as .npy"
+        raise Refused(f"{self.source.name} may be a matrix of {n} x {n} weights or a list of {n} edges; {way}")
+
+    def edges(self) -> Head:
+        """Return the head of rows that are an edge each."""
+        counts = None if self.titles else self._counts()
+        if counts is not None:
+            self.rows, self.lines = self.rows[1:], self.lines + 1
+        roles = self._roles()
+        letters = ["-"] * len(self.titles or self.rows[0])
+        for place, letter in zip(roles[:4], "uvwd", strict=True):
+            if place is not None:
+                letters[place] = letter
+        notes = [*roles.notes]
+        if self.kind in _COUNTS_EDGES and roles.weight is not None:
+            notes.append(f"KONECT calls column 3 {self.kind}, so it counts edges and is hardly a distance")
+        bipartite = self.structure == "bip"
+        if bipartite:
+            notes.append("bipartite: source 1 is the vertex 'left 1' and target 1 is 'right 1'; edges lead both ways")
+        names = not bipartite and (self.base.names or self.titled or not self._begins_with_numbers(roles))
+        form = self.base._replace(
+            columns="".join(letters), names=names, low=-MAX_WHOLE if self.usual else 0, whole="i8" if names else "f8"
+        )
+        if not self.titles and names and not any(map(_is_number, self.rows[0])):
+            notes += self._unclear_titles()
+        return Head(form, self.lines, tuple(notes), self.undirected or self.structure in ("sym", "bip"), bipartite, counts=counts)
+
+    def _roles(self) -> Roles:
+        rows, titles, source = self.rows, self.titles, self.source
+        columns = len(titles or rows[0])
+        if columns < 2 or (columns > 3 and not titles and not self.structure):
+            if self.delimiter is None:
+                text = clean(" ".join(rows[0]))[:40]
+                raise source.wrong(self.lines + 1, f"{text!r} is not of the form 'from to weight'; correct it")
+            what = f"has {counted(columns, 'column')} without titles; keep source, target and weight"
+            raise Refused(f"{source.name}, line {self.lines + 1} {what}, or name the columns so in the first line")
+        if not titles:
+            source.weight.check_unused(source.name)
+            weighted = columns > 2 and source.weight.name is not None
+            ignored = [str(place + 1) for place in range(3 if weighted else 2, columns)]
+            notes = (
+                "weights from column 3" if weighted else weights_note(None),
+                *(f"ignored: column {place}" for place in ignored),
+            )
+            return Roles(0, 1, 2 if weighted else None, None, notes)
+
+        def sample(place: int) -> list[str]:
+            return [row[place].replace(",", ".") for row in rows if len(row) == columns and row[place]]
+
+        ends = ends_among(titles)
+        roles = roles_of(titles, ends or (0, 1), sample, source.weight, source.name)
+        if ends is not None:
+            return roles
+        note = f"source and target are the first two columns, {quoted(titles[0])} and {quoted(titles[1])}"
+        return roles._replace(notes=(*roles.notes, note))
+
+    def _counts(self) -> tuple[int, int] | None:
+        """Return the first row if it may be the counts of vertices and edges, which the end of the file decides."""
+        first, others = self.rows[0], self.rows[1:]
+        if len(first) != 2 or not others or not all(cell.isdecimal() and len(cell) < 16 for cell in first):
+            return None
+        vertices, edges = map(int, first)
+        widths = {len(row) for row in others}
+        whole = all(cell.isdecimal() for row in others for cell in row[:2])
+        fits = edges == len(others) if self.ended else edges > len(others)
+        return (vertices, edges) if whole and fits and (widths == {2} or widths == {3}) else None
+
+    def _begins_with_numbers(self, roles: Roles) -> bool:
+        """Whether the first edge is between whole numbers that float64 holds, so that a later one that is not is a mistake."""
+        ends = [number_in(self.rows[0][place]) for place in (roles.source, roles.target)]
+        return all(value is not None and abs(value) <= MAX_WHOLE for value in ends)
+
+    def _unclear_titles(self) -> list[str]:
+        """Return a note if the first row may be titles: neither of its names occurs again."""
+        first, others = self.rows[0], self.rows[1:]
+        if not others or set(first[:2]) & {cell for row in others for cell in row[:2]}:
+            return []
+        edge = f"{quoted(first[0])} to {quoted(first[1])}"
+        return [f"line {self.lines + 1} is read as the edge from {edge}; if it has titles, call them source and target"]
 
 
 def read_head(source: GraphFile, chunk: bytes, usual: str | None, whole: bool) -> Head:
@@ -55,27 +226,8 @@ def read_head(source: GraphFile, chunk: bytes, usual: str | None, whole: bool) -
 
     Raises Refused if there is no row, or the meaning of the columns is not clear.
     """
-    name = source.name
-    lines = chunk.decode("utf-8", "replace").split("\n")
-    comments = _comments(lines, source, usual)
-    sample, ended = _sampled(lines[comments.lines :])
-    if not sample:
-        form = "'from to weight'" if usual is None else f"source{usual}target{usual}weight"
-        raise Refused(f"{name} has no edges; put {form} on each line")
-    delimiter = comments.delimiter or _delimiter(sample, usual)
-    rows = [_split(re.split(rf"\s{comments.sign or '#'}", line)[0] if delimiter is None else line, delimiter) for line in sample]
-    titles = _titles(rows, comments.titles, delimiter)
-    titled = bool(titles) and rows[0] == titles
-    rows = rows[1:] if titled else rows
-    lines_before = comments.lines + int(titled)
-    if not rows:
-        raise Refused(f"{name} has column titles and no edges; add some")
-    comma = delimiter != "," and _has_decimal_comma(rows)
-    base = Form("", delimiter, comments.sign or "#", decimal_comma=comma, names=usual is not None, low=0)
-    ended = ended and whole
-    if matrix := _matrix(source, rows, titles if titled else [], ended, base, lines_before, comments):
-        return matrix
-    return _edges(source, rows, titles, titled, ended, base, lines_before, comments)
+    beginning = _Beginning(source, chunk, usual, whole)
+    return beginning.matrix() or beginning.edges()
 
 
 def _sampled(lines: list[str]) -> tuple[list[str], bool]:
@@ -88,39 +240,6 @@ def _sampled(lines: list[str]) -> tuple[list[str], bool]:
             sample.append(line)
             size += len(line)
     return sample, True
-
-
-def _comments(lines: list[str], source: GraphFile, usual: str | None) -> _Comments:
-    found, idle = _Comments(), 0
-    for number, line in enumerate(lines):
-        text = line.strip()
-        found.lines = number
-        source.check_idle(idle, number)
-        idle += len(line) + 1
-        if match := _SEPARATOR_LINE.match(text):
-            found.delimiter = match[1]
-        elif text.startswith(_COMMENTS):
-            _check_comment(line, lines[number + 1 :], source, number + 1, usual)
-            found.sign = text[0]
-            found.titles.append(text.lstrip("#%/ \t"))
-            found.undirected = found.undirected or bool(_UNDIRECTED.search(text))
-            if match := _KONECT.match(text):
-                found.konect = match[1].lower(), match[2].lower()
-        elif text:
-            return found
-    found.lines = len(lines)
-    return found
-
-
-def _check_comment(line: str, rest: list[str], source: GraphFile, number: int, usual: str | None) -> None:
-    """Raises Refused for a line that may be a comment or an edge between names such as #a and #b."""
-    if usual is None or line[1:2] in ("", " ", "\t", "#", "%", "/") or usual not in line:
-        return
-    following = [row for row in rest if row.strip()][:_SAMPLE]
-    if ends_among(_split(line[1:], usual)) is None and any(row.startswith("#") and row[1:2] not in " #" for row in following):
-        raise source.wrong(
-            number, f"{clean(line)[:40]!r} is a comment or an edge; put a space after # for comments, or titles first"
-        )
 
 
 def _split(line: str, delimiter: str | None) -> list[str]:
@@ -143,169 +262,5 @@ def _delimiter(sample: list[str], usual: str | None) -> str | None:
     return best
 
 
-def _titles(rows: list[list[str]], comments: list[str], delimiter: str | None) -> list[str]:
-    """Return the titles of the columns, from the first row or from a comment that names the ends; [] if there are none."""
-    first, others = rows[0], rows[1:]
-    if not any(map(_is_number, first)):
-        text_over_numbers = any(
-            all(_is_number(row[place]) for row in others)
-            for place in range(len(first))
-            if all(len(row) > place for row in others)
-        )
-        if ends_among(first) is not None or (others and text_over_numbers):
-            return first
-    for comment in comments:
-        titles = _split(comment, delimiter)
-        if len(titles) == len(first) and ends_among(titles) is not None:
-            return titles
-    return []
-
-
 def _is_number(cell: str) -> bool:
     return number_in(cell) is not None or number_in(cell.replace(",", ".", 1)) is not None
-
-
-def _has_decimal_comma(rows: list[list[str]]) -> bool:
-    return any(number_in(cell) is None and number_in(cell.replace(",", ".", 1)) is not None for row in rows for cell in row)
-
-
-def _matrix(
-    source: GraphFile, rows: list[list[str]], titles: list[str], ended: bool, base: Form, lines: int, comments: _Comments
-) -> Head | None:
-    """Return the head of a square matrix of numbers, with or without names of its rows and columns; None for edges."""
-    columns = len(rows[0])
-    named = len(titles) == columns > 2 and [row[0] for row in rows] == titles[1:][: len(rows)]
-    if (titles and ends_among(titles) and not named) or comments.konect or any(len(row) != columns for row in rows):
-        return None
-    size = columns - 1 if named else columns
-    cells = [row[1:] if named else row for row in rows]
-    numeric = all(_is_number(cell) or cell.lower() in _NO_NUMBER for row in cells for cell in row)
-    if not numeric or (not named and size < _MIN_MATRIX and not (ended and not titles and _is_small_matrix(source, cells))):
-        return None
-    if named and ended and len(rows) != size:
-        return None
-    letters = ("-" if named else "") + "w" * size
-    notes = (f"read as a matrix of {size:,} x {size:,} weights",)
-    labels = (titles[1:] if named else titles) or None
-    form = base._replace(columns=letters, names=False)
-    source.weight.check_unused(source.name)
-    return Head(form, lines, notes, matrix=size, labels=labels)
-
-
-def _is_small_matrix(source: GraphFile, rows: list[list[str]]) -> bool:
-    """Whether so few numbers are a matrix and not edges. Raises Refused if they may be both."""
-    n = len(rows)
-    if n < 2 or n != len(rows[0]):
-        return False
-    values = [[number_in(cell.replace(",", ".")) for cell in row] for row in rows]
-    diagonal = {values[place][place] for place in range(n)}
-    ends = [value for row in values for value in row[:2]]
-    if len(diagonal) > 1 or (n < 4 and diagonal != {0}) or values == [[0, 1], [1, 0]]:
-        return False
-    if n > 3 or any(value is None or not value >= 0 or value != np.rint(value) for value in ends):
-        return True  # edges have three columns at most, and their ends are whole numbers
-    if n > 2 and all(values[i][j] == values[j][i] for i in range(n) for j in range(n)):
-        return True
-    raise Refused(
-        f"{source.name} may be a matrix of {n} x {n} weights or a list of {n} edges; begin with the titles source, target"
-        f"{' and weight' if n > 2 else ''} for edges, or save the matrix as .npy"
-    )
-
-
-def _edges(
-    source: GraphFile,
-    rows: list[list[str]],
-    titles: list[str],
-    titled: bool,
-    ended: bool,
-    base: Form,
-    lines: int,
-    comments: _Comments,
-) -> Head:
-    """Return the head of rows that are an edge each."""
-    columns = len(titles or rows[0])
-    places = (ends_among(titles) if titles else None) or (0, 1)
-    konect = comments.konect
-    if columns < 2 or (columns > 3 and not titles and konect is None):
-        if base.delimiter is None:
-            raise source.wrong(lines + 1, f"{clean(' '.join(rows[0]))[:40]!r} is not of the form 'from to weight'; correct it")
-        what = f"has {counted(columns, 'column')} without titles; keep source, target and weight"
-        raise Refused(f"{source.name}, line {lines + 1} {what}, or name the columns so in the first line")
-    notes: list[str] = []
-    counts = _counts(rows, ended) if not titles else None
-    if counts is not None:
-        rows, lines, columns = rows[1:], lines + 1, len(rows[1])
-    if titles:
-        if ends_among(titles) is None:
-            notes.append(f"source and target are the first two columns, {quoted(titles[0])} and {quoted(titles[1])}")
-        others = [place for place in range(columns) if place not in places and place < len(titles)]
-
-        def has_numbers(place: int) -> bool:
-            cells = [row[others[place]] for row in rows if len(row) == columns and row[others[place]]]
-            return bool(cells) and all(map(_is_number, cells))
-
-        chosen = source.weight.among([titles[place] for place in others], has_numbers, source.name)
-        weight = None if chosen is None else others[chosen]
-        notes.insert(0, weights_note(None if weight is None else titles[weight]))
-    else:
-        source.weight.check_unused(source.name)
-        weight = 2 if columns > 2 and source.weight.name is not None else None
-        notes.append("each edge counts 1" if weight is None else "weights from column 3")
-    direction = _direction(rows, titles)
-    letters = ["-"] * columns
-    for place, letter in ((direction, "d"), (weight, "w"), (places[0], "u"), (places[1], "v")):
-        if place is not None:
-            letters[place] = letter
-    ignored = [titles[place] if titles else f"column {place + 1}" for place in range(columns) if letters[place] == "-"]
-    ignored = [title for title in ignored if title and not is_identifier(title)]
-    if ignored:
-        notes.append(f"ignored: {listed(ignored)}")
-    if konect is not None and konect[1] in ("positive", "dynamic", "unweighted") and weight is not None:
-        notes.append(f"KONECT calls column 3 {konect[1]}, so it counts edges and is hardly a distance")
-    bipartite = konect is not None and konect[0] == "bip"
-    names = not bipartite and (base.names or titled or not _are_small_numbers(rows, places))
-    form = base._replace(
-        columns="".join(letters), names=names, low=-MAX_WHOLE if base.names else 0, whole="i8" if names else "f8"
-    )
-    if bipartite:
-        notes.append("bipartite: source 1 is the vertex 'left 1' and target 1 is 'right 1'; edges lead both ways")
-    if not titles and form.names and not any(_is_number(cell) for cell in rows[0]):
-        notes += _unclear_titles(rows, lines)
-    undirected = comments.undirected or (konect is not None and konect[0] in ("sym", "bip"))
-    return Head(form, lines, tuple(notes), undirected, bipartite, counts=counts)
-
-
-def _counts(rows: list[list[str]], ended: bool) -> tuple[int, int] | None:
-    """Return the first row if it may be the counts of vertices and edges, which the end of the file decides."""
-    first, others = rows[0], rows[1:]
-    if len(first) != 2 or not others or not all(cell.isdecimal() and len(cell) < 16 for cell in first):
-        return None
-    vertices, edges = map(int, first)
-    widths = {len(row) for row in others}
-    whole = all(cell.isdecimal() for row in others for cell in row[:2])
-    fits = edges == len(others) if ended else edges > len(others)
-    return (vertices, edges) if whole and fits and (widths == {2} or widths == {3}) else None
-
-
-def _direction(rows: list[list[str]], titles: list[str]) -> int | None:
-    """Return the place of the column that says for each edge if it is directed."""
-    places = range(min(len(titles), len(rows[0])))
-    return next(
-        (place for place in places if has_directions(titles[place], [row[place] for row in rows if len(row) > place])), None
-    )
-
-
-def _are_small_numbers(rows: list[list[str]], places: tuple[int, int]) -> bool:
-    """Whether all ends are whole numbers that float64 holds, so that a later one that is not is a mistake."""
-    ends = [number_in(row[place]) for row in rows for place in places if len(row) > max(places)]
-    return all(value is not None and value == value and abs(value) <= MAX_WHOLE for value in ends[:2])
-
-
-def _unclear_titles(rows: list[list[str]], lines: int) -> list[str]:
-    """Return a note if the first row may be titles: neither of its names occurs again."""
-    first, others = rows[0], rows[1:]
-    later = {cell for row in others for cell in row[:2]}
-    if not others or set(first[:2]) & later:
-        return []
-    edge = f"{quoted(first[0])} to {quoted(first[1])}"
-    return [f"line {lines + 1} is read as the edge from {edge}; if it has titles, call them source and target"]

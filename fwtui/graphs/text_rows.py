@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.text import clean
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import ArcCollector, Arcs
 from fwtui.graphs.columns import WeightChoice
@@ -216,7 +216,7 @@ class Form(NamedTuple):
             word = row[self.columns.index("w")] if "w" in self.columns else "1"
             if parsed_weights([word], self.decimal_comma) is None:
                 return source.wrong(number, f"weight {clean(word)[:40]!r} is not a number; correct it")
-        raise AssertionError("no row is wrong")
+        return Refused(f"{source.name}: the lines from {rows[0][0]} on cannot be understood; check the format")
 
     def _complaint(self, text: str, first_line: int, source: GraphFile) -> Refused:
         for number, line in enumerate(text.split("\n"), first_line):
@@ -294,9 +294,7 @@ def parsed_weights(words: list[str], decimal_comma: bool) -> np.ndarray | None:
     """Return the words as float64; None if one is not a number."""
     together = "".join(words)
     if decimal_comma and "," in together:
-        if not all(_DECIMAL_COMMA.fullmatch(word) for word in words):
-            return None
-        words = [word.replace(",", ".") for word in words]
+        words = [word.replace(",", ".") if _DECIMAL_COMMA.fullmatch(word) else word for word in words]
     if not together.isascii() or "_" in together:
         return None
     try:
@@ -342,11 +340,6 @@ def present(source: GraphFile, arcs: Arcs) -> Arcs:
         return arcs
     there = ~source.is_no_edge(arcs.weights)
     return Arcs(*(part[there] for part in arcs))
-
-
-def title_names(titles: list[str]) -> str:
-    """Return the titles of columns for a note."""
-    return ", ".join(quoted(title) for title in titles)
 
 
 def are_counts(words: list[str]) -> bool:

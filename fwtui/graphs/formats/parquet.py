@@ -11,6 +11,7 @@ from fwtui.common.text import clean
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.arc_lines import arcs_of, lonely, names_of
+from fwtui.graphs.columns import Roles
 from fwtui.graphs.edge_tables import arrow, of_table, roles_in
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.text_rows import GraphFile
@@ -39,11 +40,15 @@ def read(source: GraphFile) -> Adjacency:
         if begin is None:
             raise Refused(f"{name} has no rows; give a table with a row for each edge")
         roles = roles_in(begin, name, source.weight)
-        table = file.read(columns=roles.keys)  # the other columns stay unread
+        titles = file.schema_arrow.names
+        table = file.read(columns=[titles[place] for place in roles.places])  # the other columns stay unread
     except (pyarrow.ArrowException, OSError) as error:
         words = clean(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not Parquet that pyarrow can read: {words}; save it again") from None
-    return of_table(table, name, no_edge=source.no_edge, roles=roles)
+    at = {place: table.column_names.index(titles[place]) for place in roles.places}
+    weight, direction = (None if place is None else at[place] for place in (roles.weight, roles.direction))
+    read_roles = Roles(at[roles.source], at[roles.target], weight, direction, roles.notes)
+    return of_table(table, name, no_edge=source.no_edge, roles=read_roles)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

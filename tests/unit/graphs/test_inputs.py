@@ -191,7 +191,7 @@ def test_one_rule_for_weights_in_every_container(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table(table), tmp_path / "g.parquet")
     (tmp_path / "g.csv").write_text("\n".join(",".join(map(str, row)) for row in [("source", "target", "strength"), *edges]))
     nx.write_graphml(graph, tmp_path / "g.graphml")
-    np.savez(tmp_path / "g.npz", **{key: np.array(value) for key, value in table.items()})
+    np.savez(tmp_path / "g.npz", **{key: np.array(value) for key, value in table.items()})  # type: ignore[arg-type]
     for path in ("g.parquet", "g.csv", "g.graphml", "g.npz"):
         assert length(tmp_path / path, "A", "C", "strength") == length(tmp_path / path, "A", "C", "STRENGTH") == 12
         assert length(tmp_path / path, "A", "C", None) == 1
