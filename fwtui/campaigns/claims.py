@@ -86,8 +86,8 @@ class Answer(NamedTuple):
 @cache
 def papers() -> Mapping[str, Paper]:
     """Return the table, by name."""
-    table = tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))
-    return {paper.name: paper for paper in msgspec.convert(table["paper"], tuple[Paper, ...])}
+    text = Path(__file__).with_name("claims.toml").read_text(encoding="utf-8")
+    return {paper.name: paper for paper in msgspec.convert(tomllib.loads(text)["paper"], tuple[Paper, ...])}
 
 
 def evidence_of(model: Model, paper: Paper, others: Sequence[Model] = ()) -> Evidence:
@@ -120,12 +120,15 @@ def evaluate(claim: Claim, found: Evidence) -> Answer:
 
 
 def _first(formulas: Formula, names: dict[str, Any], read: Callable[[str, dict[str, Any]], Any]) -> Any:
-    """Return the value of the first formula with data. Raises Missing if there is none."""
-    *others, last = (formulas,) if isinstance(formulas, str) else formulas
-    for formula in others:
-        with suppress(Missing):
-            return read(formula, names)
-    return read(last, names)
+    """Return the value of the first formula with data. Raises Missing with the reason of the first one."""
+    first, *others = (formulas,) if isinstance(formulas, str) else formulas
+    try:
+        return read(first, names)
+    except Missing:
+        for formula in others:
+            with suppress(Missing):
+                return read(formula, names)
+        raise
 
 
 def _value(formula: str, names: dict[str, Any]) -> Any:

@@ -1,14 +1,11 @@
-"""The functions of the claims' formulas: times, phases, counters and results of a session's runs, by kernel and size.
-
-A kernel is named with its choices: "naive", "katz-kider tile=8 threads=64". A quantity that the session lacks raises Missing.
-"""
+"""The functions of the claims' formulas: times, phases, counters and results of a session's runs, by kernel and size."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,7 +23,6 @@ TOLERANCE, ALIKE, NOISE = 1.5, 1.1, 1.05
 MAX_NOISE = 0.1  # sum of the spreads of two medians above which their ratio is not evaluated
 SKIPPED = "left out: "  # begins the marker of a skipped experiment
 MAIN = "rest"  # the kernel function that dominates a blocked kernel's time
-Value = TypeVar("Value")
 
 
 class Missing(Exception):
@@ -56,7 +52,7 @@ class Ratios(dict[int, Ratio]):
         return ", ".join(f"{units.gain(ratio.value)} (n {n})" for n, ratio in self.items())
 
 
-def needed(value: Value | None, reason: str) -> Value:
+def needed(value: Any, reason: str) -> Any:
     """Return the value. Raises Missing with that reason if it is empty."""
     if not value:
         raise Missing(reason)

@@ -98,5 +98,4 @@ class Documents:
 
     def _show(self, found: tuple[str, Rows]) -> None:
         self._say("")
-        title, rows = found
-        self._app.push_screen(ClaimsScreen(title, Scrolled(rows)))
+        self._app.push_screen(ClaimsScreen(found[0], Scrolled(found[1])))
