@@ -92,11 +92,6 @@ def progress_now(model: Model, run: Run) -> Progress | None:
     return Progress(t=model.t, run=run.id, stage=run.stage, done=min(waited / one, NEARLY) if one else 0.0, left=left or None)
 
 
-def ran_before(model: Model, experiment: Experiment) -> bool:
-    """Whether that kernel ran at that size or a smaller one."""
-    return any(run.n <= experiment.n for run in _alike(_timed(model), experiment))
-
-
 def _passes(one: float, experiment: Experiment, brief: bool) -> float:
     warm_up = one * (not brief or kernel_named(experiment.kernel).compiles)
     stable = max(one, min(experiment.budget, max(ENOUGH_SECONDS, ENOUGH_PASSES * one)))

@@ -58,12 +58,6 @@ def _limit_of(model: Model, run: Run) -> Limit | None:
     return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock, best.noisy)
 
 
-def most_relaxations(limits: events.Limits, dtype: str, nonnegative: bool) -> float | None:
-    """Those of a second that the device can do at most for such distances; None if that was not measured."""
-    best = _fastest(limits, {form.key: form for form in right_for(limits.backend, dtype, nonnegative)})
-    return best.relaxations_per_second if best is not None else None
-
-
 def _fastest(limits: events.Limits, forms: Mapping[str, RelaxForm]) -> events.FormLimit | None:
     speeds = [f for f in limits.forms if f.form in forms and f.relaxations_per_second]
     return max(speeds, key=lambda f: f.relaxations_per_second or 0.0, default=None)

@@ -15,7 +15,6 @@ from fwtui.live.protocols import DRAIN_EVERY, Driven, finish
 from fwtui.stream.run import Run
 
 MOST_SECONDS = 60.0  # for one pass
-TOO_LONG = " s a pass"  # ends the reason for leaving out a longer run, in recordings too
 
 
 class Queue:
@@ -79,7 +78,7 @@ class Queue:
         expected, left = self.expect(experiment), self.left
         needed = expected.total if needed is None else needed
         if expected.one > self._most:
-            return f"expected to take {duration(expected.one)}, more than {self._most:.0f}{TOO_LONG}"
+            return f"expected to take {duration(expected.one)}, more than {self._most:.0f} s a pass"
         if needed > left:
             return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left"
         return ""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from made_sessions import Made, MadeLive, ask
 
-from fwtui.analysis.estimate import FIRST_COMPILE, expect, ran_before
+from fwtui.analysis.estimate import FIRST_COMPILE, expect
 from fwtui.campaigns.queue import MOST_SECONDS, Queue, Runner
 from fwtui.campaigns.reproduction import REPETITIONS
 from fwtui.experiment.experiment import Experiment, settle
@@ -56,7 +56,6 @@ def test_what_is_expected_of_a_run_from_those_before() -> None:
     assert expect(made.model, ask("serial", 2048, repeats=3), brief=True).total == pytest.approx(warm_up + 3 * 16.0 + 3.0)
     other = expect(made.model, ask("tiled-cpu", 1024, repeats=1), rates={"cpu": 1024**3})
     assert other == (1.0, pytest.approx(3.0 + 0.5 + 0.25 + FIRST_COMPILE), FIRST_COMPILE)
-    assert ran_before(made.model, ask("serial", 1024)) and not ran_before(made.model, ask("serial", 1023))
     made = Made()
     for seconds in (1.0, 9.0, 2.0):
         made.add(ask("serial", 512), seconds)
