@@ -146,7 +146,26 @@ async def _screen(app: FwtuiApp, pilot: Pilot[None], pool: Pool, focused: Widget
     await handled(app, pilot)
     app.screen.set_focus(focused, scroll_visible=False)  # which it lost if it was hidden at some time before
     await handled(app, pilot)
+    await _name_keys(app.screen.query_one(Footer))
+    await handled(app, pilot)
     return tuple(pool.row(_row(strip, pool)) for strip in strips(app.screen))
+
+
+async def _name_keys(footer: Footer) -> None:
+    """Have the footer show the keys of this moment.
+
+    Textual 8.2 makes it again some time after they have changed (tests/ui/test_film.py,
+    test_what_two_processes_draw_is_what_one_does).
+    """
+    wanted = dict[str, str]()  # the first key of each action
+    for one in footer.screen.active_bindings.values():
+        if one.binding.show:
+            wanted.setdefault(one.binding.action, one.binding.key)
+    named = asyncio.Event()
+    if [*wanted.values()] != [getattr(key, "key", "") for key in footer.query("FooterKey").exclude(".-command-palette")]:
+        footer.call_later(footer.recompose)
+    footer.call_later(named.set)
+    await named.wait()
 
 
 async def _answer(
