@@ -73,7 +73,7 @@ def execute(args: argparse.Namespace) -> int:
     confirm_trust([path], args.trust)
     ended = Event()
     on_signals(stop)
-    code, updates_seen = OK, list[WatchUpdate]()
+    code, seen = OK, list[WatchUpdate]()
     if prompted is not None and not args.once:
         print("\n".join(_prompt(prompted)), flush=True)
     times = Times(request, lambda: Live(telemetry_hz=0.0), samples=sampling_mode(args))
@@ -81,8 +81,9 @@ def execute(args: argparse.Namespace) -> int:
         try:
             with closing(sitting.run(ended, args.once)) as updates:
                 for words in updates:
-                    updates_seen.append(words)
-                    if not args.json:
+                    if args.json:
+                        seen.append(words)
+                    else:
                         _show(words, request)
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
@@ -98,7 +99,7 @@ def execute(args: argparse.Namespace) -> int:
             ended.set()
             return SIGNALLED + stopped.signum
     if args.json:
-        print(as_json(findings_data(request, updates_seen)), flush=True)
+        print(as_json(findings_data(request, seen)), flush=True)
     return code
 
 
