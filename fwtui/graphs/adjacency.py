@@ -107,8 +107,9 @@ def graph_of_arcs(
     `undirected` adds every arc in the other direction too; if `mirrored`, these are there already.
     """
     ends = (np.minimum(*arcs[:2]), np.maximum(*arcs[:2])) if undirected else arcs[:2]
-    if mirrored:
-        ends = tuple(part[arcs.sources <= arcs.targets] for part in ends)
+    counts = arcs.sources < arcs.targets if mirrored else arcs.sources != arcs.targets
+    if not add and not counts.all():
+        ends = ends[0][counts], ends[1][counts]
     if parallel := merged + count_parallel(n, *ends):
         noun, rule = ("duplicate entry", "duplicates add up") if add else ("parallel edge", "the lightest counts")
         notes = (*notes, f"{counted(parallel, noun, 'duplicate entries' if add else '')}: {rule}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency, GivenGraph
+from fwtui.graphs.adjacency import Arcs, GivenGraph, LazyGraph
 
 _CELLS = 1 << 18  # that are looked at: enough, since a weight for no edge fills a good part of the matrix
 _MIN_SHARE = 0.5  # of the cells, above which the greatest weight means no edge if it is one that programs use for that
@@ -17,35 +17,32 @@ _USUAL = {float(value) for value in _POWERS | _DECIMAL | _REPEATED} | _FLOATS
 
 
 def likely_no_edge(graph: GivenGraph) -> int | float | None:
-    """Return the weight that probably means no edge in a dense matrix, or None."""
-    if isinstance(graph, Adjacency):
-        dense, arcs = graph.dense, graph.arcs
-        if dense is None and arcs is not None and 2 * len(arcs.weights) > graph.n**2:
-            weights = arcs.weights[arcs.sources != arcs.targets]
-            return _likely(weights[:: max(1, len(weights) // _CELLS)])
-    else:
-        dense = graph.parts if isinstance(graph.parts, np.ndarray) else None
-    if dense is None or len(dense) < 2:
-        return None
-    step = max(1, dense.size // _CELLS)
-    rows, block = np.arange(0, len(dense), step), dense[::step]
-    greatest = block.max()
-    if not np.isfinite(greatest):
-        greatest = block.max(where=np.isfinite(block), initial=0)
-    if float(greatest) not in _USUAL:  # a quick answer for most matrices; a diagonal is seldom above the other weights
-        return None
-    apart = np.ones(block.shape, bool)
-    apart[np.arange(len(rows)), rows] = False
-    return _likely(block[apart])
+    """Return the weight that probably means no edge in a matrix, or None. A matrix with +inf or NaN marks its missing edges."""
+    parts = graph.parts if isinstance(graph, LazyGraph) else graph.arcs or graph.dense
+    if isinstance(parts, np.ndarray):
+        step = max(1, parts.size // _CELLS)
+        block = parts[::step]
+        if not _is_usual(block):  # which takes microseconds
+            return None
+        apart = np.ones(block.shape, bool)
+        apart[np.arange(len(block)), np.arange(0, len(parts), step)] = False
+        return _likely(block[apart])
+    if isinstance(parts, Arcs) and 2 * len(parts.weights) > graph.n**2 and _is_usual(parts.weights):
+        return _likely(parts.weights[parts.sources != parts.targets])
+    return None
+
+
+def _is_usual(weights: np.ndarray) -> bool:
+    return weights.size > 1 and float(weights.max()) in _USUAL
 
 
 def _likely(weights: np.ndarray) -> int | float | None:
-    weights = weights[np.isfinite(weights)] if weights.dtype.kind == "f" else weights
-    if not len(weights) or float(greatest := weights.max()) not in _USUAL:
+    if not _is_usual(weights):
         return None
+    greatest = weights.max()
     others = weights[weights != greatest]
     count = len(weights) - len(others)
-    if not len(others):
+    if not len(others) or count < _MIN_CELLS:
         return None
     spread = float(greatest) >= _MIN_SPREAD * max(1.0, float(np.abs(others).max()))
-    return greatest.item() if count >= _MIN_CELLS and (spread or count > _MIN_SHARE * len(weights)) else None
+    return greatest.item() if spread or count > _MIN_SHARE * len(weights) else None

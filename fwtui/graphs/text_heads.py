@@ -15,7 +15,7 @@ from fwtui.graphs.text_rows import MAX_WHOLE, Form, GraphFile, number_in
 
 _SAMPLE, _SAMPLE_SIZE = 200, 1 << 16  # rows and characters that show the separator and the columns of numbers
 _COMMENTS = ("#", "%", "//")
-_UNDIRECTED = re.compile(r"\bundirected\b", re.IGNORECASE)
+_UNDIRECTED = re.compile(r"\bundirected\b|\bunordered pair", re.IGNORECASE)
 _KONECT = re.compile(r"%\s*(sym|asym|bip)\s+(\w+)", re.IGNORECASE)
 _COUNTS_EDGES = ("positive", "dynamic", "unweighted")  # KONECT's kinds of weights that are no distances
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*$", re.IGNORECASE)  # of spreadsheets
@@ -129,7 +129,7 @@ class _Beginning:
     def _is_small_matrix(self) -> bool:
         """Whether so few numbers are a matrix and not edges. Raises Refused if they may be both."""
         n = len(self.rows)
-        if n < 2 or n != len(self.rows[0]):
+        if n != len(self.rows[0]) or n < (2 if self.usual else 4):  # a .txt with two or three columns is an edge list
             return False
         values = [[number_in(cell.replace(",", ".")) for cell in row] for row in self.rows]
         diagonal = {values[place][place] for place in range(n)}

@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -96,9 +96,9 @@ class Rows(NamedTuple):
 
     weights: np.ndarray  # float64: (rows, columns of weights)
     ends: np.ndarray  # int64: (rows, columns of vertices)
-    sources: list[str] = []
-    targets: list[str] = []
-    directions: list[str] = []
+    sources: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    directions: Sequence[str] = ()
 
     @property
     def named(self) -> bool:

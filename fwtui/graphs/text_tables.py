@@ -13,7 +13,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, graph_of_arcs
-from fwtui.graphs.columns import both_ways_of
+from fwtui.graphs.columns import both_ways_of, with_reverse
 from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_array
 from fwtui.graphs.text_heads import Head, read_head
@@ -61,13 +61,21 @@ class _Edges:
         return self._graph(edges)
 
     def _add_numbers(self, rows: Rows) -> None:
-        arcs = present(self._source, arc_of_each(rows, 0))
+        arcs = arc_of_each(rows, 0)
         if self._head.bipartite:
             arcs = arcs._replace(targets=-1 - arcs.targets)
         if self._names is not None:
             ends = self._names.add(*([str(end) for end in part.tolist()] for part in arcs[:2]))
             arcs = Arcs(ends[:, 0], ends[:, 1], arcs.weights)
-        self._arcs.add(arcs)
+        self._add(arcs)
+
+    def _add(self, arcs: Arcs) -> None:
+        """Add the arcs; one whose weight means no edge only names its vertices, as self-loops of weight 0 do."""
+        absent = self._source.is_no_edge(arcs.weights)
+        self._arcs.add(present(self._source, arcs))
+        if absent.any():
+            ends = np.concatenate([arcs.sources[absent], arcs.targets[absent]])
+            self._arcs.add(Arcs(ends, ends, np.zeros(len(ends))))
 
     def _add_named(self, rows: Rows) -> None:
         source, name = self._source, self._source.name
@@ -84,11 +92,11 @@ class _Edges:
             source.limits.check_size(len(self._names), name, "has at least")
         ends = self._names.add(rows.sources, rows.targets)
         arcs = Arcs(ends[:, 0], ends[:, 1], weights)
-        self._arcs.add(present(source, arcs))
         if rows.directions:
-            back = both_ways_of(rows.directions, "of directions", name) & ~skipped
+            back = both_ways_of(rows.directions, "of directions", name)
             self._mirrored += int(np.count_nonzero(back))
-            self._arcs.add(Arcs(arcs.targets[back], arcs.sources[back], weights[back]))
+            arcs = with_reverse(arcs, back)
+        self._add(arcs)
 
     def _renamed(self) -> NamedVertices:
         """Name the ends that have been read as numbers, and return the names."""
@@ -108,15 +116,16 @@ class _Edges:
             limits.check_size(1 + int(np.count_nonzero(ends[1:] != ends[:-1])), self._source.name, "has at least")
 
     def _graph(self, edges: int) -> Adjacency:
-        head, arcs, notes = self._head, self._arcs.all(), self._head.notes
-        if not len(arcs.weights) and self._names is None:
+        head, notes = self._head, self._head.notes
+        if not edges:
             raise Refused(f"{self._source.name} has no edges; add some")
+        if head.counts is not None:
+            notes = (*notes, *self._count_line(edges))
+        arcs = self._arcs.all()
         if self._names is not None:
             number, labels = self._names.merged()
             arcs = Arcs(number[arcs.sources], number[arcs.targets], arcs.weights)
         else:
-            if head.counts is not None:
-                arcs, notes = self._counted(arcs, edges)
             ends, values = number_whole(np.stack(arcs[:2], axis=1), self._by_appearance)
             arcs = Arcs(ends[:, 0], ends[:, 1], arcs.weights)
             labels = self._labels(values)
@@ -135,21 +144,19 @@ class _Edges:
         first, last = int(values[0]), int(values[-1])
         return range(first, last + 1) if last - first == len(values) - 1 else values.tolist()
 
-    def _counted(self, arcs: Arcs, edges: int) -> tuple[Arcs, tuple[str, ...]]:
-        """Return the arcs, with that of the first line unless it counts vertices and edges, and the notes."""
+    def _count_line(self, edges: int) -> tuple[str, ...]:
+        """Return a note if the first line counts vertices and edges; add its edge if not."""
         assert self._head.counts is not None
         vertices, rows = self._head.counts
-        notes, line = self._head.notes, self._head.lines
-        found = len(np.unique(np.concatenate(arcs[:2])))
-        if rows == edges and (vertices == found or ("w" in self._head.form.columns and vertices > found)):
-            note = f"line {line} is the number of vertices and edges, {vertices:,} and {rows:,}, and not an edge"
-            return arcs, (*notes, note)
-        if "w" in self._head.form.columns:
-            raise self._source.wrong(
-                line, f"'{vertices} {rows}' is neither an edge with a weight nor the counts of vertices and edges; remove it"
-            )
-        first = Arcs(np.array([vertices]), np.array([rows]), np.ones(1))
-        return Arcs(*map(np.concatenate, zip(first, arcs, strict=True))), notes
+        line, weighted = self._head.lines, "w" in self._head.form.columns
+        found = len(np.unique(np.concatenate(self._arcs.all()[:2])))
+        if rows == edges and (vertices == found or (weighted and vertices > found)):
+            return (f"line {line} is the number of vertices and edges, {vertices:,} and {rows:,}, and not an edge",)
+        if weighted:
+            what = f"'{vertices} {rows}' is neither an edge with a weight nor the counts of vertices and edges"
+            raise self._source.wrong(line, f"{what}; remove it")
+        self._add_numbers(Rows(np.empty((1, 0)), np.array([[vertices, rows]])))
+        return ()
 
 
 def _matrix(source: GraphFile, head: Head, chunks: Iterable[tuple[int, bytes]]) -> Adjacency:

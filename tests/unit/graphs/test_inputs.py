@@ -96,6 +96,7 @@ def test_a_file_that_is_not_clear_is_refused(name: str, words: str) -> None:
     assert main(["solve", str(INPUTS / name)]) == 2
 
 
+@pytest.mark.filterwarnings("ignore:the greatest weight")
 def test_what_means_no_edge_is_chosen(tmp_path: Path) -> None:
     assert length(INPUTS / "inf30.npy", "0", "2", no_edge=2**30 - 1) == 7
     assert length(INPUTS / "inf30.npy", "2", "0", no_edge=np.inf) >= 2**30 - 1
@@ -110,6 +111,11 @@ def test_what_means_no_edge_is_chosen(tmp_path: Path) -> None:
             with pytest.raises(Refused, match=f"the greatest weight, {greatest if greatest < 2**53 else '9223'}"):
                 load_lazily(str(tmp_path / name))
             assert length(tmp_path / name, "0", "2", no_edge=greatest) == 7
+    (tmp_path / "pairs.txt").write_text("1 2 5\n2 3 -1\n3 4 -1\n")
+    assert (
+        load_lazily(str(tmp_path / "pairs.txt"), no_edge=-1).n == 4
+        and length(tmp_path / "pairs.txt", "1", "3", no_edge=-1) == np.inf
+    )
     (tmp_path / "zeros.csv").write_text("0,1,0,0\n1,0,2,0\n0,2,0,3\n0,0,3,0\n")
     assert length(tmp_path / "zeros.csv", "0", "3", no_edge=0) == 6
     with pytest.raises(Refused, match="may mean no edge"):
