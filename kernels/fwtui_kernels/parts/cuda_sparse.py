@@ -43,8 +43,6 @@ def gather(source, to, rows):
 class SparseProgram(CudaProgram):
     """The last buffer has the graph's rows and columns: the input, of which the arcs' weights are kept, and then the result."""
 
-    reorders = True
-
     def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op]):
         self.shape, order, tile = shape, shape.order, shape.tile
         assert order is not None
@@ -69,7 +67,7 @@ class SparseProgram(CudaProgram):
             (1, max(1, len(it.arcs.weights))),
         )
         super().__init__(shape, target, ops, matrices=0, scratch=scratch)
-        self._size = shape.n, shape.n
+        self._size, self.reorders = (shape.n, shape.n), True
         ends = np.column_stack([it.arcs.sources, it.arcs.targets])
         tables = it.nodes, self._tasks, it.taken, it.rows, it.columns, it.kids, it.to, ends, it.places
         self._tables = [np.ascontiguousarray(table.reshape(len(table), -1), np.int32) for table in tables]
