@@ -48,10 +48,8 @@ class SparseCpuProgram(CpuProgram):
         """The weights are still there."""
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        n = self.shape.n
-        matrix = buffers[0].reshape(-1)[: n * n].reshape(n, n)
-        write(matrix)
-        self.load(matrix, buffers, stream)
+        """Take the arcs that the order is of: nothing needs to be written."""
+        buffers[2][:] = self._fronts.arcs.weights
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         super().launch(step, buffers, stream)

@@ -19,17 +19,9 @@ from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 # left factors of the sweep; weights of the arcs
 DISTANCES, BACK, FRONTS, PIVOTS, PANELS, LEFT, WEIGHTS = range(7)
 # tables, which an op numbers after the buffers; those up to `to` as in fronts.py
-NODES, TASKS, INDEX, ROWS, ARC_COLUMNS, KIDS, TO, ENDS, PLACES = range(7, 16)
+NODES, TASKS, INDEX, ROWS, ARC_COLUMNS, KIDS, TO, PLACES = range(7, 15)
 NODE, AT, FIRST = range(3)  # columns of `tasks`: a node, the first of its rows, the first row of its left factor
 THREADS = 256  # that reorder a row
-
-
-@jit
-def pick(source, ends, weights):
-    """weights[0, a] = source[an arc's source, its target]."""
-    arc = int32(cuda.blockIdx.x) * int32(cuda.blockDim.x) + int32(cuda.threadIdx.x)
-    if arc < ends.shape[0]:
-        weights[0, arc] = source[ends[arc, 0], ends[arc, 1]]
 
 
 @jit
@@ -41,7 +33,7 @@ def gather(source, to, rows):
 
 
 class SparseProgram(CudaProgram):
-    """The last buffer has the graph's rows and columns: the input, of which the arcs' weights are kept, and then the result."""
+    """The last buffer is the result, in the graph's own order of rows and columns."""
 
     def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op]):
         self.shape, order, tile = shape, shape.order, shape.tile
@@ -68,8 +60,7 @@ class SparseProgram(CudaProgram):
         )
         super().__init__(shape, target, ops, matrices=0, scratch=scratch)
         self._size, self.reorders = (shape.n, shape.n), True
-        ends = np.column_stack([it.arcs.sources, it.arcs.targets])
-        tables = it.nodes, self._tasks, it.taken, it.rows, it.columns, it.kids, it.to, ends, it.places
+        tables = it.nodes, self._tasks, it.taken, it.rows, it.columns, it.kids, it.to, it.places
         self._tables = [np.ascontiguousarray(table.reshape(len(table), -1), np.int32) for table in tables]
         self._there: list[Any] = []
 
@@ -77,34 +68,28 @@ class SparseProgram(CudaProgram):
         self._there = [cuda.device_array(table.shape, table.dtype) for table in self._tables]
         return super().allocate()
 
-    def _tell(self, stream: Any) -> None:
-        """Copy the tables to the device."""
+    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        arcs = self._fronts.arcs
+        self._enter(matrix[arcs.sources, arcs.targets], buffers, stream)
+
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        """Take the arcs that the order is of: nothing needs to be written."""
+        self._enter(self._fronts.arcs.weights, buffers, stream)
+
+    def _enter(self, weights: np.ndarray, buffers: Buffers, stream: Any) -> None:
+        """Copy the tables and the arcs' weights to the device."""
+        if len(weights):
+            buffers[WEIGHTS].copy_to_device(weights.astype(self.shape.dtype)[None], stream=stream)
         for there, table in zip(self._there, self._tables, strict=True):
             there.copy_to_device(table, stream=stream)
-
-    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        self._tell(stream)
-        arcs = self._fronts.arcs
-        if len(arcs.weights):
-            buffers[WEIGHTS].copy_to_device(np.ascontiguousarray(matrix[arcs.sources, arcs.targets])[None], stream=stream)
         stream.sync()
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
         """The weights are still there."""
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
-        self._tell(stream)
-        self._picked(buffers, stream)
+        self.fill(lambda matrix: None, buffers, stream)
         self.unpack(buffers, stream)
-
-    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        self._tell(stream)
-        write(buffers[-1])
-        self._picked(buffers, stream)
-
-    def _picked(self, buffers: Buffers, stream: Any) -> None:
-        ends = self._there[ENDS - NODES]
-        pick[-(-len(self._fronts.arcs.weights) // THREADS) or 1, THREADS, stream](buffers[-1], ends, buffers[WEIGHTS])
 
     def unpack(self, buffers: Buffers, stream: Any) -> None:
         gather[self.shape.n, THREADS, stream](buffers[DISTANCES], buffers[-1], self._there[PLACES - NODES])
