@@ -215,21 +215,15 @@ class Paths:
             predecessors[part] = dijkstra(self._searched, indices=sources[part], return_predecessors=True)[1]
         return predecessors
 
-    def _all_arcs(self) -> Arcs:
-        return self.adjacency.all_arcs()
-
     @cached_property
     def _searched(self) -> Any:
-        """The graph for Dijkstra as a sparse matrix: the short arcs, or all arcs reweighted to be nonnegative."""
+        """The short arcs for Dijkstra as a sparse matrix, reweighted to be nonnegative."""
         from scipy.sparse import csr_array
 
-        n = self.facts.n
-        if self.facts.nonnegative:
-            arcs = merge_parallel(self._short)
-            lengths = arcs.weights
-        else:
-            arcs = merge_parallel(self._all_arcs())
-            lengths = np.maximum(arcs.weights + self._potentials[arcs.sources] - self._potentials[arcs.targets], 0)
+        n, arcs = self.facts.n, merge_parallel(self._short)
+        lengths = arcs.weights
+        if not self.facts.nonnegative:
+            lengths = np.maximum(lengths + self._potentials[arcs.sources] - self._potentials[arcs.targets], 0)
         return csr_array((lengths, (arcs.sources, arcs.targets)), shape=(n, n))
 
 

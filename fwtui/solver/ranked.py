@@ -315,10 +315,6 @@ class _RankPaths(Paths):
     def _short(self) -> Arcs:
         return self._joined(list(self._short_cells(self._weights, self._far)))
 
-    def _all_arcs(self) -> Arcs:
-        places, targets = np.nonzero(self._weights < self._far)
-        return self._joined([Arcs(self._of[places], targets, self._weights[places, targets].astype(np.float64))])
-
     def _joined(self, columns: list[Arcs]) -> Arcs:
         empty = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
         mine = [np.concatenate(part) for part in zip(empty, *columns, strict=True)]
