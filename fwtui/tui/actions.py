@@ -51,7 +51,6 @@ class Action(Binding):
 
     unavailable: Reason = always  # why it can do nothing now in a sentence; "" where that is seen, or the key is another's
     shows: bool = False  # it only shows something, so that it works in a read-only dashboard
-    rare: bool = False  # the palette offers it and the help does not
     belongs: Callable[[Any], object] = bool  # whether a view has it at all; the help of others does not name it
     place: str = ""  # the only one that has it; sentences of others name its key after that of the place
 

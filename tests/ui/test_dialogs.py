@@ -45,7 +45,7 @@ async def test_help_lists_every_binding_and_explains_what_the_screens_say(dashbo
     async with opened(dashboard, size=(120, 240)) as pilot:
         shown = await go(pilot, "question_mark")
         assert isinstance(dashboard.screen, HelpScreen)
-        bindings = [b for b in RunScreen.BINDINGS if isinstance(b, Action) and not b.rare]
+        bindings = [b for b in RunScreen.BINDINGS if isinstance(b, Action)]
         assert len({b.id for b in bindings}) == len(bindings) >= 10
         for binding in bindings:
             assert binding.id and binding.tooltip and f" {binding.description} " in shown

@@ -159,18 +159,14 @@ class ExplainScreen(Frame):
     BINDINGS: ClassVar = [
         look("v", "panel", "View", "each panel alone on the whole screen, then all", bindings.no_run, "explain.view"),
         bindings.CURSOR,
-        hidden_look(
-            "j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older", rare=True
-        ),
-        hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer", rare=True),
+        hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
+        hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
         look("O", "op", "Operation", "the next operation of this kernel", _one_operation, "explain.op"),
         look("down", "hot_line(1)", "Next hot line", "the line with the next most samples", _NO_LINE, "explain.next_line"),
         hidden_look("up", "hot_line(-1)", "Hotter line", "the line before it", _NO_LINE, "explain.previous_line"),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
         look("B", "versus", "Beside", "the run beside its baseline: what changed; again: alone", _NO_VERSUS, "explain.versus"),
-        hidden(
-            "s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source", rare=True
-        ),
+        hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
         look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
         replace(bindings.COUNTERS, unavailable=_cannot_count),

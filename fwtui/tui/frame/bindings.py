@@ -96,7 +96,7 @@ TRANSPORT = (
     _arrow("end", "move('seek', 1)", "End", "to the end", "end"),
     _moved(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", is_presented, "faster"),
     _moved("<", "adjust('speed', -1)", "Slower", "half as fast, down to 0.25x", is_presented, "slower"),
-    _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops", rare=True),
+    _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
     _moved("i", "guess", "Guess", "type a guess: it stands beside the answer", _no_guess, "marker.guess"),
     _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
 )

@@ -380,7 +380,7 @@ class Frame(PlaceScreen):
         self.ask(Dialog("Log", Scrolled(rows, at_end=True)), opener="log")
 
     def action_help(self) -> None:
-        first, more = ([row for row in self.rows.offered() if row.show is visible and not row.rare] for visible in (True, False))
+        first, more = ([row for row in self.rows.offered() if row.show is visible] for visible in (True, False))
         groups = (("To begin with", first), self.MOVES, ("Places", self.rows.places()), ("More", more))
         glossary = [(term, filled_in(meaning, self)) for term, meaning in GLOSSARY]
         about = (("What is shown here", self.WORDS), ("Glossary", glossary))

@@ -218,7 +218,7 @@ class LiveSweepScreen(SweepScreen):
     BINDINGS: ClassVar = [
         bound("r,ctrl+r", "run", "Sweep", "run the form; finished runs are not repeated", bindings.is_busy, "sweep"),
         *LOOKS,
-        hidden("f", "around", "From run", "put the run that is shown into the form", bindings.no_run, "sweep.around", rare=True),
+        hidden("f", "around", "From run", "put the run that is shown into the form", bindings.no_run, "sweep.around"),
         bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open, "sweep.edit"),
         *bindings.SHARED,
     ]

@@ -140,7 +140,7 @@ class TelemetryScreen(Frame):
         look("H", "gpu", "GPU", "one GPU with all its quantities, the next one, or every GPU", _one_gpu, "telemetry.gpu"),
         look("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time", id="telemetry.nearer", key_display="+"),
         hidden_look("minus", "zoom(-1)", "Wider", "a longer stretch of time", id="telemetry.wider", key_display="-"),
-        hidden_look("0", "whole", "All", "the whole session", _all_of_it, "telemetry.all", rare=True),
+        hidden_look("0", "whole", "All", "the whole session", _all_of_it, "telemetry.all"),
         *bindings.SHARED,
     ]
 
