@@ -9,7 +9,7 @@ from collections.abc import Callable
 from textual.app import App
 from textual.timer import Timer
 
-TICK_SECONDS, IDLE_TICK_SECONDS = 0.1, 0.5  # between two ticks; idle: while nothing runs and nothing plays
+TICK_SECONDS, IDLE_TICK_SECONDS = 0.1, 1.0  # between two ticks; idle: while nothing runs and nothing plays
 COLLECT_TICKS = 100  # between two looks whether there is much to free
 COLLECT_FROM = 20  # partial collections since the last full one: next to none while nothing happens
 COLLECT_REST = 200  # times as long as a full collection took, the next one waits: a long replay has many objects
