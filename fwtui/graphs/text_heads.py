@@ -44,10 +44,11 @@ class _Beginning:
         self.undirected, self.structure, self.kind = False, "", ""  # as comments declare
         self.sign, self.declared = "#", None  # the character of comments; the separator that a line sep= declares
         self.comments = list[str]()  # which may be titles
-        lines = chunk.decode("utf-8", "replace").split("\n")
+        size = chunk.find(b"\n", source.limits.idle + _SAMPLE_SIZE) + 1  # all comments that there may be, and the sample
+        lines = (chunk[:size] if size else chunk).decode("utf-8", "replace").split("\n")
         self.lines = self._read_comments(lines)  # before the first row
         sample, ended = _sampled(lines[self.lines :])
-        self.ended = ended and whole
+        self.ended = ended and whole and not size
         if not sample:
             form = "'from to weight'" if usual is None else f"source{usual}target{usual}weight"
             raise Refused(f"{source.name} has no edges; put {form} on each line")

@@ -126,8 +126,10 @@ class _Edges:
             number, labels = self._names.merged()
             arcs = Arcs(number[arcs.sources], number[arcs.targets], arcs.weights)
         else:
-            ends, values = number_whole(np.stack(arcs[:2], axis=1), self._by_appearance)
-            arcs = Arcs(ends[:, 0], ends[:, 1], arcs.weights)
+            in_pairs = int(self._by_appearance)  # the order matters only then, and is slower to make
+            ends, values = number_whole(np.stack(arcs[:2], axis=in_pairs), self._by_appearance)
+            sources, targets = ends.T if in_pairs else ends
+            arcs = Arcs(sources, targets, arcs.weights)
             labels = self._labels(values)
         if self._mirrored:
             notes = (*notes, f"{counted(self._mirrored, 'edge')} of {edges:,} undirected by the column of directions")
