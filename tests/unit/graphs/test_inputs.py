@@ -1,6 +1,7 @@
 """Files that were once misread in silence, and others of their kinds: each is read, or refused with the reason."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -295,3 +296,9 @@ def test_a_result_as_a_dataframe() -> None:
     frame = solve(nx.DiGraph([("b", "a", {"weight": 2}), ("a", "c", {"weight": 3})])).to_dataframe()
     assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == ["source", "target", "distance"]
     assert frame.to_numpy().tolist() == [["b", "a", 2], ["b", "c", 5], ["a", "c", 3]]
+
+
+def test_a_dataframe_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(Refused, match="to_dataframe needs pandas; run `python -m pip install pandas`"):
+        solve(np.array([[0, 1.0], [2.0, 0]])).to_dataframe()

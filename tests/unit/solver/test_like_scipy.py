@@ -71,3 +71,11 @@ def test_overwriting_is_what_it_is_in_scipy() -> None:
     assert found is graph and graph[0, 2] == 3
     kept = np.array([[0.0, 1], [0, 0]], dtype=np.float32)
     assert shortest_path(kept, "FW", overwrite=True) is not kept and kept[1, 0] == 0
+
+
+@pytest.mark.parametrize("weight", [1e-7, 1e-8, -1e-9, 1e-12])
+@pytest.mark.parametrize("unweighted", [False, True])
+def test_weights_near_0_are_no_edges_where_scipy_counts_edges(weight: float, unweighted: bool) -> None:
+    matrix = np.array([[0, weight, 0], [0, 0, 2], [3, 0, 0]])
+    expected = csgraph.shortest_path(matrix, unweighted=unweighted)
+    assert shortest_path(matrix, unweighted=unweighted).tolist() == expected.tolist()
