@@ -39,7 +39,7 @@ _TILE = 128  # the largest multiple to which the matrix is padded
 _COPIES = 6  # of the matrix on the host, at most, beside the result
 # measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in METIS's order, its tree
 # and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
-SEARCHED, _ORDERED, _LOOKED_AT = 1e-8, 3e-5, 1e-9
+SEARCHED, _ORDERED, _LOOKED_AT = 1e-8, 8e-6, 1e-9
 _RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
 _GPU_STARTS, _COPIED = 1.0, 8e9  # seconds, and bytes a second of all distances to new memory of the host
 WORTH_A_PROCESS, _PROCESS_STARTS = 1.0, 0.5  # seconds of searching, and until SciPy is there

@@ -107,6 +107,12 @@ class EliminationOrder:
         """Whole tiles for each level; a supernode's rows begin where four words may be loaded at once."""
         return _levels(self, tile, max(4, 16 // itemsize))
 
+    def cells_beside(self, tile: int, itemsize: int) -> int:
+        """Return the cells of all fronts, and of the distances to separators where they differ from those back."""
+        sides = [(-(-node.size // tile) - -node.above // tile) * tile for node in self.supernodes]
+        last = self.levels(tile, itemsize)[-1]
+        return sum(sides) * max(sides) + self.directed * last.first * last.end
+
 
 @lru_cache(maxsize=32)
 def _levels(order: EliminationOrder, tile: int, apart: int) -> tuple[Level, ...]:
@@ -371,7 +377,9 @@ class Kernel:
         """The shape with which a run fits that many bytes of device memory, or None."""
         if self.streams is not None:
             return self.streams(shape, free)
-        return shape if (self.matrices + 1) * shape.rows * shape.padded * shape.itemsize <= free else None
+        beside = 0 if shape.order is None else shape.order.cells_beside(shape.tile, shape.itemsize)
+        cells = (self.matrices + 1) * shape.rows * shape.padded + beside
+        return shape if cells * shape.itemsize <= free else None
 
     def largest_n(self, dtype: str, free: int) -> int:
         """The most vertices with which a run fits that many bytes of device memory, in whole tiles."""

@@ -19,8 +19,8 @@ def graph(**asked: Any) -> GraphInput:
     return generate(Experiment(**{"dtype": "int32", **asked}))
 
 
-def distances(kernel_id: str, tile: int, g: GraphInput, stepwise: bool = False) -> np.ndarray:
-    """By the kernel, with the order of least work whatever a launch costs; in canonical form."""
+def distances(kernel_id: str, tile: int, g: GraphInput) -> np.ndarray:
+    """Return those of the kernel, with the order of least work whatever a launch costs, in canonical form."""
     kernel = registry()[kernel_id]
     shape = Shape(g.n, tile, g.dtype, nonnegative=g.nonnegative, options=kernel.defaults)
     shape = ordered(shape, g.matrix, launch=0, eliminated=in_rounds if kernel.backend == "cuda" else at_once)
@@ -34,7 +34,7 @@ def distances(kernel_id: str, tile: int, g: GraphInput, stepwise: bool = False) 
     program.load(g.matrix, buffers, stream)
     for _ in range(2):
         program.restore(buffers, stream)
-        for step in kernel.plan(shape, stepwise):
+        for step in kernel.plan(shape, False):
             program.launch(step, buffers, stream)
     if stream is None:
         return canonical(program.unload(buffers, stream), g, g.dtype)
@@ -44,7 +44,6 @@ def distances(kernel_id: str, tile: int, g: GraphInput, stepwise: bool = False) 
 
 
 def right(kernel_id: str, tile: int, asked: dict[str, Any]) -> bool:
-    """Whether the distances are those of SciPy's Dijkstra, launch by launch and tile by tile."""
+    """Return whether the distances are those of SciPy's Dijkstra."""
     g = graph(**asked)
-    wanted = reference(g, g.potentials, by_dijkstra=True)
-    return all(np.array_equal(distances(kernel_id, tile, g, stepwise), wanted) for stepwise in (False, True))
+    return np.array_equal(distances(kernel_id, tile, g), reference(g, g.potentials, by_dijkstra=True))

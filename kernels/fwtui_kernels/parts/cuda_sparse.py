@@ -49,9 +49,10 @@ class SparseProgram(CudaProgram):
         self._left_rows = int(depths.sum())
         rounds = [self._round(level, 0) for level in range(len(self._levels))]
         cells, words = tile * WORD_BYTES // shape.itemsize, tile * max(count * most for _, count, most in rounds)
+        back = max(tile, self._levels[-1].first) if order.directed else 1  # never fewer rows than a block has
         scratch = (
             (shape.padded, shape.padded),
-            (max(1, self._levels[-1].first * order.directed), shape.padded),
+            (back, shape.padded),
             (it.height, it.pitch),
             (2 * tile * max(count for _, count, _ in rounds), cells),
             (words, cells),

@@ -48,7 +48,11 @@ def test_distances_equal_dijkstras(kind: str, more: dict[str, Any]) -> None:
 
 
 def test_a_kernel_for_gpus_is_right_in_the_simulator() -> None:
-    cases = [{"kind": "grid", "n": 36, "negative": 0.3}, {"kind": "road", "n": 50, "dtype": "int16"}]
+    cases: list[dict[str, Any]] = [
+        {"kind": "grid", "n": 36, "negative": 0.3},
+        {"kind": "road", "n": 50, "dtype": "int16"},
+        {"n": 50, "density": 0.004, "dtype": "int16"},  # parts of one supernode each
+    ]
     assert answers(SIMULATED, cases) == [True] * len(cases)
 
 
