@@ -18,7 +18,6 @@ from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 from textual.pilot import Pilot
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from fwtui.common import gc_pause
 from fwtui.common.child_process import ModuleProcess, request_line
@@ -31,6 +30,7 @@ from fwtui.sessions.reader import LoadedSession, load
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.film import Ink, Lines, Pool, Row, Span
 from fwtui.tui.frame.cue_card import card
+from fwtui.tui.frame.footer import KeyFooter
 from fwtui.tui.frame.frame import Frame as Screen
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, named
@@ -146,23 +146,20 @@ async def _screen(app: FwtuiApp, pilot: Pilot[None], pool: Pool, focused: Widget
     await handled(app, pilot)
     app.screen.set_focus(focused, scroll_visible=False)  # which it lost if it was hidden at some time before
     await handled(app, pilot)
-    await _name_keys(app.screen.query_one(Footer))
+    await _name_keys(app.screen.query_one(KeyFooter))
     await handled(app, pilot)
     return tuple(pool.row(_row(strip, pool)) for strip in strips(app.screen))
 
 
-async def _name_keys(footer: Footer) -> None:
+async def _name_keys(footer: KeyFooter) -> None:
     """Have the footer show the keys of this moment.
 
     Textual 8.2 makes it again some time after they have changed (tests/ui/test_film.py,
     test_what_two_processes_draw_is_what_one_does).
     """
-    wanted = dict[str, str]()  # the first key of each action
-    for one in footer.screen.active_bindings.values():
-        if one.binding.show:
-            wanted.setdefault(one.binding.action, one.binding.key)
     named = asyncio.Event()
-    if [*wanted.values()] != [getattr(key, "key", "") for key in footer.query("FooterKey").exclude(".-command-palette")]:
+    shown = [getattr(key, "key", "") for key in footer.query("FooterKey").exclude(".-command-palette")]
+    if sorted(shown) != sorted(key for key, _ in footer.current_keys().values()):
         footer.call_later(footer.recompose)
     footer.call_later(named.set)
     await named.wait()
@@ -228,7 +225,7 @@ async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
     quiet = 0
     for _ in range(MOST_LOOKS):
         waiting = await handled(app, pilot)
-        quiet = 0 if waiting or not app.screen.query(Footer).first().children else quiet + 1
+        quiet = 0 if waiting or not app.screen.query_one(KeyFooter).children else quiet + 1
         if quiet == QUIET:
             return
 

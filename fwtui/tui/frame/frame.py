@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.events import ScreenResume
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
@@ -21,6 +21,7 @@ from fwtui.tui.actions import Action, Arrowed, filled_in
 from fwtui.tui.frame import bindings, notices
 from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, PickFile, Scrolled, log_rows
+from fwtui.tui.frame.footer import KeyFooter
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
@@ -117,7 +118,7 @@ class Frame(PlaceScreen):
                 self._transport = PositionLine(position), Timeline(position, partial(self.action_move, "seek"))
                 yield Vertical(*self._transport, id="transport")
         yield Static(id="small", markup=False)
-        yield Footer(compact=True)
+        yield KeyFooter()
 
     def body(self) -> ComposeResult:
         raise NotImplementedError
