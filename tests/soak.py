@@ -1,6 +1,6 @@
 """Hours of use in minutes: python tests/soak.py [MINUTES] (10).
 
-A dashboard runs n = 64 about once a second, beside it a replay loops at 16x, and so does another in the page of a visitor of
+A dashboard runs n = 64 about once a second, a replay is played again and again at 16x, and so is another in the page of a visitor of
 `fwtui serve`. First the dashboard makes as many runs as it holds, if that takes no more time than all that follows, and all go to
 every place and press every key in every size: what is held or laid out for the first time is no growth.
 Then they change places and sizes at random, open and close dialogs, and the dashboard leaves markers and names its session again
@@ -40,7 +40,7 @@ EVERY = 10.0  # seconds between two looks
 GROWTH = {"MB": (0.1, 8.0), "descriptors": (0.0, 2.0), "processes": (0.0, 0.0), "ms": (0.5, 150.0), "KB a run": (0.2, 5.0)}
 SIZES = ((40, 120), (24, 80), (16, 60), (60, 200), (10, 40))
 PLACES = (b"1", b"2", b"3", b"4", b"5", b"6", b"7")
-KEYS = (b"?", b"l", b"y", b"P", b"$", b"\x1b[B", b"\r", b"\x10")
+KEYS = (b"?", b"l", b"y", b"P", b"\x1b[B", b"\r", b"\x10")
 HELP, ESCAPE = b"Keys and words", b"\x1b"
 Line = tuple[str, str]  # what it is, and its unit
 
@@ -147,7 +147,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
 
     rest(12.0)
     for terminal in (replay, visitor):
-        terminal.press(b"L>>>>")
+        terminal.press(b">>>>")
     tour = [(size, keys) for size in SIZES for keys in (*PLACES, *KEYS)]
     looked, turn = 0.0, 0
 
@@ -194,6 +194,8 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
             if tour:
                 calm(*screens.values())
             dashboard.press(b"r")
+            for terminal in (replay, visitor):
+                terminal.press(b" ")  # from the end it begins again
             rest(0.8)
             if tour:
                 size, keys = tour.pop()

@@ -330,7 +330,7 @@ async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_
         await press(pilot, "p")
         assert not view_of(app).paused, "a recording has play and pause of its own"
         assert "pause" not in {binding.action for binding in screen_of(app, Frame).rows.offered()}
-        await press(pilot, "L", "end")
+        await press(pilot, "end")
         shown = await keyed(pilot)
         await press(pilot, "q")
         assert app.return_code == 0
