@@ -1,6 +1,6 @@
 """Hours of use in minutes: python tests/soak.py [MINUTES] (10).
 
-A dashboard runs n = 64 about once a second, a replay is played again and again at 16x, and so is another in the page of a visitor of
+A dashboard runs n = 64 about once a second; a replay is played again and again at 16x, and another in the page of a visitor of
 `fwtui serve`. First the dashboard makes as many runs as it holds, if that takes no more time than all that follows, and all go to
 every place and press every key in every size: what is held or laid out for the first time is no growth.
 Then they change places and sizes at random, open and close dialogs, and the dashboard leaves markers and names its session again
