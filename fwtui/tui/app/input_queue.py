@@ -70,9 +70,11 @@ class InputQueue:
 
     async def _handle(self) -> None:
         """Give the first input to what has the focus, once the screen that the input before has opened is there."""
+        if isinstance(self._inputs[0], Key) and self._inputs[0].key == "enter":
+            await searched(self._app.screen)
+            if not self._inputs:  # the palette has been closed
+                return
         first, self.key_since, screen, focused = self._inputs[0], time.monotonic(), self._app.screen, self._app.focused
-        if isinstance(first, Key) and first.key == "enter":
-            await searched(screen)
         self._sent = screen is self._entered or focused is not None
         self._entered = screen
         self._awaited = focused or screen if self._sent else screen
