@@ -46,19 +46,19 @@ class Work(NamedTuple):
 
 
 def depth_of(above: Any, tile: int) -> Any:
-    """That many vertices, or array of numbers of vertices, in whole slabs."""
+    """Return that many vertices, or an array of such numbers, in whole slabs."""
     slab = min(SLAB, tile)
     return -(-above // slab) * slab
 
 
 def front(node: Supernode, tile: int) -> tuple[int, int]:
-    """Tiles of a front that are closed, and all of its tiles in a row."""
+    """Return the tiles of a front that are closed, and all of its tiles in a row."""
     pivots = -(-node.size // tile)
     return pivots, pivots - -node.above // tile
 
 
 def work(shape: Shape, eliminated: Callable[[Shape, int, Level], Iterator[Work]]) -> Iterator[Work]:
-    """All launches; `eliminated` gives those that eliminate a level, at that stage."""
+    """Yield all launches; `eliminated` yields those that eliminate a level, at that stage."""
     assert shape.order is not None
     levels = shape.order.levels(shape.tile, shape.itemsize)
     for stage, level in enumerate(reversed(levels)):
@@ -70,7 +70,7 @@ def work(shape: Shape, eliminated: Callable[[Shape, int, Level], Iterator[Work]]
 
 
 def _swept(shape: Shape, level: Level, part: int) -> Cost:
-    """Blocks of tile x tile: each reads its part of a front and rows of distances, and is written, or both times of two."""
+    """Count blocks of tile x tile: each reads its part of a front and rows of distances, and is written, or both times of two."""
     assert shape.order is not None
     tile, directed = shape.tile, shape.order.directed
     relaxations = bytes_moved = 0
@@ -86,7 +86,7 @@ def _swept(shape: Shape, level: Level, part: int) -> Cost:
 
 
 def in_rounds(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
-    """The blocked algorithm on all fronts of a level together: assemble, then pivot, panels and rest of each round.
+    """Yield the blocked algorithm on all fronts of a level together: assemble, then pivot, panels and rest of each round.
 
     At the end the fronts are copied as the left factors of the sweep, by the vertices above.
     """
@@ -109,7 +109,7 @@ def in_rounds(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
 
 
 def at_once(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
-    """Every front of a level from its assembly to its end, each by one thread."""
+    """Yield one launch for all fronts of a level, each from its assembly to its end by one thread."""
     tile, own = shape.tile, shape.tile**2 * shape.itemsize
     assert shape.order is not None
     fronts = [front(shape.order.supernodes[number], tile) for number in level.members]
@@ -121,7 +121,7 @@ def at_once(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
 def plan(
     shape: Shape, stepwise: bool, eliminated: Callable[..., Iterator[Work]], dense: Callable[..., Iterator[Step]]
 ) -> Iterator[Step]:
-    """A front's cells are named by their places in the matrix. Without an order: the plan of a dense graph."""
+    """Yield the steps, in which a front's cells have their places in the matrix; without an order those of a dense graph."""
     if shape.order is None:
         yield from (replace(step, phase="eliminate") for step in dense(shape, stepwise))
         return
@@ -149,7 +149,7 @@ def plan(
 
 
 def _fronts(shape: Shape, levels: tuple[Level, ...]) -> list[tuple[Rect, ...]]:
-    """The rectangles of each level's fronts: its supernodes with themselves and with all of their ancestors."""
+    """Return the rectangles of each level's fronts: its supernodes with themselves and with all of their ancestors."""
     assert shape.order is not None
     nodes = shape.order.supernodes
     first = dict(chain.from_iterable(zip(level.members, level.starts, strict=True) for level in levels))
@@ -168,12 +168,12 @@ def _fronts(shape: Shape, levels: tuple[Level, ...]) -> list[tuple[Rect, ...]]:
 
 
 def relaxations(shape: Shape) -> int:
-    """Those of a plan, however its fronts are launched; n^3 without an order."""
+    """Count those of a plan, however its fronts are launched; n^3 without an order."""
     return shape.n**3 if shape.order is None else sum(step.cost.relaxations for step in work(shape, at_once))
 
 
 def fill(shape: Shape) -> float:
-    """Cells of the factor, of those of a dense one."""
+    """Return the share of the matrix that the fronts of all supernodes have."""
     nodes = shape.order.supernodes if shape.order is not None else ()
     return sum(node.size * (node.size + 2 * node.above) for node in nodes) / shape.n**2 if nodes else 1.0
 

@@ -41,7 +41,7 @@ class Factor(NamedTuple):
 
 
 def ordered(shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Iterator[Work]], cores: int = 1) -> Shape:
-    """The shape with the order that takes least time; unchanged where none takes less than the dense plan.
+    """Return the shape with the order that takes least time; unchanged where none takes less than the dense plan.
 
     `graph` is its matrix, or its arcs' sources, targets and weights.
     `launch` is the number of relaxations in the time that a launch costs at least.
@@ -49,31 +49,45 @@ def ordered(shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Ite
     arcs = arcs_of(graph) if isinstance(graph, np.ndarray) else least_arcs(shape.n, *graph)
     if len(arcs.sources) > MAX_DEGREE * shape.n or shape.n < 4 * shape.tile:
         return shape
-    begins, others, directed = neighbours(shape.n, arcs)
     from fwtui_kernels.compiled import trees  # which brings numba
 
+    begins, others, directed = neighbours(shape.n, arcs)
     vertices = dissected(begins, others)
-    places = np.empty(shape.n, np.int32)
-    places[vertices] = np.arange(shape.n, dtype=np.int32)
-    parents, sizes = trees.elimination_tree(begins, others, vertices, places)
+    parents, sizes = trees.elimination_tree(begins, others, vertices, inverse(vertices))
     best, least = shape, (-(-shape.n // shape.tile) * launch * 3 + shape.n**3) / DOUBT
+    # subtrees of at most so many tiles are leaves, and a separator of at most `small` vertices is merged into its parent
     for leaf, small in product(LEAVES, (0, shape.tile // 2)):
-        found = supernodes(parents, sizes, leaf * shape.tile, small)
-        if found is None:
+        numbers, above = numbered(*trees.grouped(parents, sizes, leaf * shape.tile, small))
+        if len(above) > MAX_SUPERNODES:
             continue
-        numbers, above = found
-        ranks = np.argsort(numbers, kind="stable").astype(np.int32)
-        candidate = _order(begins, others, vertices[ranks], np.bincount(numbers), above, directed, arcs)
-        if candidate is None:
-            continue
-        tried = replace(shape, order=candidate)
+        by_number, members = vertices[np.argsort(numbers, kind="stable")], np.bincount(numbers)
+        firsts = np.concatenate([[0], np.cumsum(members)])
+        touched, starts = trees.touched(begins, others, by_number, inverse(by_number), firsts, above)
+        nodes = tuple(map(Supernode, members.tolist(), above.tolist(), np.diff(starts).tolist()))
+        tried = replace(shape, order=EliminationOrder(nodes, directed, Factor(by_number, starts, touched, arcs)))
         cost = sum(max(step.cost.relaxations, step.alone * cores) + launch for step in work(tried, eliminated))
         if cost < least:
             best, least = tried, cost
     return best
 
 
+def inverse(vertices: np.ndarray) -> np.ndarray:
+    """Return the place of each vertex."""
+    places = np.empty(len(vertices), np.int32)
+    places[vertices] = np.arange(len(vertices), dtype=np.int32)
+    return places
+
+
+def numbered(group: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number the groups that have vertices, children first; return the number of each place, and that of each one's parent."""
+    used = np.unique(group)[::-1]
+    numbers = np.full(len(above) + 1, -1, np.int32)  # the last: no group
+    numbers[used] = np.arange(len(used))
+    return numbers[group], numbers[above[used]]
+
+
 def arcs_of(matrix: np.ndarray) -> Arcs:
+    """Return those of a matrix; some of them, but too many, if it has too many."""
     n, no_edge = len(matrix), matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     rows = max(1, CELLS // n)
     found: list[np.ndarray] = []
@@ -87,6 +101,7 @@ def arcs_of(matrix: np.ndarray) -> Arcs:
 
 
 def least_arcs(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Arcs:
+    """Return the least of parallel arcs."""
     keys = sources.astype(np.int64) * n + targets
     if not (np.diff(keys) > 0).all():
         by_key = np.lexsort((weights, keys))
@@ -96,13 +111,13 @@ def least_arcs(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.nda
 
 
 def _useful(arcs: Arcs) -> Arcs:
-    """Without self-loops, unless they are negative cycles."""
-    useful = (arcs.sources != arcs.targets) | (arcs.weights < 0)
+    """Return them without those of infinite weight, and without self-loops unless they are negative cycles."""
+    useful = ((arcs.sources != arcs.targets) | (arcs.weights < 0)) & (arcs.weights < np.inf)
     return Arcs(*(part[useful] for part in arcs))
 
 
 def neighbours(n: int, arcs: Arcs) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Both ways: where those of each vertex begin, and the vertices; and whether an arc has no equal one back."""
+    """Return both ways where those of each vertex begin, and the vertices; and whether an arc has no equal one back."""
     keys = arcs.sources.astype(np.int64) * n + arcs.targets
     back = arcs.targets.astype(np.int64) * n + arcs.sources
     by_back = np.argsort(back)
@@ -115,7 +130,7 @@ def neighbours(n: int, arcs: Arcs) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def dissected(begins: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The vertices in METIS's order; first those without an edge, which it does not take."""
+    """Return the vertices in METIS's order; first those without an edge, which it does not take."""
     import pymetis  # an extra
 
     degrees = np.diff(begins)
@@ -126,39 +141,3 @@ def dissected(begins: np.ndarray, others: np.ndarray) -> np.ndarray:
     adjacency = pymetis.CSRAdjacency(np.append(begins[joined], begins[-1]).astype(np.int32), names[others].astype(np.int32))
     inside = np.asarray(pymetis.nested_dissection(adjacency)[0])
     return np.concatenate([np.flatnonzero(degrees == 0), joined[inside]]).astype(np.int32)
-
-
-def supernodes(parents: np.ndarray, sizes: np.ndarray, leaf: int, small: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The supernode of each place, children first, and the parent of each; None if there are too many.
-
-    Subtrees of at most `leaf` vertices are leaves; a separator of at most `small` vertices is merged into its parent.
-    """
-    from fwtui_kernels.compiled.trees import grouped
-
-    group, above = grouped(parents, sizes, leaf, small)
-    used = np.unique(group)[::-1]
-    if len(used) > MAX_SUPERNODES:
-        return None
-    numbers = np.full(len(above) + 1, -1, np.int32)
-    numbers[used] = np.arange(len(used))
-    numbers[-1] = -1
-    return numbers[group], numbers[above[used]]
-
-
-def _order(
-    begins: np.ndarray,
-    others: np.ndarray,
-    vertices: np.ndarray,
-    sizes: np.ndarray,
-    parents: np.ndarray,
-    directed: bool,
-    arcs: Arcs,
-) -> EliminationOrder:
-    ranks = np.empty(len(vertices), np.int32)
-    ranks[vertices] = np.arange(len(vertices), dtype=np.int32)
-    firsts = np.concatenate([[0], np.cumsum(sizes)])
-    from fwtui_kernels.compiled.trees import touched
-
-    above, starts = touched(begins, others, vertices, ranks, firsts, parents)
-    nodes = tuple(map(Supernode, sizes.tolist(), parents.tolist(), np.diff(starts).tolist()))
-    return EliminationOrder(nodes, directed, Factor(vertices, starts, above, arcs))
