@@ -1,4 +1,4 @@
-"""The columns of all tables of runs: their titles and values."""
+"""The columns of all tables of runs: titles, values and formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fwtui.machine.tuned import config_of
 from fwtui.stream.model import Model
 from fwtui.stream.run import WAIT, Run
 
-NONE = "-"  # for values that do not apply; an unknown value is n/a
+NONE = "-"  # value that does not apply; an unknown value is n/a
 # tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `sweep`, `tune` (its trials, and what auto
 # picks), `docs`, and those of two screens
 PRINTED, COMPARED, SWEPT, TUNED, PICKED = "printed", "compared", "swept", "tuned", "picked"
@@ -24,32 +24,34 @@ HISTORY, COMPARISON = "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the position-dependent sum
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
+# verdicts of verification as recorded, and as shown
+VERDICTS = {"wrong": "incorrect", "out of range": "overflow"}
 SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?", NOT_COMPARED: "-"}
 
 
 class TableRow(NamedTuple):
-    """A run, and what it is compared with, if anything."""
+    """A run, and the runs and rates that it is compared with."""
 
     model: Model
     run: Run
     baseline: Run | None = None
-    comparison: Comparison | None = None  # with the baseline
-    label: str = ""  # instead of the run's number
-    ended: str = ""  # instead of how it ended
-    best: float | None = None  # the best rate that it is compared with
+    comparison: Comparison | None = None  # comparison with the baseline
+    label: str = ""  # replaces the run's number
+    ended: str = ""  # replaces the outcome
+    best: float | None = None  # best rate, in relaxations/s
 
 
 class Column(NamedTuple):
-    """One column: its value for a run, and the tables that have it, each with the least screen width."""
+    """One column: its value for a run, and the tables that contain it, each with the minimum screen width in cells."""
 
     key: str
     title: str
-    value: Callable[[TableRow], Any]  # text is shown unchanged
+    value: Callable[[TableRow], Any]  # a str is printed unchanged
     tables: Mapping[str, int]
     unit: Callable[[Any], str] = str
     cells: int = 8
     right: bool = False
-    measured: bool = False  # struck through if the distances are not verified
+    measured: bool = False  # struck through unless the distances are verified
     absent: str = units.ABSENT
 
     def text(self, row: TableRow) -> str:
@@ -58,7 +60,7 @@ class Column(NamedTuple):
 
 
 def simulated(run: Run) -> str:
-    """The text shown instead of a time for a simulated run; "correct" only after its verdict."""
+    """Return the text that replaces the time of a simulated run; "correct" only after verification."""
     return f"simulated{': correct' if run.verified else ''}, not timed"
 
 
@@ -99,14 +101,14 @@ def _peak(row: TableRow) -> float | None:
 def _against(row: TableRow) -> str | None:
     if row.comparison is None:
         return "baseline" if row.baseline is not None and row.baseline.id == row.run.id else ""
-    return row.comparison.gained or None
+    return row.comparison.speedup_text or None
 
 
 def _gained(row: TableRow) -> str | None:
-    """The speed-up with the verdict's sign; from the totals if there are too few passes."""
+    """Format the speedup with the verdict's sign; from the median times if there are too few repetitions."""
     if row.comparison is None:
         return _against(row)
-    return f"{row.comparison.gained or COLUMNS['vs'].text(row)} {SIGNS[row.comparison.verdict]}"
+    return f"{row.comparison.speedup_text or COLUMNS['vs'].text(row)} {SIGNS[row.comparison.verdict]}"
 
 
 def _of_best(row: TableRow) -> float | None:
@@ -114,7 +116,7 @@ def _of_best(row: TableRow) -> float | None:
 
 
 def _gain(row: TableRow) -> float | None:
-    """Relaxations/s against the baseline's, which may have another n."""
+    """Return the ratio of relaxations/s to the baseline's, which may have another n."""
     base = row.baseline.rate if row.baseline is not None else None
     return row.run.rate / base if row.run.rate and base else None
 
@@ -125,19 +127,19 @@ def _efficiency(row: TableRow) -> float | None:
 
 
 def _waiting(row: TableRow) -> float | None:
-    """The share of the phase pass in which a rank waits for the others."""
+    """Return the share of the instrumented repetition in which a rank waits for the others."""
     return next((phase.share for phase in row.run.phases if phase.key == WAIT), None)
 
 
 def _sent(row: TableRow) -> float | None:
-    """Bytes that all ranks receive in a pass, a second of its time."""
+    """Return the bytes per second that all ranks receive together."""
     parts = row.run.phase_pass.parts if row.run.phase_pass is not None else ()
     total = sum(part.link_bytes for part in parts)
     return total / row.run.seconds if total and row.run.seconds else None
 
 
 def _end(row: TableRow, low: bool) -> str:
-    """One end of the speed-up's 95 % interval."""
+    """Format one end of the 95 % confidence interval of the speedup."""
     ends = row.comparison.interval if row.comparison is not None else None
     return units.gain(ends[0 if low else 1]) if ends is not None else ""
 
@@ -160,7 +162,7 @@ def _checksum(row: TableRow) -> str | None:
 
 
 def flops_per_task(model: Model, run: Run) -> float | None:
-    """Floating-point operations that the GPU could have done in the time of one relaxation (Lund and Smith)."""
+    """Return the floating-point operations that the GPU could have done per relaxation (Lund and Smith)."""
     flops = fp32_flops(model.gpu_of(run)) if run.backend == "cuda" else None
     return flops / run.rate if flops is not None and run.rate else None
 
@@ -171,9 +173,9 @@ def _why(row: TableRow) -> str | None:
 
 
 def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | None:
-    """The latest finished run of that kernel of the same size, preferably of the same number type.
+    """Return the latest finished run of that kernel and size, preferably with the same data type.
 
-    Without a kernel the first verified run of the same graph.
+    Without a kernel: the first verified run on the same graph.
     """
     if baseline is None:
         return model.first_run_of(run)
@@ -182,7 +184,7 @@ def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | N
 
 
 def _latest(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
-    """The finished run with the highest number, by kernel and size, and by number type."""
+    """Map (kernel, size) and data type to the finished run with the highest number."""
     latest: dict[tuple[object, ...], dict[str, Run]] = {}
     for run in sorted(model.runs.values(), key=lambda run: run.id):
         if run.state == "done" and run.seconds and not run.wrong:
@@ -191,7 +193,7 @@ def _latest(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
 
 
 def outcome(model: Model, run: Run) -> str:
-    """How a run ended, in a few words: verified, wrong and where, cancelled, and what disturbed it."""
+    """Describe the outcome of a run: verified, incorrect and where, cancelled, and its disturbances."""
     if run.state == "running":
         return "did not finish"
     if run.state != "done":
@@ -207,10 +209,10 @@ def outcome(model: Model, run: Run) -> str:
         elif verdict.verdict == "verified":
             words += ["verified"] * (not run.simulated)
         else:
-            words.append(f"{verdict.verdict.upper()}: {verdict.how}")
+            words.append(f"{VERDICTS.get(verdict.verdict, verdict.verdict).upper()}: {verdict.how}")
     words += map(str, disturbances(run, model.evidence(run)))
     if run.indicative:
-        words.append(f"indicative: {run.indicative}")
+        words.append(f"low confidence: {run.indicative}")
     return ", ".join(words) or "unverified"
 
 
@@ -233,42 +235,44 @@ ALL = (
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), _SMALL, cells=4),
     Column(
         "total",
-        "total",
+        "median time",
         _total,
         {**_BOTH, **_CHOSEN, SWEPT: 0, SCALED: 0, HISTORY: 0, COMPARISON: 0},
         units.duration,
-        9,
+        11,
         True,
         True,
     ),
     Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
     Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
-    Column("of limit", "of limit", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
-    Column("speed-up", "speed-up", _gain, {SCALED: 0}, units.gain, right=True),
+    Column("of limit", "% of peak", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 9, True, True),
+    Column("speed-up", "speedup", _gain, {SCALED: 0}, units.gain, right=True),
     Column("efficiency", "efficiency", _efficiency, {SCALED: 0}, units.percent, 10, True),
     Column("waiting", "waiting", _waiting, {SCALED: 0}, units.percent, right=True, absent=NONE),
     Column("sent", "sent", _sent, {SCALED: 0}, units.bandwidth, 9, True, absent=NONE),
     Column("of best", "of best", _of_best, {SWEPT: 0}, units.percent),
-    Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
-    Column("bandwidth", "bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 9, True, True),
-    Column("of peak", "of peak", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 7, True, True),
+    Column("vs", "speedup", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
+    Column(
+        "bandwidth", "eff. bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 14, True, True
+    ),
+    Column("of peak", "% peak BW", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 9, True, True),
     Column("flops", "FLOP/task", lambda r: flops_per_task(r.model, r.run), {PRINTED: 0}, units.digits),
-    Column("phases", "phases", _phases, {PRINTED: 0}, absent=NONE),
-    Column("against", "vs", _against, {COMPARED: 0}, absent=NONE),
-    Column("vs base", "vs base", _against, {COMPARISON: 0}, right=True, absent=NONE),
+    Column("phases", "per-phase times", _phases, {PRINTED: 0}, absent=NONE),
+    Column("against", "speedup", _against, {COMPARED: 0}, absent=NONE),
+    Column("vs base", "speedup", _against, {COMPARISON: 0}, right=True, absent=NONE),
     Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}),
     Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}),
     Column("checksum", "checksum", _checksum, {PRINTED: 0, HISTORY: FULL}, absent=NONE),
-    Column("gained", "vs base", _gained, {HISTORY: WIDE}, right=True),
+    Column("gained", "speedup", _gained, {HISTORY: WIDE}, right=True),
     Column("verdict", "verdict", _verdict, {COMPARED: 0, COMPARISON: 0, HISTORY: WIDEST}, cells=12),
-    Column("because", "because", _because, {COMPARED: 0, COMPARISON: 0}, cells=0),
+    Column("because", "reason", _because, {COMPARED: 0, COMPARISON: 0}, cells=0),
     Column("result", "result", lambda r: r.ended or outcome(r.model, r.run), {**_MEASURED, HISTORY: 0}, cells=33),
     Column("remark", "", lambda r: r.ended, {TUNED: 0}),
-    Column("why", "because", _why, {PRINTED: 0}, absent=NONE),
+    Column("why", "reason", _why, {PRINTED: 0}, absent=NONE),
 )
 COLUMNS = {column.key: column for column in ALL}
-# what a printed table that is too wide goes without, the first of these first
+# columns that a printed table drops if it is too wide, in this order
 _DISPENSABLE = (
     *("flops", "checksum", "phases", "bandwidth", "of peak", "dtype", "from", "to", "spread", "tile", "of limit"),
     *("whole type", "choices", "of best", "rate", "vs"),
@@ -277,7 +281,7 @@ LEAST = tuple(COLUMNS[key].title for key in _DISPENSABLE)
 
 
 def columns_of(table: str, width: float = 0, runs: Iterable[Run] | None = None) -> tuple[Column, ...]:
-    """The columns of that table, on a screen of that width; of known runs without their devices if each has one."""
+    """Return the columns of a table for a screen of that width; without the devices if every run has one."""
     several = runs is None or any(run.ranks for run in runs)
     return tuple(
         c for c in COLUMNS.values() if table in c.tables and width >= c.tables[table] and (several or c.key != "devices")
@@ -285,17 +289,17 @@ def columns_of(table: str, width: float = 0, runs: Iterable[Run] | None = None) 
 
 
 def texts(row: TableRow, *keys: str) -> tuple[str, ...]:
-    """The texts of those columns for a run."""
+    """Return the texts of those columns for a run."""
     return tuple(COLUMNS[key].text(row) for key in keys)
 
 
 def head(table: str, spread: str = "") -> tuple[str, ...]:
-    """The titles of a table's columns; the spread's title is `spread`."""
+    """Return the titles of a table's columns; `spread` is the title of the spread."""
     return tuple(column.title or spread for column in columns_of(table))
 
 
 def line(table: str, row: TableRow) -> tuple[str, ...]:
-    """A run's row in that table."""
+    """Return a run's row in that table."""
     return tuple(column.text(row) for column in columns_of(table))
 
 

@@ -1,4 +1,4 @@
-"""Compares runs with a baseline: whether a difference in time is real, how large it is, and in which phase."""
+"""Comparison of a run with a baseline: whether the time difference is real, its size, and the phases that it comes from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import floor, log10
 from typing import NamedTuple
 
-from fwtui.analysis.disturbances import FAR, Disturbance, disturbances, most_gained
+from fwtui.analysis.disturbances import MAX_SLOWDOWN, Disturbance, disturbances, max_interference_factor
 from fwtui.analysis.ratio_interval import LEAST_SECONDS, Interval, ratio
 from fwtui.common import units
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, identity
@@ -17,14 +17,14 @@ from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES
 
 FASTER, SLOWER, SAME, UNCLEAR, NOT_COMPARED = "FASTER", "SLOWER", "SAME", "UNCLEAR", "NOT COMPARED"
-MATTERS = 0.01  # smaller differences do not count: the passes of one run do not show how much runs vary
-ENOUGH, FEW = 5, 3  # passes of both, for a useful interval, and for a verdict on great differences
-EXACT, APART = 1.05, 1.5  # times: three passes that agree so well decide if even the closest of both runs are so far apart
-LEAST = 2.0  # times: a disturbed run is judged if as much is left of the difference without what disturbed it
+MIN_DIFFERENCE = 0.01  # smaller relative differences do not count: repetitions of one run do not show how much runs vary
+ENOUGH, FEW = 5, 3  # repetitions of both runs: for a useful interval, and for a verdict on a large difference
+MAX_SPREAD, MIN_RATIO_FEW = 1.05, 1.5  # few repetitions within the first factor decide if both runs differ by the second
+MIN_RATIO_DISTURBED = 2.0  # a disturbed run gets a verdict if this factor remains after subtracting the disturbance
 
 
 class ComparedRun(NamedTuple):
-    """A run and its session; the current session has no name."""
+    """A run and the name of its session; empty for the current session."""
 
     model: Model
     run: Run
@@ -36,7 +36,7 @@ class ComparedRun(NamedTuple):
 
     @property
     def device(self) -> str:
-        """The name of the GPU or processor, empty if the session has none."""
+        """The name of the GPU or processor; empty if the session does not name it."""
         if self.run.backend == "cuda":
             gpu = self.model.gpu_of(self.run)
             return gpu.name if gpu is not None else ""
@@ -44,50 +44,50 @@ class ComparedRun(NamedTuple):
 
 
 class Delta(NamedTuple):
-    """One part of both runs in seconds, None for a run without it."""
+    """One part of both runs in seconds; None if a run does not have it."""
 
     key: str
     title: str
     baseline: float | None
     seconds: float | None
-    change: float | None  # relative change of the run's part; None if times are not compared
+    change: float | None  # run / baseline - 1; None if the times are not compared
 
 
-class Rough(NamedTuple):
-    """A ratio of times from too few passes for an interval: rounded to one digit, with its extremes over the passes."""
+class PointEstimate(NamedTuple):
+    """A ratio of times from too few repetitions for an interval: rounded to one digit, with its extremes."""
 
     estimate: float
     low: float
     high: float
-    passes: int
+    repetitions: int
 
     @property
-    def words(self) -> str:
-        """About 100x (one pass), whichever run is faster."""
-        by = "one pass" if self.passes == 1 else f"{self.passes} passes"
+    def text(self) -> str:
+        """About 100x (one repetition), whichever run is faster."""
+        by = "one repetition" if self.repetitions == 1 else f"{self.repetitions} repetitions"
         return f"about {max(self.estimate, 1 / self.estimate):.0f}x ({by})"
 
 
-class AtLeast(NamedTuple):
-    """A ratio of times in spite of what disturbed the slower run: as measured, and what is left of it at least."""
+class LowerBound(NamedTuple):
+    """A ratio of times although the slower run was disturbed: as measured, and its lower bound without the disturbance."""
 
     estimate: float
     low: float
     high: float
     least: float
-    disturbed: str  # in a word
+    disturbed: str  # one word: noisy, throttled
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """At least 10x (noisy), whichever run is faster."""
         return f"at least {self.least:.0f}x ({self.disturbed})"
 
 
-Ratio = Interval | Rough | AtLeast
+Ratio = Interval | PointEstimate | LowerBound
 
 
 class Comparison(NamedTuple):
-    """A run compared with a baseline. `ratio` is the run's time as a multiple of the baseline's."""
+    """A run compared with a baseline. `ratio` is the run's time / the baseline's time."""
 
     entrant: ComparedRun
     baseline: ComparedRun
@@ -101,62 +101,66 @@ class Comparison(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The speed-up's 95 % interval; None with too few passes."""
+        """The 95 % confidence interval of the speedup; None with too few repetitions."""
         return (1 / self.ratio.high, 1 / self.ratio.low) if isinstance(self.ratio, Interval) else None
 
     @property
     def speedup(self) -> float | None:
-        """The estimated speed-up; None if there is no estimate."""
+        """The estimated speedup; None if there is no estimate."""
         return 1 / self.ratio.estimate if self.ratio is not None else None
 
     @property
-    def gained(self) -> str:
-        """The speed-up in words: 8.12x, ~100x from few passes, >10x if disturbed, ~1/100; empty if there is no estimate."""
+    def speedup_text(self) -> str:
+        """The speedup: 8.12x; ~100x from few repetitions, >10x if disturbed, ~1/100; empty if there is no estimate."""
         if self.ratio is None:
             return ""
         gain = 1 / self.ratio.estimate
-        if isinstance(self.ratio, AtLeast):
+        if isinstance(self.ratio, LowerBound):
             return f">{self.ratio.least:.0f}x" if gain >= 1 else f"<1/{self.ratio.least:.0f}"
-        if isinstance(self.ratio, Rough):
+        if isinstance(self.ratio, PointEstimate):
             return f"~{gain:.0f}x" if gain >= 1 else f"~1/{1 / gain:.0f}"
         return units.gain(gain)
 
     @property
     def multiple(self) -> str:
-        """The same in a sentence: 8.12x as fast as, at least 10x as long as; empty if there is no estimate."""
+        """The speedup as a clause: 8.12x speedup over, at least 10x slower than; empty if there is no estimate."""
         if self.ratio is None:
             return ""
-        estimate, how = (1 / self.ratio.estimate, "fast") if self.ratio.estimate <= 1 else (self.ratio.estimate, "long")
-        if isinstance(self.ratio, AtLeast):
-            return f"at least {self.ratio.least:.0f}x as {how} as"
-        return f"{f'about {estimate:.0f}x' if isinstance(self.ratio, Rough) else units.gain(estimate)} as {how} as"
+        faster = self.ratio.estimate <= 1
+        estimate = 1 / self.ratio.estimate if faster else self.ratio.estimate
+        factor = units.gain(estimate)
+        if isinstance(self.ratio, LowerBound):
+            factor = f"at least {self.ratio.least:.0f}x"
+        elif isinstance(self.ratio, PointEstimate):
+            factor = f"about {estimate:.0f}x"
+        return f"{factor} {'speedup over' if faster else 'slower than'}"
 
     @property
     def headline(self) -> str:
-        """Who is how many times as fast as whom or takes how many times as long, or that it is unclear."""
+        """The result in one line: Katz-Kider: 8.03x speedup over Naive."""
         name, other = run_name(self.entrant.run), other_name(self.entrant.run, self.baseline.run)
         if self.verdict == UNCLEAR:
             return f"Unclear: {name}, {f'measured {self.multiple}' if self.multiple else 'against'} {other}"
         if self.verdict == SAME:
-            return f"{name} is as fast as {other}"
-        doubt = f" ({self.ratio.disturbed})" if isinstance(self.ratio, AtLeast) else ""
-        return f"{name} {'takes' if self.verdict == SLOWER else 'is'} {self.multiple} {other}{doubt}"
+            return f"{name}: same time as {other}"
+        disturbed = f" ({self.ratio.disturbed})" if isinstance(self.ratio, LowerBound) else ""
+        return f"{name}: {self.multiple} {other}{disturbed}"
 
 
 def run_name(run: Run) -> str:
-    """What a sentence calls a run."""
+    """Return the name of a run in a sentence: the title of its kernel."""
     return run.title or run.experiment.kernel
 
 
 def other_name(run: Run, baseline: Run) -> str:
-    """What a sentence about a run calls the other one: its kernel's title, or its number where both have the same."""
+    """Return the baseline's name in a sentence: its kernel's title, or its number if both runs have the same kernel."""
     return f"run {baseline.id}" if baseline.title == run.title else run_name(baseline)
 
 
 def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
-    """The run against the baseline."""
+    """Compare a run with a baseline."""
     run, base = entrant.run, baseline.run
-    verdict, why, speed = judge(entrant, baseline)
+    verdict, why, speed = classify(entrant, baseline)
 
     def part(key: str, title: str, before: float | None, now: float | None) -> Delta:
         return Delta(key, title, before, now, now / before - 1 if speed is not None and before and now is not None else None)
@@ -170,69 +174,70 @@ def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
         verdict,
         why,
         speed,
-        Delta("total", "total", base.seconds, run.seconds, speed.estimate - 1 if speed is not None else None),
+        Delta("total", "median time", base.seconds, run.seconds, speed.estimate - 1 if speed is not None else None),
         tuple(part(key, title, theirs.get(key), ours.get(key)) for key, title in titles.items()),
         tuple(d for d in stages if d.baseline is not None or d.seconds is not None),
         differences(entrant, baseline),
     )
 
 
-def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio | None]:
-    """The verdict, the reason in words, and the ratio of times if there is one.
+def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio | None]:
+    """Return the verdict, the reason for it, and the ratio of times if there is one.
 
-    From the interval of `fwtui.analysis.ratio_interval.ratio` and a threshold of 1 % either way: FASTER or SLOWER if the whole
-    interval lies beyond it, SAME if it lies within (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
-    Biopharmaceutics 15, 1987), else UNCLEAR: the measurement cannot decide. With too few passes for an interval, there is
-    still a verdict if even the closest passes differ FAR times, or APART times if there are three of each that agree. A run
-    that is not finished, not verified, simulated or of another n is NOT COMPARED (another graph of the same n is the same
-    work).
+    The verdict compares the interval of `fwtui.analysis.ratio_interval.ratio` with a threshold of 1 %: FASTER or SLOWER if the
+    whole interval exceeds it, SAME if the interval is within it (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
+    Biopharmaceutics 15, 1987), else UNCLEAR. With too few repetitions for an interval, large differences still get a verdict:
+    MAX_SLOWDOWN between the closest repetitions, or MIN_RATIO_FEW if there are three of each within MAX_SPREAD. A run that is
+    not finished, not verified, simulated or of another n is NOT COMPARED. Another graph of the same n is the same work.
 
-    The interval covers variation between passes of a run; runs vary more (T. Kalibera, R. Jones, Rigorous Benchmarking in
-    Reasonable Time, ISMM 2013), so if an experiment was repeated, a difference must also exceed that between its
-    repetitions. What disturbs a run only makes it slower: if the slower of the two was disturbed, as much as that may have
-    cost it more than the other is taken off the difference, and LEAST has to be left of it. The same experiment in the same
-    session on the same device is never FASTER or SLOWER: nothing changed between the two, so any difference comes from the
-    machine. The same experiment in two sessions is compared as usual: before and after a change, two machines, two versions.
+    The interval covers the variation between repetitions of a run. Runs vary more (T. Kalibera, R. Jones, Rigorous
+    Benchmarking in Reasonable Time, ISMM 2013): if an experiment was run again, a difference must also exceed that between its
+    runs. Interference only slows a run down. If the slower run was disturbed, the comparison subtracts the largest slowdown
+    that the disturbance can explain, and MIN_RATIO_DISTURBED must remain. The same experiment in the same session on the same
+    device is never FASTER or SLOWER, because nothing changed between the two runs. The same experiment in two sessions is
+    compared as usual: before and after a change, on two machines, in two versions.
     """
     why = _refusal(entrant, baseline)
     if why:
         return NOT_COMPARED, why, None
     run, base = entrant.run, baseline.run
-    speed = ratio(run.passes, base.passes) or _rough(run, base)
+    speed = ratio(run.passes, base.passes) or _point_estimate(run, base)
     if speed is None:
         return UNCLEAR, _too_few(run, base), None
     low, high = speed.low, speed.high
-    span = speed.words if isinstance(speed, Rough) else " to ".join(dict.fromkeys((_change(low), _change(high))))
-    words, better = f"time {span}", ""
-    if isinstance(speed, Rough):
-        few = speed.passes < ENOUGH
-        words, better = span, f"; for a better estimate {f'repeat it at least {ENOUGH} times' if few else 'run it again'}"
-    if low >= 1 / (1 + MATTERS) and high <= 1 + MATTERS:
-        return SAME, f"{words}, within {units.percent(MATTERS)}", speed
+    span = speed.text if isinstance(speed, PointEstimate) else " to ".join(dict.fromkeys((_change(low), _change(high))))
+    text, better = f"time {span}", ""
+    if isinstance(speed, PointEstimate):
+        few = speed.repetitions < ENOUGH
+        text, better = span, f"; for a better estimate {f'use at least {ENOUGH} repetitions' if few else 'run it again'}"
+    if low >= 1 / (1 + MIN_DIFFERENCE) and high <= 1 + MIN_DIFFERENCE:
+        return SAME, f"{text}, within {units.percent(MIN_DIFFERENCE)}", speed
     ours, theirs = disturbed = _disturbances(entrant), _disturbances(baseline)
     both = [(e.label, one) for e, ones in zip((entrant, baseline), disturbed, strict=True) for one in ones]
     if both:
         whys = " and ".join(f"{label} was {one.word} ({one.why})" for label, one in both)
-        least = 1 / high / most_gained(base, run, theirs, ours) if high < 1 else low / most_gained(run, base, ours, theirs)
-        if least < LEAST:
-            return UNCLEAR, f"{words}, but {whys}", speed
+        theirs_first, ours_first = (base, run, theirs, ours), (run, base, ours, theirs)
+        interference = max_interference_factor(*(theirs_first if high < 1 else ours_first))
+        least = (1 / high if high < 1 else low) / interference
+        if least < MIN_RATIO_DISTURBED:
+            return UNCLEAR, f"{text}, but {whys}", speed
         word = ", ".join(dict.fromkeys(one.word for _, one in both))
-        speed = AtLeast(speed.estimate, low, high, _rounded_down(least), word)
-        words, better = f"{speed.words}: {whys}", ""
+        speed = LowerBound(speed.estimate, low, high, _rounded_down(least), word)
+        text, better = f"{speed.text}: {whys}", ""
     if _device(entrant) == _device(baseline) and identity(run.experiment) == identity(base.experiment):
-        return UNCLEAR, f"the same experiment again {_again(speed)}: the machine's doing; run it on a quiet machine", speed
-    if not (high < 1 / (1 + MATTERS) or low > 1 + MATTERS):
-        return UNCLEAR, f"{words}; more passes would show whether it exceeds {units.percent(MATTERS)}", speed
+        return UNCLEAR, f"the same experiment {_again(speed)} this time; rerun it on an idle machine", speed
+    if not (high < 1 / (1 + MIN_DIFFERENCE) or low > 1 + MIN_DIFFERENCE):
+        return UNCLEAR, f"{text}; more repetitions would show whether it exceeds {units.percent(MIN_DIFFERENCE)}", speed
     noise = max(repeated(e.model, e.run) for e in (entrant, baseline))
     if not (high < 1 / (1 + noise) or low > 1 + noise):
-        return UNCLEAR, f"{words}, but repetitions of the same experiment differ by {units.percent(noise)}", speed
-    return (FASTER if high < 1 else SLOWER), words + better, speed
+        return UNCLEAR, f"{text}, but runs of the same experiment differ by {units.percent(noise)}", speed
+    return (FASTER if high < 1 else SLOWER), text + better, speed
 
 
 def speedup(run: Run, against: Run | None) -> float | None:
-    """The run's speed-up, estimated as in a comparison; from the totals if there are too few passes.
+    """Estimate the speedup of a run as in a comparison; with too few repetitions, from the median times.
 
-    None if the two did not do the same work, or one of them is not finished or not verified.
+    None if the runs did not do the same work, or one of them is not finished or not verified.
     """
     if against is None or run.n != against.n or not (run.counts and against.counts):
         return None
@@ -242,15 +247,15 @@ def speedup(run: Run, against: Run | None) -> float | None:
 
 
 def repeated(model: Model, run: Run) -> float:
-    """How much slower the slowest verified run of the same experiment in that session is than the fastest; 0 for a single run.
+    """Return the relative difference between the slowest and the fastest verified run of an experiment in its session.
 
-    Disturbed runs are left out: they do not represent the others.
+    0 for a single run. Disturbed runs are skipped, because they do not represent the others.
     """
     return model.once(_noise, *model.once(_by_experiment).get((run.device, *identity(run.experiment)), ()))
 
 
 def _by_experiment(model: Model) -> dict[tuple[object, ...], list[Run]]:
-    """The runs of each experiment on each device, as far as they count."""
+    """Group the verified runs by device and experiment."""
     by_experiment: dict[tuple[object, ...], list[Run]] = {}
     for run in model.runs.values():
         if run.counts:
@@ -264,7 +269,7 @@ def _noise(model: Model, *runs: Run) -> float:
 
 
 def differences(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, ...]:
-    """Every difference between the two except times: tile 32 against 16."""
+    """Return every difference between the settings of two runs: tile 32 against 16."""
     ours, theirs = entrant.run.experiment, baseline.run.experiment
     both = ours.options.keys() & theirs.options.keys()  # options of different kernels are not compared
     fields = [(field.name, _shown(field, ours), _shown(field, theirs)) for field in FIELDS if field.name not in HOW_MEASURED]
@@ -276,14 +281,14 @@ def differences(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, ...]:
 
 
 def pairs(ours: Sequence[ComparedRun], theirs: Sequence[ComparedRun]) -> list[tuple[ComparedRun, ComparedRun]]:
-    """(run, baseline) for every experiment with a finished run in both; the latest of several."""
+    """Pair the latest finished runs of every experiment that both sides have, as (run, baseline)."""
     by_identity = {identity(e.run.experiment): e for e in theirs if e.run.state == "done"}
     latest = {identity(e.run.experiment): e for e in ours if e.run.state == "done"}
     return [(entrant, by_identity[experiment]) for experiment, entrant in latest.items() if experiment in by_identity]
 
 
 def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:
-    """Why the two cannot be compared; empty if they can."""
+    """Return why the runs cannot be compared; empty if they can."""
     run, base = entrant.run, baseline.run
     if run is base:
         return "it is the baseline itself"
@@ -312,50 +317,50 @@ def _disturbances(entrant: ComparedRun) -> tuple[Disturbance, ...]:
 
 
 def _device(entrant: ComparedRun) -> tuple[object, ...]:
-    """The run's device and session; the same session may have been read twice or recorded in parts."""
+    """Identify the run's device and session; the same session may have been read twice or recorded in parts."""
     header = entrant.model.header
     session = (header.created, header.machine) if header is not None else (entrant.model,)
     return (*session, entrant.run.device)
 
 
-def _rough(run: Run, base: Run) -> Rough | None:
-    """The ratio of times from too few passes for an interval; None if chance could explain it."""
+def _point_estimate(run: Run, base: Run) -> PointEstimate | None:
+    """Return the ratio of times from too few repetitions for an interval; None if chance could explain it."""
     ours, theirs = (r.passes or (r.seconds or 0.0,) for r in (run, base))
     if not run.seconds or not base.seconds or min(*ours, *theirs, run.seconds, base.seconds) < LEAST_SECONDS:
         return None
     low, high = min(ours) / max(theirs), max(ours) / min(theirs)
-    exact = min(len(ours), len(theirs)) >= FEW and all(max(passes) <= EXACT * min(passes) for passes in (ours, theirs))
-    far = APART if exact else FAR
+    exact = min(len(ours), len(theirs)) >= FEW and all(max(times) <= MAX_SPREAD * min(times) for times in (ours, theirs))
+    far = MIN_RATIO_FEW if exact else MAX_SLOWDOWN
     if not (high <= 1 / far or low >= far):
         return None
     slower = run.seconds > base.seconds
     times = float(f"{max(run.seconds, base.seconds) / min(run.seconds, base.seconds):.0e}")
-    passes = min(r.done.count if r.done is not None else len(r.samples) for r in (run, base))
-    return Rough(times if slower else 1 / times, low, high, passes)
+    repetitions = min(r.done.count if r.done is not None else len(r.samples) for r in (run, base))
+    return PointEstimate(times if slower else 1 / times, low, high, repetitions)
 
 
 def _too_few(run: Run, base: Run) -> str:
-    """Why there are not enough passes of both."""
+    """Return why the repetitions of both runs are too few to compare them."""
     for one in (run, base):
         if one.done is not None and len(one.passes) < min(one.done.count, events.SAMPLES_TOLD):
-            count = f"{len(one.passes)} of the {one.done.count} passes of run {one.id}"
-            return f"this recording keeps {count}, too few to tell a difference from chance; run it again"
+            count = f"{len(one.passes)} of the {one.done.count} repetitions of run {one.id}"
+            return f"this recording contains only {count}, too few for a significance test; run it again"
     fewest = min(len(run.passes), len(base.passes))
-    few = f"{units.counted(fewest, 'pass', 'passes')} per run {'is' if fewest == 1 else 'are'} too few"
-    return f"{few}; repeat it at least {ENOUGH} times"
+    few = f"{units.counted(fewest, 'repetition')} per run {'is' if fewest == 1 else 'are'} too few"
+    return f"{few}; use at least {ENOUGH}"
 
 
 def _rounded_down(times: float) -> float:
-    """To one digit."""
+    """Round down to one significant digit."""
     unit = 10.0 ** floor(log10(times))
     return floor(times / unit) * unit
 
 
 def _again(speed: Ratio) -> str:
-    """How much longer or shorter the same took."""
+    """Describe the time change between two runs of one experiment."""
     low, high = sorted((speed.low, speed.high))
     if not isinstance(speed, Interval):
-        return f"took {'less' if high < 1 else 'more'} time, {speed.words}"
+        return f"took {'less' if high < 1 else 'more'} time, {speed.text}"
     if not (high < 1 or low > 1):
         return f"took between {units.percent(1 - low)} less and {units.percent(high - 1)} more time"
     if low >= 2:
@@ -365,5 +370,5 @@ def _again(speed: Ratio) -> str:
 
 
 def _change(multiple: float) -> str:
-    """A ratio of times as a change: -67.2 %; a large one as a multiple."""
+    """Format a ratio of times as a change, -67.2 %; a large one as a factor."""
     return f"{100 * (multiple - 1):+.1f} %" if multiple < 2 else units.gain(multiple)

@@ -1,6 +1,6 @@
-"""What a run's numbers say could be better, a sentence each with its evidence, and the rung of the ladder that shows the way.
+"""Hints for making a run faster: a sentence with its evidence, and the rung of the ladder that demonstrates the fix.
 
-Hints, not answers: only what was measured, counted or compiled is said, and nothing of a run that is near its limit.
+Hints use only measured, counted or compiled values. A run near its peak rate has none.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fwtui.analysis.ledger import (
     COUNTERS,
     LATENCY,
     LAUNCH_SECONDS,
+    LAUNCHES,
     LedgerLine,
     counters_of,
     ledger,
@@ -22,8 +23,8 @@ from fwtui.analysis.ledger import (
     tiles_per_launch,
 )
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.ranks import UNEVEN, imbalance, of_ranks, waits
-from fwtui.analysis.warps import DEVICE_MEMORY, SHARED_MEMORY, SHARED_PIPE, loop_facts, samples_of, shares, stall
+from fwtui.analysis.ranks import UNEVEN, describe_waiting, imbalance, rank_times
+from fwtui.analysis.warps import LONG_SCOREBOARD, MIO_THROTTLE, SHORT_SCOREBOARD, loop_facts, samples_of, shares, stall
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
@@ -35,32 +36,32 @@ from fwtui_kernels import rungs
 from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, WARP
 
 NAIVE = "naive"
-GOOD = 0.8  # share of the measured limit from which there is no hint
-FEW_WARPS = 0.5  # of those that can be resident
-MUCH = 0.3  # of the time
-PADDED = 1.2  # times the relaxations
-SPILLED = 32  # bytes of a thread
-CONFLICTS = 0.2  # of the accesses to shared memory
-INSTRUCTIONS = 4.0  # integer ones for a relaxation, whose own are an addition and a minimum
-BUSY = 0.6  # of the time, as in fwtui.analysis.ledger
+NEAR_PEAK = 0.8  # share of the measured peak rate above which a run gets no hints
+MIN_OCCUPANCY_RATIO = 0.5  # achieved / theoretical occupancy, and theoretical occupancy, below which a hint is given
+MIN_TIME_SHARE = 0.3  # hints ignore phases below this share of the kernel time
+MIN_PADDING = 1.2  # relaxations with padding / without
+MIN_SPILL = 32  # bytes per thread
+MIN_CONFLICT_SHARE = 0.2  # share of the shared-memory accesses that bank conflicts delay
+MIN_INSTRUCTIONS = 4.0  # integer instructions per relaxation; the relaxation itself is an addition and a minimum
+MIN_DRAM_SHARE = 0.6  # share of the time that DRAM is busy, as in the phase table
 SEGMENT = 128  # bytes that the 32 threads of a warp load at once, 4 each
 
 
 class Hint(NamedTuple):
-    """One thing that the numbers prove."""
+    """A possible improvement that the numbers of a run prove."""
 
     key: str
-    sentence: str  # with its numbers
-    see: str  # the rung that does it another way; empty if another choice helps
-    source: str = ""  # where its numbers come from, if not from the run itself
+    sentence: str  # including its numbers
+    rung: str  # id of the kernel that demonstrates the fix; empty if another setting helps
+    source: str = ""  # origin of its numbers, if not the run itself
 
     def __str__(self) -> str:
-        words = f"{self.sentence} ({self.source})" if self.source else self.sentence
-        return f"{words}; see `{self.see}`" if self.see else words
+        text = f"{self.sentence} ({self.source})" if self.source else self.sentence
+        return f"{text}; see `{self.rung}`" if self.rung else text
 
 
 class RunFacts:
-    """What is known of a run."""
+    """The values of a run that the rules use."""
 
     def __init__(self, model: Model, run: Run):
         self.model, self.run, self.e = model, run, run.experiment
@@ -74,55 +75,55 @@ class RunFacts:
         self.main = main if main is not None and main.max_warps and main.threads else None
 
     def share(self, line: LedgerLine) -> float:
-        """Of the time of all phases."""
+        """Return the phase's share of the time of all phases."""
         return line.seconds / sum(one.seconds for one in self.lines if one.key or len(self.lines) == 1)
 
     def offered(self, what: str) -> Sequence[Any]:
-        """The kernel's tiles, number types or memories; empty if a recording's kernel is no longer known."""
+        """Return the kernel's tiles, dtypes or memories; empty if the kernel of an old recording no longer exists."""
         try:
             return getattr(kernel_named(self.e.kernel), what)
         except Refused:
             return ()
 
     def per(self, amount: str, by: str) -> float | None:
-        """One counter for each of another."""
+        """Return the ratio of two counters; None if one was not read."""
         over, under = self.counters.get(amount), self.counters.get(by)
         return over / under if over is not None and under else None
 
 
 def hints(model: Model, run: Run) -> tuple[Hint, ...]:
-    """What could be better, the most telling first; nothing of a run that is wrong, not timed, or near its limit."""
+    """Return the hints for a run, most important first; none for a run that is incorrect, not timed or near its peak rate."""
     if run.state != "done" or run.simulated or run.wrong or not run.seconds:
         return ()
     limit = limit_of(model, run)
-    if limit is not None and (limit.share or 0.0) >= GOOD:
+    if limit is not None and (limit.share or 0.0) >= NEAR_PEAK:
         return ()
     facts = RunFacts(model, run)
     rules = (*(RANKED if run.ranks else ()), *(CUDA if run.backend == "cuda" else CPU))
     applicable = (
-        Hint(key, sentence, see, _source(key, facts))
-        for key, see, rule in rules
-        if (not see or _ahead(see, run)) and (sentence := rule(facts))
+        Hint(key, sentence, rung, _source(key, facts))
+        for key, rung, rule in rules
+        if (not rung or _is_ahead(rung, run)) and (sentence := rule(facts))
     )
     return tuple(applicable)
 
 
 def _source(key: str, facts: RunFacts) -> str:
-    """Where the numbers of the hint with that key come from."""
-    if key == "resident warps" or (key == "device memory" and "dram_share" not in facts.counters):
+    """Return the origin of the numbers of the hint with that key."""
+    if key == "achieved occupancy" or (key == "device memory" and "dram_share" not in facts.counters):
         return GPM
     return COUNTERS if key in OF_COUNTERS else ""
 
 
-def _ahead(see: str, run: Run) -> bool:
-    """Whether that rung has something to show to the run's kernel: it is no earlier one, but for how `naive` uses memory."""
+def _is_ahead(rung: str, run: Run) -> bool:
+    """Return whether that rung follows the run's kernel; `naive` always qualifies, as it demonstrates coalesced loads."""
     kernel = run.experiment.kernel
-    return see != kernel and (see == NAIVE or rungs().get(kernel, 0) <= rungs()[see])
+    return rung != kernel and (rung == NAIVE or rungs().get(kernel, 0) <= rungs()[rung])
 
 
 def _launches(f: RunFacts) -> str:
     line = f.slowest
-    if line is None or line.limiter.what != "launches":
+    if line is None or line.limiter.what != LAUNCHES:
         return ""
     each, empty = units.duration(line.seconds / line.launches), units.duration(LAUNCH_SECONDS)
     return f"{line.launches:,} launches of {each} each; an empty one takes up to {empty}"
@@ -131,9 +132,9 @@ def _launches(f: RunFacts) -> str:
 def _few_tiles(f: RunFacts) -> str:
     for line in sorted(f.lines, key=lambda line: -line.seconds):
         tiles = tiles_per_launch(f.run, line)
-        if line.key and tiles and f.roofs.multiprocessors and tiles < f.roofs.multiprocessors and f.share(line) >= MUCH:
-            there = f"{units.counted(round(tiles), 'tile')} a launch for {f.roofs.multiprocessors} SM"
-            return f"{units.percent(f.share(line))} of the time is in {line.title}: {there}"
+        if line.key and tiles and f.roofs.multiprocessors and tiles < f.roofs.multiprocessors and f.share(line) >= MIN_TIME_SHARE:
+            blocks = f"{units.counted(round(tiles), 'tile')} per launch for {f.roofs.multiprocessors} SMs"
+            return f"{units.percent(f.share(line))} of the time is in the {line.title} phase: {blocks}"
     return ""
 
 
@@ -141,27 +142,27 @@ def _bytes(f: RunFacts) -> str:
     each = f.run.device_bytes / f.run.relaxations if f.run.relaxations else 0.0
     if each < 3 * f.itemsize:
         return ""
-    numbers = units.digits(each / f.itemsize)
-    return f"{units.digits(each)} bytes are asked of memory for each relaxation, as many as {numbers} numbers have"
+    values = units.digits(each / f.itemsize)
+    return f"the kernel requests {units.digits(each)} bytes ({values} values) per relaxation"
 
 
 def _dram(f: RunFacts) -> str:
     counted, read = f.counters.get("dram_share"), f.evidence.dram_utilisation if f.evidence is not None else None
     share = counted if counted is not None else read
-    return f"device memory is {units.percent(share)} busy" if share is not None and share >= BUSY else ""
+    return f"device memory is {units.percent(share)} busy" if share is not None and share >= MIN_DRAM_SHARE else ""
 
 
 def _spills(f: RunFacts) -> str:
     worst = max(f.run.occupancies, key=lambda one: one.spill_bytes, default=None)
-    if worst is None or worst.spill_bytes < SPILLED:
+    if worst is None or worst.spill_bytes < MIN_SPILL:
         return ""
-    return f"{worst.op} keeps {worst.spill_bytes:,} bytes of each thread in device memory, beside {worst.registers} registers"
+    return f"{worst.op} spills {worst.spill_bytes:,} bytes per thread to local memory, with {worst.registers} registers in use"
 
 
 def _limited(f: RunFacts, by: str) -> Occupancy | None:
-    """The main operation where that limits how many warps are resident, and they are few."""
+    """Return the main kernel function if that resource limits its theoretical occupancy to less than half; else None."""
     one = f.main
-    return one if one is not None and by in one.limiters and one.warps < FEW_WARPS * one.max_warps else None
+    return one if one is not None and by in one.limiters and one.warps < MIN_OCCUPANCY_RATIO * one.max_warps else None
 
 
 def _shared(f: RunFacts) -> str:
@@ -169,7 +170,7 @@ def _shared(f: RunFacts) -> str:
     if one is None:
         return ""
     size, blocks = units.memory(one.shared_bytes), units.counted(one.blocks, "block")
-    return f"{size} of shared memory limit {one.op} to {blocks} per SM: {one.warps} of {one.max_warps} warps"
+    return f"{size} of shared memory per block limit {one.op} to {blocks} per SM: {one.warps} of {one.max_warps} warps"
 
 
 def _registers(f: RunFacts) -> str:
@@ -177,8 +178,8 @@ def _registers(f: RunFacts) -> str:
     if one is None or f.slowest is None or f.slowest.limiter.what != LATENCY:
         return ""
     return (
-        f"{one.registers} registers a thread limit {one.op} to {one.warps} of {one.max_warps} warps, "
-        f"and {f.slowest.limiter.evidence}"
+        f"{one.registers} registers per thread limit {one.op} to {one.warps} of {one.max_warps} warps, "
+        f"and the phase is latency-bound: {f.slowest.limiter.evidence}"
     )
 
 
@@ -187,9 +188,9 @@ def _resident(f: RunFacts) -> str:
     if one is None or measured is None:
         return ""
     allowed = one.warps / one.max_warps
-    if measured >= FEW_WARPS * allowed:
+    if measured >= MIN_OCCUPANCY_RATIO * allowed:
         return ""
-    return f"{units.percent(allowed)} of the warps could be resident, and {units.percent(measured)} were"
+    return f"achieved occupancy is {units.percent(measured)}, theoretical occupancy {units.percent(allowed)}"
 
 
 def _lanes(f: RunFacts) -> str:
@@ -197,49 +198,49 @@ def _lanes(f: RunFacts) -> str:
     if one is None or not one.threads % WARP:
         return ""
     idle = -one.threads % WARP
-    return f"{one.op} has blocks of {one.threads} threads: {idle} of the {WARP} lanes of its last warp never work"
+    return f"{one.op} has blocks of {one.threads} threads: {idle} of the {WARP} threads of its last warp are idle"
 
 
 def _narrow(f: RunFacts) -> str:
     row = f.e.tile * f.itemsize
     if f.e.tile <= 1 or row >= SEGMENT // 2:
         return ""
-    return f"a row of a tile is {row} bytes, and a warp can load {SEGMENT} at once"
+    return f"a row of a tile has {row} bytes, but a warp can load {SEGMENT} at once"
 
 
 def _scattered(f: RunFacts) -> str:
     pieces = f.per("global_load_sectors", "global_load_requests")
     if pieces is None or pieces < 2 * f.itemsize:
         return ""
-    return f"a load of a warp touches {units.digits(pieces)} pieces of 32 bytes, where {f.itemsize} hold as many numbers"
+    return f"a load of a warp touches {units.digits(pieces)} sectors of 32 bytes; coalesced, it would touch {f.itemsize}"
 
 
 def _conflicts(f: RunFacts) -> str:
     share = f.per("shared_load_conflicts", "shared_load_wavefronts")
-    if share is None or share < CONFLICTS:
+    if share is None or share < MIN_CONFLICT_SHARE:
         return ""
-    return f"{units.percent(share)} of the loads from shared memory wait for a bank that another thread asks"
+    return f"bank conflicts delay {units.percent(share)} of the shared-memory loads"
 
 
 def _instructions(f: RunFacts) -> str:
     each = f.counters.get("integer_instructions_per_relaxation")
-    if each is None or each < INSTRUCTIONS:
+    if each is None or each < MIN_INSTRUCTIONS:
         return ""
-    return f"{units.digits(each)} integer instructions for each relaxation, whose own are at most two"
+    return f"{units.digits(each)} integer instructions per relaxation; the relaxation itself needs at most two"
 
 
 def _operands(f: RunFacts) -> str:
     each = f.per("shared_load_bytes", "relaxations")
     if each is None or each < 2 * f.itemsize:
         return ""
-    return f"{units.digits(each)} bytes of shared memory are read for each relaxation: both operands, every time"
+    return f"the kernel reads {units.digits(each)} bytes of shared memory per relaxation: both operands, every time"
 
 
 def _padding(f: RunFacts) -> str:
     times = f.run.relaxations / f.run.n**3 if f.run.n else 0.0
-    if times < PADDED:
+    if times < MIN_PADDING:
         return ""
-    return f"{f.run.n:,} vertices are padded to {f.run.padded:,}, to whole tiles: {units.gain(times)} the relaxations"
+    return f"{f.run.n:,} vertices are padded to {f.run.padded:,} (whole tiles): {units.gain(times)} as many relaxations"
 
 
 def _type(f: RunFacts) -> str:
@@ -249,15 +250,15 @@ def _type(f: RunFacts) -> str:
     longest = (f.run.n - 1) * graph.high
     if "int16" not in f.offered("dtypes") or longest >= NO_EDGE["int16"]:
         return ""
-    return f"no path is longer than {longest:,.0f}, which int16 holds in half the bytes of {f.e.dtype}"
+    return f"no path is longer than {longest:,.0f}: int16 can hold it, with half the bytes of {f.e.dtype}"
 
 
 def _copies(f: RunFacts) -> str:
     seconds, whole = f.run.seconds, f.run.end_to_end
     if not seconds or whole is None or whole < 2 * seconds or f.e.memory != "device" or "pinned" not in f.offered("memories"):
         return ""
-    words = f"copying in and out takes {units.duration(whole - seconds)}, and computing {units.duration(seconds)}"
-    return f"{words}; pinned memory is offered"
+    times = f"the copies take {units.duration(whole - seconds)}, the kernel {units.duration(seconds)}"
+    return f"{times}; this kernel supports pinned memory"
 
 
 def _cores(f: RunFacts) -> str:
@@ -269,54 +270,53 @@ def _cores(f: RunFacts) -> str:
 
 def _scalar(f: RunFacts) -> str:
     each, busy = (f.cpu.each, f.cpu.busy) if f.cpu is not None else (None, None)
-    vectors = any(loop.lanes > 1 for loop in f.run.loops)  # then something else holds it back
+    vectors = any(loop.lanes > 1 for loop in f.run.loops)  # a vectorised loop is held back by something else
     if each is None or vectors or busy is None or busy < 0.5:
         return ""
-    return f"{each:.2g} relaxations a clock on each busy core, where one vector instruction does several" if each < 1 else ""
+    return f"{each:.2g} relaxations per cycle on each busy core; one vector instruction does several" if each < 1 else ""
 
 
 def _waits(f: RunFacts) -> str:
-    ranks = of_ranks(f.run)
+    ranks = rank_times(f.run)
     share = fmean(one.share(key) for one in ranks for key in (BROADCAST, WAIT)) * 2 if ranks else 0.0
-    if share < MUCH:
+    if share < MIN_TIME_SHARE:
         return ""
-    return f"{waits(f.model, f.run)}; a larger graph or fewer ranks leave more work to each"
+    return f"{describe_waiting(f.model, f.run)}; a larger graph or fewer ranks give each rank more work"
 
 
 def _rows(f: RunFacts) -> str:
-    """Too few rows of tiles to share them out evenly."""
-    shares = of_ranks(f.run)
+    """Report too few rows of tiles for an even distribution."""
+    shares = rank_times(f.run)
     rows, ranks = f.run.padded // max(f.e.tile, 1), len(f.run.ranks)
     smaller = [tile for tile in f.offered("tiles") if tile < f.e.tile]
     if (imbalance(shares) or 0.0) < UNEVEN or not rows % ranks or not smaller:
         return ""
-    there = f"{units.counted(rows, 'row')} of tiles for {ranks} ranks"
-    return f"{there}: some have more than others; a tile of {max(smaller)} makes more rows"
+    uneven = f"{units.counted(rows, 'row')} of tiles for {ranks} ranks"
+    return f"{uneven}: some ranks have more rows than others; a tile of {max(smaller)} gives more rows"
 
 
 def _sampled(reason: str, least: float) -> Rule:
-    """That warps wait for that in at least this share of the samples of the slowest phase."""
+    """Return a rule for a stall reason with at least this share of the PC samples of the slowest phase."""
 
     def rule(f: RunFacts) -> str:
         share = shares(f.samples.reasons).get(reason, 0.0) if f.samples is not None else 0.0
         if share < least:
             return ""
-        wait = stall(reason)
-        return f"a warp {wait.verb} in {100 * share:.0f} % of samples: {wait.advice}"
+        return f"warps stall on {stall(reason).label} in {100 * share:.0f} % of PC samples: {stall(reason).advice}"
 
     return rule
 
 
 def _loop(f: RunFacts) -> str:
     each = loop_facts(f.samples).each if f.samples is not None else None
-    if each is None or each < INSTRUCTIONS:
+    if each is None or each < MIN_INSTRUCTIONS:
         return ""
-    return f"the inner loop has {units.digits(each)} instructions for each relaxation, whose own are at most two"
+    return f"the inner loop has {units.digits(each)} instructions per relaxation; the relaxation itself needs at most two"
 
 
 Rule = Callable[[RunFacts], str]
 OF_COUNTERS = ("device memory", "registers", "scattered loads", "bank conflicts", "instructions", "operands")
-# the key, the rung that shows the way, and what is said
+# key, rung that demonstrates the fix, rule
 CUDA: tuple[tuple[str, str, Rule], ...] = (
     ("launches", "resident", _launches),
     ("few tiles", "look-ahead", _few_tiles),
@@ -325,26 +325,26 @@ CUDA: tuple[tuple[str, str, Rule], ...] = (
     ("spills", "register-tile", _spills),
     ("shared memory", "staged-row-major", _shared),
     ("registers", "optimized", _registers),
-    ("resident warps", "look-ahead", _resident),
-    ("waits for device memory", "katz-kider", _sampled(DEVICE_MEMORY, 0.4)),
-    ("queue of loads", "blocked-vector", _sampled("lg_throttle", 0.1)),
-    ("waits for shared memory", "register-tile", _sampled(SHARED_MEMORY, 0.25)),
-    ("shared memory pipe", "register-tiled", _sampled(SHARED_PIPE, 0.2)),
+    ("achieved occupancy", "look-ahead", _resident),
+    ("long scoreboard", "katz-kider", _sampled(LONG_SCOREBOARD, 0.4)),
+    ("LG throttle", "blocked-vector", _sampled("lg_throttle", 0.1)),
+    ("short scoreboard", "register-tile", _sampled(SHORT_SCOREBOARD, 0.25)),
+    ("MIO throttle", "register-tiled", _sampled(MIO_THROTTLE, 0.2)),
     ("barriers", "look-ahead", _sampled("barrier", 0.15)),
     ("latency", "register-tiled", _sampled("wait", 0.25)),
     ("branches", "katz-kider", _sampled("branch_resolving", 0.1)),
-    ("last stores", "register-tiled", _sampled("drain", 0.1)),
+    ("final stores", "register-tiled", _sampled("drain", 0.1)),
     ("constants", "", _sampled("imc_miss", 0.1)),
     ("instruction cache", "", _sampled("no_instructions", 0.1)),
     ("inner loop", "optimized", _loop),
-    ("idle lanes", NAIVE, _lanes),
+    ("idle threads", NAIVE, _lanes),
     ("narrow tile", "register-tiled", _narrow),
     ("scattered loads", NAIVE, _scattered),
     ("bank conflicts", "staged-row-major", _conflicts),
     ("instructions", "optimized", _instructions),
     ("operands", "register-tiled", _operands),
     ("padding", "katz-kider", _padding),
-    ("number type", "blocked-vector", _type),
+    ("data type", "blocked-vector", _type),
     ("copies", NAIVE, _copies),
 )
 RANKED: tuple[tuple[str, str, Rule], ...] = (("exchange", "", _waits), ("uneven rows", "", _rows))

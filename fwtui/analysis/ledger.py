@@ -1,11 +1,11 @@
-"""The speed-of-light ledger: each phase's time at the device's limits, its measured time, and what limits it.
+"""The phase table: the roofline time, the measured time and the bottleneck of each phase.
 
-Expected times follow the roofline model (Williams, Waterman, Patterson, CACM 52(4), 2009): the slowest of moving the
-phase's bytes at peak bandwidth and doing its relaxations at the measured limit. Bytes are those of the kernel's own model.
-Samples of the GPU's warps say what they wait for, and at which line; counters of a full unit stand beside them. Without
-samples the limiter is that of hardware counters, the busiest unit, if busy for at least 60 % of the time, as in Nsight
-Compute's "speed of light"; else one that telemetry or a roof proves. On a CPU the roofs are those of the busy cores and of the
-cache that holds the matrix; the compiled loop adds how wide its instructions are. A share above 100 % is never a reason.
+Roofline times follow Williams, Waterman and Patterson (CACM 52(4), 2009): the larger of bytes / peak bandwidth and
+relaxations / measured peak rate. The bytes come from the kernel's cost model. The bottleneck comes from the first source that
+names one: launches and thread blocks, PC samples (with the counters of a busy unit), hardware counters (the busiest unit if it
+is busy for at least 60 % of the time, as in Nsight Compute's "Speed of Light"), telemetry, the roofs. On a CPU the roofs
+are those of the busy cores and of the cache that holds the matrix; the compiled loop adds the width of its instructions. A
+share above 100 % never names a bottleneck.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, loop_of, per_cycle, the_level
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.ranks import LATE, carried, whole_percent
+from fwtui.analysis.ranks import LATE, link_bandwidth, whole_percent
 from fwtui.analysis.warps import issue_rate, main_samples, samples_of, warp_reason
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
@@ -25,24 +25,24 @@ from fwtui.stream.quantity import GPM
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
 from fwtui_kernels.plan import ITEMSIZE, WARP
 
-FULL = 0.8  # share of the time busy, from which a unit has no room; Nsight Compute's rules begin there
-NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
-ERROR = 0.05  # of a measured limit, whose own error may make a share a little more than 1
-TOGETHER = 0.8  # of the time, that two roofs explain if one waits for the other
-STALLED = 1.0  # instructions a cycle, below which a core mostly waits for results
-ISSUING = 3.0  # from which it mostly issues them
-ALIKE = 0.1  # two units whose shares differ by at most this limit together
-INTEGER_BUSY = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
-MOSTLY_IDLE = 0.1  # below this busy share the caches serve nearly every request
-MOST_FEW = 0.3  # of the possible resident warps: fewer can hardly hide latency
-MOSTLY = 0.8  # of the run's time: telemetry of the whole run then represents the phase
-LAUNCH_SECONDS = 3e-6  # roughly the time to start an empty kernel on current GPUs
-LAUNCH_SHARE = 0.5  # of a phase's time, from which launches are the limiter
-CODE = ("kernel", "code", "dtype", "tile", "options")  # fields of experiments that are compiled to the same
+SATURATED_SHARE = 0.8  # a unit that is busy for this share of the time is saturated, as in Nsight Compute's rules
+BOTTLENECK_SHARE = 0.6  # smallest share of a roof, or of busy time, that makes a unit the bottleneck
+PEAK_ERROR = 0.05  # relative error of a measured peak rate: a share may exceed 1 by this much
+MIN_COMBINED_SHARE = 0.8  # two roofs that add up to this share of the time explain a kernel that alternates between them
+MAX_STALLED_RATE = 1.0  # instructions per cycle; a core below this rate mostly waits for results
+MIN_ISSUE_RATE = 3.0  # instructions per cycle; a core above this rate mostly issues instructions
+MAX_UNIT_DIFFERENCE = 0.1  # two units whose busy shares differ by at most this are the bottleneck together
+MIN_INTEGER_SHARE = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
+MAX_IDLE_SHARE = 0.1  # if DRAM is busy for a smaller share, caches serve nearly every request
+MIN_LATENCY_HIDING = 0.3  # achieved occupancy below which few warps are left to hide latency
+MIN_RUN_SHARE = 0.8  # telemetry of the whole run represents a phase that takes at least this share of it
+LAUNCH_SECONDS = 3e-6  # approximate time to launch an empty kernel on current GPUs
+LAUNCH_SHARE = 0.5  # share of a phase's time above which launch overhead is its bottleneck
+CODE = ("kernel", "code", "dtype", "tile", "options")  # experiments that agree in these fields run the same machine code
 
 
 class Roofs(NamedTuple):
-    """The limits of a run's device, or of all its devices together; None for unknown ones."""
+    """The roofs of a run's device, or of all its devices together; None if a roof is unknown."""
 
     bytes_per_second: float | None = None  # device memory; for a CPU, the cache or memory that holds the matrix, measured
     relaxations_per_second: float | None = None  # measured, for the run's number type and sign
@@ -60,88 +60,80 @@ class Roofs(NamedTuple):
 
 
 class Limiter(NamedTuple):
-    """What limits a phase, and the evidence."""
+    """The bottleneck of a phase, and the evidence for it."""
 
-    what: str  # device memory, instructions, ...; "unknown" without proof
+    what: str  # device memory, instruction issue, ...; "unknown" without proof
     because: str  # the evidence, with its numbers
-    verb: str = ""  # of samples: what most warps do, after "it"
-    busy: str = ""  # what counters found beside samples: instructions and shared memory are both 95 % busy
-    place: str = ""  # the line where most warps do it
-    source: str = ""  # where those numbers come from: counters, GPM or the kernel's model
-    more: str = ""  # what goes with them and is not from there
+    busy: str = ""  # counters of a saturated unit, reported with PC samples: instruction issue and shared memory both 95 % busy
+    place: str = ""  # source line with most of the PC samples
+    source: str = ""  # origin of the numbers: counters, GPM or the kernel's cost model
+    more: str = ""  # further evidence, from another source
+    computes: bool = False  # PC samples show that the schedulers nearly always have an eligible warp
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.evidence}" if self.because else self.what
+        return self.text()
 
     @property
     def evidence(self) -> str:
-        return f"{self.because}{self.more}"
+        parts = [f"{self.because}{self.more}", *([self.busy] if self.busy else [])]
+        return "; ".join(reversed(parts) if self.computes else parts)
+
+    @property
+    def short_evidence(self) -> str:
+        """The evidence without the samples that Explain lists: for a saturated unit its counters and the hottest line."""
+        return f"{self.busy}{f', most at {self.place}' * bool(self.place)}" if self.busy and self.computes else self.evidence
 
     @property
     def sourced(self) -> Limiter:
-        """The same, which names where its numbers come from."""
+        """A copy whose evidence names the origin of its numbers."""
         counted = "busy" if self.busy else "because"
         return self._replace(**{counted: f"{getattr(self, counted)} ({self.source})"}, source="") if self.source else self
 
-    @property
-    def computes(self) -> bool:
-        """Whether samples say that most warps wait for nothing."""
-        return self.verb == "computes"
+    def text(self, phase: str = "", busy_with: str = "") -> str:
+        """Describe the bottleneck: shared memory in the remainder phase: 95 % busy.
 
-    @property
-    def clause(self) -> str:
-        """What counters found, as a clause."""
-        several = " and " in self.what or self.what.endswith("s")
-        return f"{self.what} {'are' if several else 'is'} {self.evidence}"
-
-    def sentence(self, subject: str = "it", beside: str = "") -> str:
-        """The same in words: rest is limited by shared memory: 95 % busy; `beside`: what units are busy with."""
-        beside = f", {beside}" * bool(beside)
+        `busy_with` says which instructions keep a busy unit busy.
+        """
         if self.what == OWNER:
-            return f"{subject}: {self.because}"
-        if self.what == UNKNOWN:
-            return f"what limits {subject} is not known{f': {self.evidence}' * bool(self.because)}"
-        if self.verb:
-            parts = [f"{subject} {self.verb} in {self.because}", *([f"{self.busy}{beside}"] if self.busy else [])]
-            return "; ".join(reversed(parts) if self.computes else parts)
-        how = f"is limited by {self.what}"
-        return f"{subject} {how}: {self.evidence}{beside}" if self.because else f"{subject} {how}"
+            return self.because
+        evidence = f"{self.short_evidence}{f', {busy_with}' * bool(busy_with)}"
+        return f"{self.what}{f' in {phase}' * bool(phase)}{f': {evidence}' * bool(self.because)}"
 
 
-UNKNOWN, LATENCY = "unknown", "latency"
-COUNTERS, MODEL, SHEET = "counters", "model", "model, data sheet"  # where numbers come from
-UNMEASURED = "this device's limits are not measured"
-LINK, OWNER = "the link", "the panel's owner"  # of a broadcast, and of waiting for one
+UNKNOWN, LATENCY, ISSUE, LAUNCHES = "unknown", "latency", "instruction issue", "launch overhead"
+COUNTERS, MODEL, SHEET = "counters", "model", "model, data sheet"  # origins of numbers
+UNMEASURED = "the peak rates of this device are not measured"
+LINK, OWNER = "interconnect", "owner rank"  # bottlenecks of broadcasting a panel, and of waiting for one
 
 
 class LedgerLine(NamedTuple):
-    """One phase, or all of them together; seconds are None for an unknown roof."""
+    """One phase, or all phases together; times of unknown roofs are None."""
 
     key: str
     title: str
     launches: int
     relaxations: int
     device_bytes: int
-    seconds: float  # measured, in the phase pass
-    by_bytes: float | None
-    by_work: float | None
-    by_shared: float | None  # what its accesses to shared memory take, bank conflicts and all
+    seconds: float  # measured, in the instrumented repetition
+    memory_seconds: float | None  # bytes / peak bandwidth
+    compute_seconds: float | None  # relaxations / measured peak rate
+    shared_seconds: float | None  # time of its shared-memory accesses at peak bandwidth, including bank conflicts
     limiter: Limiter
 
     @property
-    def expected(self) -> float | None:
-        """Seconds at the lower of the known roofs."""
-        return max((t for t in (self.by_bytes, self.by_work) if t is not None), default=None)
+    def roofline_seconds(self) -> float | None:
+        """The larger of the memory and compute times; None if both roofs are unknown."""
+        return max((t for t in (self.memory_seconds, self.compute_seconds) if t is not None), default=None)
 
     @property
     def share(self) -> float | None:
-        """The expected time over the measured one; above 1 if caches served part of the bytes."""
-        share = self.expected / self.seconds if self.expected is not None and self.seconds > 0 else inf
+        """Roofline time / measured time; above 1 if caches served part of the bytes."""
+        share = self.roofline_seconds / self.seconds if self.roofline_seconds is not None and self.seconds > 0 else inf
         return share if isfinite(share) else None
 
 
 def roofs_of(model: Model, run: Run) -> Roofs:
-    """The roofs of the run's device; none for the simulator."""
+    """Return the roofs of the run's device; no roofs for the simulator."""
     if run.simulated:
         return Roofs()
     limit = limit_of(model, run)
@@ -169,9 +161,9 @@ def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: boo
     if facts is not None and level is not None and measured is not None and measured.levels:
         copied, doubtful = (facts.limit.bytes_per_second, facts.limit.noisy) if facts.limit is not None else (None, False)
     elif level:
-        copied = None  # what a copy in memory takes is no limit of a cache
+        copied = None  # the bandwidth of a copy in memory does not bound a cache
     memory = the_level(level)
-    names = [name for name, one in (("limit", noisy), (f"bandwidth of {memory}", doubtful and copied)) if one]
+    names = [name for name, one in (("peak rate", noisy), (f"bandwidth of {memory}", doubtful and copied)) if one]
     forms = measured.forms if measured is not None else ()
     plain = next((one.relaxations_per_second for one in forms if one.form == "float32"), None)
     slower = plain if run.experiment.dtype == "float32" and plain and rate and plain < rate else None
@@ -179,12 +171,15 @@ def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: boo
 
 
 def _all(run: Run, rate: float | None) -> float | None:
-    """A device's rate for all devices of the run together."""
+    """Scale a device's rate to all devices of the run."""
     return rate * run.device_count if rate is not None else None
 
 
 def ledger(model: Model, run: Run) -> tuple[LedgerLine, ...]:
-    """A line for each phase of the phase pass, plus a total if there are several; empty before the phase pass."""
+    """Return a line per phase of the instrumented repetition, and a total if there are several phases.
+
+    Empty before the instrumented repetition.
+    """
     return model.once(_lines, run)
 
 
@@ -204,25 +199,28 @@ def _lines(model: Model, run: Run) -> tuple[LedgerLine, ...]:
 
 
 def slowest_line(lines: Sequence[LedgerLine]) -> LedgerLine | None:
-    """The phase that takes longest; None if there are none yet."""
+    """Return the line of the phase that takes longest; None before the instrumented repetition."""
     return max((line for line in lines if line.key or len(lines) == 1), key=lambda line: line.seconds, default=None)
 
 
 def _line(run: Run, roofs: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> LedgerLine:
     key, title, seconds, share, launches, relaxations, moved, *_ = phase
-    by_bytes, by_work = _over(moved, roofs.bytes_per_second), _over(relaxations, roofs.relaxations_per_second)
+    memory_seconds = _over(moved, roofs.bytes_per_second)
+    compute_seconds = _over(relaxations, roofs.relaxations_per_second)
     turns = _wavefronts(run, key, roofs) if roofs.shared_bytes_per_second else None
-    by_shared = _over((turns or 0.0) * SHARED_BYTES_PER_CLOCK * relaxations / WARP, roofs.shared_bytes_per_second)
-    line = LedgerLine(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
+    shared_seconds = _over((turns or 0.0) * SHARED_BYTES_PER_CLOCK * relaxations / WARP, roofs.shared_bytes_per_second)
+    roofline = memory_seconds, compute_seconds, shared_seconds
+    line = LedgerLine(key, title, launches, relaxations, moved, seconds, *roofline, Limiter(UNKNOWN, ""))
     if facts is not None and not run.ranks and seconds > 0:
         busy_facts = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
         return line._replace(limiter=_by_cpu(run, roofs, line, busy_facts))
-    return line._replace(limiter=_limiter(run, roofs, line, evidence if share >= MOSTLY else None))
+    return line._replace(limiter=_limiter(run, roofs, line, evidence if share >= MIN_RUN_SHARE else None))
 
 
 def _wavefronts(run: Run, phase: str, roofs: Roofs) -> float | None:
-    """What a warp takes of shared memory for a relaxation of each of its threads, in accesses of all banks at once; None if not
-    known. Bank conflicts are in it, as it was counted: in this run, else for the same code on a GPU of that kind in the ladder.
+    """Return the shared-memory wavefronts of a warp for one relaxation of each of its threads; None if unknown.
+
+    They include bank conflicts. They were counted in this run, else for the same code on the same GPU in the recorded ladder.
     """
     from fwtui.sessions.library import recorded_ladder  # not before the first frame
 
@@ -239,190 +237,211 @@ def _wavefronts(run: Run, phase: str, roofs: Roofs) -> float | None:
 
 
 def _over(amount: float, rate: float | None) -> float | None:
-    """Seconds; None without an amount or a rate, or for impossible values in a made-up file."""
+    """Return amount / rate in seconds; None if either is missing or the quotient is not finite."""
     seconds = amount / rate if amount and rate else inf
     return seconds if isfinite(seconds) else None
 
 
 def tiles_per_launch(run: Run, line: LedgerLine) -> float | None:
-    """The number of tiles per launch, from the relaxations of a tile per round; None for a kernel without tiles."""
+    """Return the number of tiles per launch, from the relaxations of a tile per round; None for a kernel without tiles."""
     tile = run.experiment.tile
     return line.relaxations / line.launches / tile**3 if tile > 1 and line.launches and line.relaxations else None
 
 
 def _limiter(run: Run, roofs: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
-    """The first known limiter of: launches, too few tiles, samples, counters, telemetry, roofs."""
+    """Return the bottleneck of a phase from the first source that names one.
+
+    The sources in order: launches, thread blocks, PC samples, counters, telemetry, roofs.
+    """
     if line.seconds <= 0:
-        return Limiter("too short to say", "")
+        return Limiter("unknown, too short to measure", "")
     cuda = run.backend == "cuda"
     if line.key == WAIT and run.ranks:
         return Limiter(OWNER, LATE)
-    if line.key == BROADCAST and (through := carried(run)) is not None:
+    if line.key == BROADCAST and (through := link_bandwidth(run)) is not None:
         return Limiter(LINK, through.rate)
     samples = samples_of(run, line.key) if cuda else None
     sampled = warp_reason(samples, run.listing(samples.op)) if samples is not None else None
-    inside = f"; in one it {sampled}" if sampled is not None else ""
+    inside = f"; within one, {sampled}" if sampled is not None else ""
     launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
-        return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / launches)}{inside}")
+        return Limiter(LAUNCHES, f"{line.launches:,} launches of {units.duration(line.seconds / launches)}{inside}")
     counters = counters_of(run, line.key)
     counted = _by_counters(counters)
     if sampled is None and counted is not None and counted.what != LATENCY:
         return counted
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and roofs.multiprocessors and tiles < roofs.multiprocessors:
-        return Limiter("parallelism", f"{units.counted(round(tiles), 'tile')} for {roofs.multiprocessors} SM{inside}")
+        return Limiter("too few thread blocks", f"{units.counted(round(tiles), 'tile')}, {roofs.multiprocessors} SMs{inside}")
     if sampled is not None:
-        full = counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= FULL
-        busy, source = (counted.clause, counted.source) if full and counted else ("", "")
-        return Limiter(sampled.noun, sampled.evidence, sampled.verb, busy, sampled.place, source)
+        full = (
+            counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= SATURATED_SHARE
+        )
+        what, busy, source = sampled.resource, "", ""
+        if counted is not None and full:
+            same = what in counted.what  # samples and counters agree
+            what, busy, source = (
+                (counted.what, counted.evidence, counted.source) if same else (what, str(counted), counted.source)
+            )
+        return Limiter(what, str(sampled), busy, sampled.place, source, computes=sampled.computes)
     return counted or _by_telemetry(evidence) or _by_roofs(run, roofs, line, evidence)
 
 
 def counters_of(run: Run, phase: str) -> Mapping[str, float]:
-    """Hardware counters of the phase's op; empty if none were read."""
+    """Return the hardware counters of the phase's kernel function; empty if none were read."""
     ops = run.counters
     return ops.get(phase) or (next(iter(ops.values())) if len(ops) == 1 else {})
 
 
 def _by_counters(counters: Mapping[str, float]) -> Limiter | None:
-    """The busiest unit; if all are below 60 %, latency (Nsight Compute, "Speed of Light")."""
+    """Return the busiest unit as the bottleneck; latency if all are below 60 % (Nsight Compute, "Speed of Light")."""
     dram, memory, compute = (counters.get(f"{name}_share") for name in ("dram", "memory", "compute"))
     if dram is None or memory is None or compute is None:
         return None
-    if max(dram, memory, compute) < NEAR:
+    if max(dram, memory, compute) < BOTTLENECK_SHARE:
         warps = counters.get("occupancy")
-        few = f"; only {whole_percent(warps)} of the warps are resident" if warps is not None and warps < MOST_FEW else ""
-        both = f"compute is {whole_percent(compute)} busy, memory {whole_percent(memory)}"
+        few = f"; achieved occupancy only {whole_percent(warps)}" if warps is not None and warps < MIN_LATENCY_HIDING else ""
+        both = f"compute {whole_percent(compute)} busy, memory {whole_percent(memory)} busy"
         return Limiter(LATENCY, both, source=COUNTERS, more=few)
-    if dram >= NEAR and dram >= memory - ALIKE:
+    if dram >= BOTTLENECK_SHARE and dram >= memory - MAX_UNIT_DIFFERENCE:
         return Limiter("device memory", f"{whole_percent(dram)} busy", source=COUNTERS)
     shared, loaded = (
         sum(counters.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
     )
     on_chip = "shared memory" if shared > loaded else "caches"
-    if abs(memory - compute) <= ALIKE:
+    if abs(memory - compute) <= MAX_UNIT_DIFFERENCE:
         same, two = f"both {whole_percent(memory)}", f"{whole_percent(compute)} and {whole_percent(memory)}"
         busy = f"{same if whole_percent(compute) == whole_percent(memory) else two} busy"
-        return Limiter(f"instructions and {on_chip}", busy, source=COUNTERS)
-    what, share = (on_chip, memory) if memory > compute else ("instructions", compute)
+        return Limiter(f"{ISSUE} and {on_chip}", busy, source=COUNTERS)
+    what, share = (on_chip, memory) if memory > compute else (ISSUE, compute)
     return Limiter(what, f"{whole_percent(share)} busy", source=COUNTERS)
 
 
 def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
-    """The limiter that the GPU's own counters (GPM) prove for the whole run."""
+    """Return the bottleneck that GPM readings of the whole run prove; None if they prove none."""
     if evidence is None:
         return None
-    if (dram := evidence.dram_utilisation or 0.0) >= NEAR:
+    if (dram := evidence.dram_utilisation or 0.0) >= BOTTLENECK_SHARE:
         return Limiter("device memory", f"{whole_percent(dram)} busy", source=GPM)
-    if (integer := evidence.integer_utilisation or 0.0) >= INTEGER_BUSY:
-        return Limiter("integer instructions", f"{whole_percent(integer)} busy", source=GPM)
+    if (integer := evidence.integer_utilisation or 0.0) >= MIN_INTEGER_SHARE:
+        return Limiter("integer pipe", f"{whole_percent(integer)} busy", source=GPM)
     return None
 
 
 def _by_roofs(run: Run, roofs: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
-    """The limiter that the roofs prove; a share above 1 means that operands came from a nearer memory."""
+    """Return the bottleneck that the roofs prove; a share above 1 means that caches served the operands."""
     cuda = run.backend == "cuda"
-    by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
-    if by_work is not None and NEAR <= by_work <= 1 + ERROR:
-        return Limiter("instructions", _of_limit(by_work))
-    if by_shared is not None and NEAR <= by_shared <= 1:
+    memory_share, compute_share, shared_share = (
+        t / line.seconds if t else None for t in (line.memory_seconds, line.compute_seconds, line.shared_seconds)
+    )
+    if compute_share is not None and BOTTLENECK_SHARE <= compute_share <= 1 + PEAK_ERROR:
+        return Limiter(ISSUE, _of_peak(compute_share))
+    if shared_share is not None and BOTTLENECK_SHARE <= shared_share <= 1:
         source = MODEL if roofs.shared_measured else SHEET
-        return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth", source=source)
+        return Limiter("shared memory", f"{whole_percent(shared_share)} of its bandwidth", source=source)
     by_l2 = _over(line.device_bytes, roofs.l2_bytes_per_second)
-    if by_bytes is not None and by_bytes > 1 and by_l2 is not None and NEAR <= by_l2 / line.seconds <= 1:
-        return Limiter("the L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth", source=MODEL)
-    if by_bytes is not None and NEAR <= by_bytes <= 1 and not cuda:
-        return Limiter(roofs.memory, f"{whole_percent(by_bytes)} of its bandwidth", source=MODEL)
+    if memory_share is not None and memory_share > 1 and by_l2 is not None and BOTTLENECK_SHARE <= by_l2 / line.seconds <= 1:
+        return Limiter("L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth", source=MODEL)
+    if memory_share is not None and BOTTLENECK_SHARE <= memory_share <= 1 and not cuda:
+        return Limiter(roofs.memory, f"{whole_percent(memory_share)} of its bandwidth", source=MODEL)
     dram = evidence.dram_utilisation if evidence is not None else None
-    if by_bytes is not None and dram is not None:
-        more = ", ".join([_in_l2(run, roofs, dram), *_shares(by_work)])
-        return Limiter(UNKNOWN, f"{roofs.memory} is {whole_percent(dram)} busy", source=GPM, more=more)
-    return _unknown(roofs, by_bytes, by_work)
+    if memory_share is not None and dram is not None:
+        more = ", ".join([_in_l2(run, roofs, dram), *_shares(compute_share)])
+        return Limiter(UNKNOWN, f"{roofs.memory} {whole_percent(dram)} busy", source=GPM, more=more)
+    return _unknown(roofs, memory_share, compute_share)
 
 
-def _of_limit(share: float, limit: str = "") -> str:
-    limit = limit or "the measured limit"
-    return f"{whole_percent(share)} of {limit}" if share <= 1 else f"at {limit}"
+def _of_peak(share: float, peak: str = "") -> str:
+    peak = peak or "the measured peak rate"
+    return f"{whole_percent(share)} of {peak}" if share <= 1 else f"at {peak}"
 
 
-def _unknown(roofs: Roofs, by_bytes: float | None, by_work: float | None, share_of: str = "") -> Limiter:
-    """What is known of both roofs where neither is the reason."""
-    work = _shares(by_work, share_of)
-    if by_bytes is None:
+def _unknown(roofs: Roofs, memory_share: float | None, compute_share: float | None, share_of: str = "") -> Limiter:
+    """Report the shares of both roofs if neither is the bottleneck."""
+    work = _shares(compute_share, share_of)
+    if memory_share is None:
         return Limiter(UNKNOWN, "".join(work) or UNMEASURED)
-    if by_bytes <= 1:
-        busy, rest = f"{roofs.memory} {whole_percent(by_bytes)} of its bandwidth", ""
+    if memory_share <= 1:
+        busy, rest = f"{roofs.memory} {whole_percent(memory_share)} of its bandwidth", ""
     else:
-        busy, rest = f"its requests are {units.gain(by_bytes)} what {roofs.memory} could serve", ": caches serve the rest"
+        busy, rest = f"it requests {units.gain(memory_share)} the bandwidth of {roofs.memory}", ": caches serve the rest"
     return Limiter(UNKNOWN, busy, source=MODEL, more=", ".join([rest, *work]))
 
 
-def _shares(by_work: float | None, share_of: str = "") -> list[str]:
-    if by_work is None:
+def _shares(compute_share: float | None, share_of: str = "") -> list[str]:
+    if compute_share is None:
         return []
-    if by_work <= 1 + ERROR:
-        return [f"arithmetic {whole_percent(by_work)} of {share_of or 'its limit'}"]
-    return ["it is faster than the measured limit, which is too low: measure it again"]
+    if compute_share <= 1 + PEAK_ERROR:
+        return [f"compute {whole_percent(compute_share)} of {share_of or 'its measured peak rate'}"]
+    return ["this run exceeds the measured peak rate; rerun `fwtui doctor --measure`"]
 
 
 def _by_cpu(run: Run, roofs: Roofs, line: LedgerLine, facts: CpuFacts) -> Limiter:
-    """The first proven limiter of: too few tiles, instructions, the memory that holds the matrix, scalar code, both, waiting."""
+    """Return the bottleneck of a phase on a CPU.
+
+    Tested in order: too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs, latency.
+    """
     loop, busy, bandwidth = loop_of(run, line.key), facts.busy, facts.bytes_per_second
     tiles, cores = tiles_per_launch(run, line), facts.cores
     if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
-        return Limiter("parallelism", f"{units.counted(round(tiles), 'tile')} for {cores} cores")
+        return Limiter("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")
     if bandwidth is None and "bandwidth" not in roofs.noisy:
         bandwidth = roofs.bytes_per_second
     seconds = _over(line.device_bytes, bandwidth)
-    by_bytes = seconds / line.seconds if seconds else None
-    by_work = line.by_work / facts.used / line.seconds if line.by_work else None
-    share_of = "the limit of its busy cores" if facts.few else ""
+    memory_share = seconds / line.seconds if seconds else None
+    compute_share = line.compute_seconds / facts.used / line.seconds if line.compute_seconds else None
+    share_of = "the peak rate of its busy cores" if facts.few else ""
     each = per_cycle(line.relaxations, line.seconds * (busy or 0.0), facts.clock_mhz)
-    if by_work is not None and NEAR <= by_work <= 1 + ERROR:
-        return Limiter("instructions", f"{_of_limit(by_work, share_of)}{' (noisy)' * ('limit' in roofs.noisy)}")
-    if by_bytes is not None and NEAR <= by_bytes <= 1:
-        return Limiter(roofs.memory, f"{whole_percent(by_bytes)} of its bandwidth", source=MODEL)
-    if by_work is not None and loop is not None and roofs.float_minimum and roofs.relaxations_per_second and has_minimum(loop):
+    if compute_share is not None and BOTTLENECK_SHARE <= compute_share <= 1 + PEAK_ERROR:
+        return Limiter(ISSUE, f"{_of_peak(compute_share, share_of)}{' (noisy)' * ('peak rate' in roofs.noisy)}")
+    if memory_share is not None and BOTTLENECK_SHARE <= memory_share <= 1:
+        return Limiter(roofs.memory, f"{whole_percent(memory_share)} of its bandwidth", source=MODEL)
+    if (
+        compute_share is not None
+        and loop is not None
+        and roofs.float_minimum
+        and roofs.relaxations_per_second
+        and has_minimum(loop)
+    ):
         faster = roofs.relaxations_per_second / roofs.float_minimum
-        if NEAR <= by_work * faster <= 1 + ERROR:
-            float_limit = _of_limit(
-                by_work * faster, share_of.replace("limit", "float32 limit") or "the measured limit of float32"
+        if BOTTLENECK_SHARE <= compute_share * faster <= 1 + PEAK_ERROR:
+            float_peak = _of_peak(
+                compute_share * faster, share_of.replace("peak", "float32 peak") or "the measured peak rate of float32"
             )
-            return Limiter(
-                "instructions", f"{float_limit}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many"
-            )
+            return Limiter(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     if facts.scalar or (loop is not None and loop.lanes == 1):
-        return Limiter("scalar instructions", "each does one relaxation, a vector instruction several")
+        return Limiter("not vectorised", "each instruction does one relaxation; a vector instruction does several")
     rate = facts.instructions_a_cycle(loop, each)
-    if rate is not None and rate >= ISSUING:
-        return Limiter("instructions", f"{rate:.1f} a cycle")
-    if by_work is not None and by_bytes is not None and TOGETHER <= by_work + by_bytes <= 1:
-        both = f"{_of_limit(by_work, share_of)} and {whole_percent(by_bytes)} of the bandwidth, in turn"
-        return Limiter(f"instructions and {roofs.memory}", both)
-    if rate is not None and rate < STALLED and by_work is not None:
-        return Limiter(LATENCY, f"{rate:.1f} instructions a cycle, as it waits for results and for {roofs.memory}")
-    return _unknown(roofs, by_bytes, by_work, share_of)
+    if rate is not None and rate >= MIN_ISSUE_RATE:
+        return Limiter(ISSUE, f"{rate:.1f} instructions per cycle")
+    if compute_share is not None and memory_share is not None and MIN_COMBINED_SHARE <= compute_share + memory_share <= 1:
+        both = f"{_of_peak(compute_share, share_of)} and {whole_percent(memory_share)} of the bandwidth, alternating"
+        return Limiter(f"{ISSUE} and {roofs.memory}", both)
+    if rate is not None and rate < MAX_STALLED_RATE and compute_share is not None:
+        return Limiter(LATENCY, f"{rate:.1f} instructions per cycle, waiting for results and for {roofs.memory}")
+    return _unknown(roofs, memory_share, compute_share, share_of)
 
 
 def _in_l2(run: Run, roofs: Roofs, dram: float) -> str:
-    """Why device memory is idle: all that is computed fits in the L2 cache; empty if it does not, or where memory is in use."""
+    """Explain idle device memory by a matrix that fits in the L2 cache; empty if it does not fit or memory is busy."""
     matrix = run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
-    if dram >= MOSTLY_IDLE or not roofs.l2_bytes or not 0 < matrix <= roofs.l2_bytes:
+    if dram >= MAX_IDLE_SHARE or not roofs.l2_bytes or not 0 < matrix <= roofs.l2_bytes:
         return ""
     sizes = units.scaled(matrix, "B"), units.scaled(roofs.l2_bytes, "B")
     return f" because the matrix of {sizes[0]} fits in the L2 cache of {sizes[1]}"
 
 
 def formula(roofs: Roofs, line: LedgerLine) -> str:
-    """The calculation of the expected time: max(34.1 GB / 4.81 TB/s, ...) = 7.08 ms."""
+    """Return the calculation of the roofline time: max(34.1 GB / 4.81 TB/s, ...) = 7.08 ms."""
     parts = []
-    if line.by_bytes is not None:
-        parts.append((f"{units.scaled(line.device_bytes, 'B')} / {units.bandwidth(roofs.bytes_per_second)}", line.by_bytes))
-    if line.by_work is not None:
-        parts.append((f"{units.scaled(line.relaxations, 'relax')} / {units.rate(roofs.relaxations_per_second)}", line.by_work))
+    if line.memory_seconds is not None:
+        parts.append((f"{units.scaled(line.device_bytes, 'B')} / {units.bandwidth(roofs.bytes_per_second)}", line.memory_seconds))
+    if line.compute_seconds is not None:
+        parts.append(
+            (f"{units.scaled(line.relaxations, 'relax')} / {units.rate(roofs.relaxations_per_second)}", line.compute_seconds)
+        )
     if not parts:
-        return "no limit is known for it"
+        return "no peak is known for it"
     if len(parts) == 1:
         return f"{parts[0][0]} = {units.duration(parts[0][1])}"
     return f"max({', '.join(words for words, _ in parts)}) = max({', '.join(units.duration(t) for _, t in parts)})"

@@ -15,7 +15,7 @@ from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.ranks import gain, imbalance, of_ranks
+from fwtui.analysis.ranks import gain, imbalance, rank_times
 from fwtui.analysis.reason import reason
 from fwtui.analysis.warps import loop_facts, shares
 from fwtui.stream.events import WarpSamples
@@ -37,7 +37,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     flops = fp32_flops(gpu)
     against = baseline_run(model, run, baseline)
     limit = limit_of(model, run)
-    phases, ranks, gained = run.phases, of_ranks(run), gain(model, run)
+    phases, ranks, gained = run.phases, rank_times(run), gain(model, run)
     why = reason(ComparedRun(model, run), ComparedRun(model, against) if against is not None else None)
     return {
         "version": answers.RESULT_VERSION,

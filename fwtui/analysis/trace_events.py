@@ -20,7 +20,7 @@ RUN, STAGES, PASSES, PHASES, ROUNDS = range(1, 6)  # tracks of RUNS
 TRACKS = {
     RUN: "runs",
     STAGES: "stages",
-    PASSES: "clean passes",
+    PASSES: "timed repetitions",
     PHASES: "phases of one pass, one after the other",
     ROUNDS: "sampled rounds of that pass",
 }

@@ -18,92 +18,131 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import WARP
 
-SCHEDULERS = 4  # of a multiprocessor, each of which issues an instruction of one warp in a cycle; since Volta
-BUSY = 0.5  # share of samples of warps that issue, could, or wait for arithmetic, from which a kernel computes all the time
-ELIGIBLE = 2.0  # warps for each instruction that is issued, below which a scheduler often has none: it waits
-MOVED = 0.01  # of the samples, by which a share has to differ to be told
+SCHEDULERS = 4  # warp schedulers of an SM since Volta; each issues one instruction per cycle
+MIN_BUSY_SHARE = 0.5  # share of samples issued, eligible or throttled by the math pipe; above it the kernel is compute-bound
+MIN_ELIGIBLE_WARPS = 2.0  # eligible warps per issued instruction; with fewer, a scheduler often has none and the kernel waits
+MIN_CHANGE = 0.01  # comparisons list shares of samples that differ by at least this much
 
 
 class Stall(NamedTuple):
-    """Why a warp did not issue an instruction in the cycle in which it was sampled."""
+    """A warp state that PC sampling reports: a stall reason, or an eligible warp."""
 
-    noun: str  # what is lacking, in a table
-    verb: str  # what it does then, after "it"
+    name: str  # Nsight Compute's name
+    plain: str  # the same in plain words
+    resource: str  # the bottleneck that it indicates
     meaning: str
     advice: str = ""
 
     @property
-    def short(self) -> str:
-        """The verb without what goes without saying."""
-        return self.verb.replace("waits because ", "").replace("waits ", "")
+    def label(self) -> str:
+        """Name and plain words: long scoreboard (global memory load)."""
+        return f"{self.name} ({self.plain})"
 
 
-ISSUED, COULD_ISSUE, ARITHMETIC = "selected", "not_selected", "math_pipe_throttle"
-DEVICE_MEMORY, SHARED_MEMORY, SHARED_PIPE = "long_scoreboard", "short_scoreboard", "mio_throttle"
-WORKING = frozenset({ISSUED, COULD_ISSUE})  # nothing to wait for
+SELECTED, NOT_SELECTED, MATH_PIPE = "selected", "not_selected", "math_pipe_throttle"
+LONG_SCOREBOARD, SHORT_SCOREBOARD, MIO_THROTTLE = "long_scoreboard", "short_scoreboard", "mio_throttle"
+ELIGIBLE = frozenset({SELECTED, NOT_SELECTED})  # states of a warp that is not stalled
 STALLS: Mapping[str, Stall] = {
-    ISSUED: Stall("instructions", "issues an instruction", "it works"),
-    COULD_ISSUE: Stall("instructions", "could issue, but another warp did", "the scheduler is busy: more warps would not help"),
-    ARITHMETIC: Stall(
+    SELECTED: Stall("selected", "issuing", "instruction issue", "the scheduler issued an instruction of this warp"),
+    NOT_SELECTED: Stall(
+        "not selected",
+        "eligible, another warp issued",
+        "instruction issue",
+        "the scheduler had several eligible warps, so more warps would not help",
+    ),
+    MATH_PIPE: Stall(
+        "math pipe throttle",
+        "compute pipe busy",
         "arithmetic units",
-        "waits because the arithmetic units are full",
-        "the kernel computes as fast as they can",
+        "the arithmetic units take no further instruction in this cycle",
         "do less work",
     ),
-    DEVICE_MEMORY: Stall(
+    LONG_SCOREBOARD: Stall(
+        "long scoreboard",
+        "global memory load",
         "device memory",
-        "waits for device memory",
-        "for a number from device memory or a cache",
-        "load each number once into shared memory or registers, or load earlier",
+        "the warp waits for a value from device memory or a cache",
+        "load each value once into shared memory or registers, or load earlier",
     ),
     "lg_throttle": Stall(
-        "the queue of loads",
-        "waits because the queue of loads from device memory is full",
-        "too many loads and stores are under way",
+        "LG throttle",
+        "load/store queue full",
+        "load/store queue",
+        "too many loads and stores to global or local memory are in flight",
         "load several neighbours with one instruction",
     ),
-    SHARED_MEMORY: Stall(
+    SHORT_SCOREBOARD: Stall(
+        "short scoreboard",
         "shared memory",
-        "waits for shared memory",
-        "for a number from shared memory",
+        "shared memory",
+        "the warp waits for a value from shared memory",
         "keep operands in registers, and do other work between the load and its use",
     ),
-    SHARED_PIPE: Stall(
-        "the shared memory pipe",
-        "waits because the shared memory pipe is full",
-        "more loads from shared memory are asked for than its pipe takes",
-        "use each number that is loaded more often: a tile of results in each thread's registers",
+    MIO_THROTTLE: Stall(
+        "MIO throttle",
+        "shared memory queue full",
+        "shared memory pipe",
+        "the kernel issues more shared-memory loads than the pipe can take",
+        "use each loaded value more often: a tile of results in each thread's registers",
     ),
-    "barrier": Stall("barriers", "waits at a barrier", "for the other warps of its block", "fewer barriers, or smaller blocks"),
-    "membar": Stall("memory fences", "waits at a memory fence", "until its stores can be seen", "fewer fences"),
+    "barrier": Stall(
+        "barrier",
+        "waits for its block",
+        "barriers",
+        "the warp waits for the other warps of its block",
+        "fewer barriers, or smaller blocks",
+    ),
+    "membar": Stall(
+        "membar", "memory fence", "memory fences", "the warp waits until its stores are visible to others", "fewer fences"
+    ),
     "wait": Stall(
-        "latency of instructions",
-        "waits for the instruction before it",
-        "a fixed number of cycles until a result is there",
-        "several independent results in each thread",
+        "wait",
+        "fixed-latency dependency",
+        "instruction latency",
+        "the result of an earlier instruction is ready only after a fixed number of cycles",
+        "compute several independent results in each thread",
     ),
     "branch_resolving": Stall(
-        "branches", "waits for a branch", "until it is known where it goes on", "replace branches by minimums; unroll"
+        "branch resolving",
+        "branch target pending",
+        "branches",
+        "the next instruction is unknown until the branch is computed",
+        "replace branches by minimums; unroll",
     ),
     "dispatch_stall": Stall(
-        "the dispatcher", "waits for the dispatcher", "it holds instructions back, often for busy registers or units"
+        "dispatch stall",
+        "dispatcher busy",
+        "dispatcher",
+        "the dispatcher holds instructions back, often for busy registers or units",
     ),
     "drain": Stall(
-        "last stores", "waits for its last stores", "a block ends when they are written", "store whole rows of 128 bytes"
+        "drain",
+        "final stores",
+        "final stores",
+        "the warp has ended, but its stores are not written yet",
+        "store whole rows of 128 bytes",
     ),
     "imc_miss": Stall(
-        "constants", "waits for a constant", "the cache of constants does not hold it", "pass fewer arguments, or larger tiles"
+        "IMC miss",
+        "constant cache miss",
+        "constants",
+        "a constant or kernel argument is not in the constant cache",
+        "pass fewer arguments, or use larger tiles",
     ),
     "no_instructions": Stall(
-        "the instruction cache", "waits for its instructions", "they are not in the instruction cache", "unroll less"
+        "no instructions",
+        "instruction cache miss",
+        "instruction cache",
+        "the next instructions are not in the instruction cache",
+        "unroll less",
     ),
-    "sleeping": Stall("sleep", "sleeps", "it asked to", "shorter sleeps"),
-    "tex_throttle": Stall("the texture queue", "waits because the texture queue is full", "too many such loads are under way"),
-    OTHER: Stall("several small reasons", "waits for one of several small reasons", "each too small to be named"),
-    "misc": Stall("other", "waits for something else", "the hardware names no reason"),
-    "gmma": Stall("matrix units", "waits for a matrix unit", "for the result of a matrix instruction"),
+    "sleeping": Stall("sleeping", "sleep instruction", "sleep", "the kernel has put the warp to sleep", "shorter sleeps"),
+    "tex_throttle": Stall("TEX throttle", "texture queue full", "texture queue", "too many texture loads are in flight"),
+    OTHER: Stall("other reasons", "each too small to list", "several small causes", "stall reasons with few samples, added up"),
+    "misc": Stall("misc", "unnamed by the hardware", "other", "the hardware reports no specific reason"),
+    "gmma": Stall("GMMA", "matrix unit", "matrix units", "the warp waits for the result of a matrix instruction"),
 }
-UNNAMED = Stall("something unknown", "waits for something that is not known here", "a newer GPU has reasons of its own")
+UNNAMED = Stall("unlisted reason", "unknown to this version", "unknown", "newer GPUs report further stall reasons")
 
 
 def stall(reason: str) -> Stall:
@@ -111,28 +150,20 @@ def stall(reason: str) -> Stall:
 
 
 class WarpReason(NamedTuple):
-    """What the warps of an operation do most."""
+    """The most frequent warp state of a kernel function."""
 
-    noun: str
-    verb: str
-    share: float  # of the samples
-    line: CodeLine | None
-    rank: int | None = None  # whose samples these are, of several
+    resource: str  # the bottleneck that it indicates
+    state: str  # a clause: warps stall on long scoreboard (global memory load) in 41 % of PC samples
+    line: CodeLine | None  # the source line with the most such samples
+    computes: bool = False  # the schedulers nearly always have an eligible warp
 
     def __str__(self) -> str:
-        """After "it": waits for shared memory in 41 % of samples, most at k60_optimized.py:48."""
-        return f"{self.verb} in {self.evidence}"
+        return f"{self.state}{f', most at {self.place}' if self.place else ''}"
 
     @property
     def place(self) -> str:
-        """Its line, as file:line; empty if that is not known."""
+        """The line as file:line; empty if it is unknown."""
         return f"{self.line.file}:{self.line.line}" if self.line is not None and self.line.file else ""
-
-    @property
-    def evidence(self) -> str:
-        """The share and the line: 41 % of samples, most at k60_optimized.py:48."""
-        whose = f"rank {self.rank}'s " if self.rank is not None else ""
-        return f"{100 * self.share:.0f} % of {whose}samples{f', most at {self.place}' if self.place else ''}"
 
 
 def samples_of(run: Run, phase: str) -> WarpSamples | None:
@@ -154,27 +185,39 @@ def shares(reasons: Mapping[str, int]) -> dict[str, float]:
     return {reason: count / total for reason, count in ordered if count} if total else {}
 
 
-def busy(reasons: Mapping[str, int]) -> float:
-    """The share of samples of warps that issue, could, or wait for arithmetic units that are full."""
+def busy_shares(reasons: Mapping[str, int]) -> tuple[float, float, float]:
+    """Return the shares of samples that were issued, eligible but not selected, and throttled by the math pipe."""
     by_share = shares(reasons)
-    return sum(by_share.get(reason, 0.0) for reason in (ISSUED, COULD_ISSUE, ARITHMETIC))
+    issued, eligible, throttled = (by_share.get(reason, 0.0) for reason in (SELECTED, NOT_SELECTED, MATH_PIPE))
+    return issued, eligible, throttled
 
 
 def main_reason(reasons: Mapping[str, int]) -> str:
-    """What most warps wait for. Where they compute instead, that they issue: warps that could wait wherever they are."""
-    eligible = reasons.get(ISSUED, 0) + reasons.get(COULD_ISSUE, 0)
-    computes = busy(reasons) >= BUSY and eligible >= ELIGIBLE * reasons.get(ISSUED, 0)
-    return ISSUED if computes else next((r for r in shares(reasons) if r not in WORKING), ISSUED)
+    """Return the most frequent stall reason; SELECTED if the schedulers nearly always have an eligible warp."""
+    eligible = reasons.get(SELECTED, 0) + reasons.get(NOT_SELECTED, 0)
+    computes = sum(busy_shares(reasons)) >= MIN_BUSY_SHARE and eligible >= MIN_ELIGIBLE_WARPS * reasons.get(SELECTED, 0)
+    return SELECTED if computes else next((r for r in shares(reasons) if r not in ELIGIBLE), SELECTED)
+
+
+def busy_text(reasons: Mapping[str, int]) -> str:
+    """Describe the samples of a compute-bound kernel function: issued 6 %, eligible but not selected 41 %, ..."""
+    issued, eligible, throttled = (f"{100 * share:.0f} %" for share in busy_shares(reasons))
+    return f"issued {issued}, eligible but not selected {eligible}, math pipe throttle {throttled}"
 
 
 def warp_reason(samples: WarpSamples, listing: Listing | None = None) -> WarpReason:
-    """What most warps wait for, or that they compute, and the line where most do: that of the listing, if there is one."""
+    """Return the most frequent stall reason, or that the kernel computes, with the source line that has most such samples.
+
+    The line comes from `listing` if it has samples, else from the run's summary.
+    """
     reason = main_reason(samples.reasons)
-    hot = max(listing.sampled if listing is not None else (), key=lambda line: line.reasons.get(reason, 0), default=None)
-    hot = hot if hot is not None and hot.reasons.get(reason) else samples.hot
-    if reason == ISSUED:
-        return WarpReason("instructions", "computes", busy(samples.reasons), hot, samples.rank)
-    return WarpReason(stall(reason).noun, stall(reason).verb, shares(samples.reasons)[reason], hot, samples.rank)
+    hottest = max(listing.sampled if listing is not None else (), key=lambda line: line.reasons.get(reason, 0), default=None)
+    line = hottest if hottest is not None and hottest.reasons.get(reason) else samples.hot
+    whose = f"rank {samples.rank}'s PC samples" if samples.rank is not None else "PC samples"
+    if reason == SELECTED:
+        return WarpReason(stall(reason).resource, f"of {whose}, {busy_text(samples.reasons)}", line, computes=True)
+    share = f"{100 * shares(samples.reasons)[reason]:.0f} %"
+    return WarpReason(stall(reason).resource, f"warps stall on {stall(reason).label} in {share} of {whose}", line)
 
 
 class LoopFacts(NamedTuple):
@@ -233,23 +276,23 @@ def derived(listing: Listing) -> str:
         limit = (
             f"{each} instructions per relaxation of a thread, so a multiprocessor can issue at most {most} relaxations per cycle"
         )
-    words = in_words(listing.mix)
-    return f"{'; '.join([limit, *loads, words])} (derived from its instructions, not measured)" if words else ""
+    mix = describe_mix(listing.mix)
+    return f"{'; '.join([limit, *loads, mix])} (derived from its instructions, not measured)" if mix else ""
 
 
-def at_line(line: CodeLine) -> str:
-    """What most warps do at a line that was sampled."""
-    reason = main_reason(line.reasons)
-    return "computes" if reason == ISSUED else stall(reason).verb
-
-
-def line_words(line: CodeLine, total: int) -> str:
-    """The same with its place, its text, and its share of all samples."""
+def line_text(line: CodeLine, total: int) -> str:
+    """Describe a sampled source line: its position, its main warp state, its share of all samples and its text."""
     share = 100 * line.samples / (total or 1)
-    return f"{line.file}:{line.line} {at_line(line)}: {share:.0f} % of samples, {line.text.strip()}".removesuffix(", ")
+    return f"{line.file}:{line.line} {share:.0f} % of PC samples, {state_at(line)}: {line.text.strip()}".removesuffix(": ")
 
 
-def in_words(mix: Mapping[str, int], most: int = 3) -> str:
+def state_at(line: CodeLine) -> str:
+    """Return the main warp state at a sampled source line: its stall reason, or that warps compute."""
+    reason = main_reason(line.reasons)
+    return "computes" if reason == SELECTED else stall(reason).label
+
+
+def describe_mix(mix: Mapping[str, int], most: int = 3) -> str:
     """The mix of a loop: 64 of 97 instructions are VIADDMNMX, 16 LDS.128."""
     total = sum(mix.values())
     named = Counter(mix).most_common(most)
@@ -306,7 +349,7 @@ def _line_shares(listing: Listing) -> dict[tuple[object, ...], tuple[CodeLine, f
 
 
 def _moved(changes: list[ShareChange]) -> list[ShareChange]:
-    return sorted((one for one in changes if one.size >= MOVED), key=lambda one: -one.size)
+    return sorted((one for one in changes if one.size >= MIN_CHANGE), key=lambda one: -one.size)
 
 
 class LoopRow(NamedTuple):

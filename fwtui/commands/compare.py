@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fwtui.analysis.columns import COMPARED_HEAD, LEAST, comparison_cells
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.reason import COUNTERS_READ, changes
-from fwtui.analysis.warps import in_words, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
+from fwtui.analysis.warps import describe_mix, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
 from fwtui.commands.support.stderr_reporter import session_exit_code
 from fwtui.common import gc_pause, units
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about += "two whole sessions: every experiment that both hold"
     parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
     add_forms(parser, "one JSON object per comparison")
-    about = "also the change of every phase, of everything outside the clock, and of what warps wait for if they were sampled"
+    about = "also show the changes of the per-phase times, of the stages that are not timed, and of the warp stall reasons"
     parser.add_argument("--phases", action="store_true", help=about)
     parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
 
@@ -166,12 +166,12 @@ def _warps(run: Run, baseline: Run) -> dict[str, Any] | None:
 
 
 def _waits(entrant: ComparedRun) -> tuple[str, str]:
-    """What most warps of a run do, and how many instructions they need; empty if it was not sampled."""
+    """Return the main stall reason of a run and its instructions per relaxation; empty without PC samples."""
     samples = main_samples(entrant.run)
     if samples is None:
         return entrant.label, ""
     reason, each = warp_reason(samples, entrant.run.listing(samples.op)), loop_facts(samples).each
-    needed = f"; {units.digits(each)} instructions per relaxation of a thread" if each is not None else ""
+    needed = f"; {units.digits(each)} instructions per relaxation" if each is not None else ""
     return entrant.label, f"{reason}{needed}"
 
 
@@ -186,8 +186,8 @@ def _parts(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> li
         for one in reason_changes(ours, theirs):
             there, here = one.baseline or 0.0, one.run or 0.0
             rows.append(
-                (stall(one.reason).verb, units.percent(there), units.percent(here), f"{100 * (here - there):+.0f} points")
+                (stall(one.reason).label, units.percent(there), units.percent(here), f"{100 * (here - there):+.0f} points")
             )
-        loops = [f"inner loop: {in_words(theirs.mix) or 'unknown'} there; {in_words(ours.mix) or 'unknown'} here"]
+        loops = [f"inner loop: {describe_mix(theirs.mix) or 'unknown'} -> {describe_mix(ours.mix) or 'unknown'}"]
     differs = [f"differs in {', '.join(found.differs)}"] if found.differs else []
     return [*table(rows), *folded(loops), *differs]

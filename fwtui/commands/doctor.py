@@ -1,4 +1,4 @@
-"""Say what is here, what is missing, and the exact command that fixes it; with --measure, what this device can do at most."""
+"""Check the installation and print the command that fixes each problem; --measure also measures the peak rates of this device."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GPM = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = add_forms(parser, "one JSON object per line of the report")
     form.add_argument("--extra", action="store_true", help="print only the CUDA extra that fits this machine, if any")
-    about = "measure what this CPU and GPU can do at most: relaxations per second in every form, and copying; half a minute, "
+    about = "measure the peak rates of this CPU and GPU: relaxations per second and bandwidth; half a minute, "
     parser.add_argument("--measure", action="store_true", help=f"{about}on an idle machine; kept for later runs")
 
 

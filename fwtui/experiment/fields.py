@@ -199,8 +199,14 @@ FIELDS: tuple[Field, ...] = (
         *("memory", "Memory", "where the matrix lives while the kernel runs", str, "KIND"),
         choices=lambda k, s: ("device",) if s else k.memories,
     ),
-    Field("repeats", "Repeats", f"number of timed passes; {UNTIL_STABLE}: until the median settles", _repeats, "COUNT", "r"),
-    Field("budget", "Budget", "at most this many seconds of timed passes", _number("budget", 0.1, 3600, whole=False), "SECONDS"),
+    Field("repeats", "Repeats", f"number of timed repetitions; {UNTIL_STABLE}: until stable", _repeats, "COUNT", "r"),
+    Field(
+        "budget",
+        "Budget",
+        "time budget for the repetitions, in seconds",
+        _number("budget", 0.1, 3600, whole=False),
+        "SECONDS",
+    ),
     Field(
         *("verify", "Verify", "auto, full (SciPy), sample (Dijkstra from some sources) or off", str, "HOW"),
         choices=lambda k, s: ("auto", "full", "sample", "off"),

@@ -222,5 +222,5 @@ def _against(written: StepFile, file: str, before: Sequence[CourseStep]) -> int 
             raise Refused(f"{file} compares with {quoted(name)}, which is not an earlier step; choose one")
         return names.index(name)
     if not before and KINDS[written.question.kind].compares:
-        raise Refused(f"{file} is the first step and asks for a speed-up; there is nothing before it to compare with")
+        raise Refused(f"{file} is the first step and asks for a speedup; there is no step before it to compare with")
     return len(before) - 1 if before else None

@@ -39,7 +39,7 @@ PANELS: Mapping[str, str] = {
     "total": "the total and its rate",
     "phases": "the phases",
     "meters": "the meters",
-    "outside": "what is outside the clock",
+    "outside": "stages that are not timed",
     "check": "how it was checked",
     "matrix": "the matrix",
     "runs": "the table of runs",
@@ -123,7 +123,7 @@ def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     if found.verdict == NOT_COMPARED:
         raise Refused(f"{entrant.label} and {before.label} are not compared: {found.why}")
     took = f"{units.duration(run.seconds)} against {units.duration(before.run.seconds)}"
-    return QuestionAnswer(f"{found.headline}: {took}", found.speedup or ratio, short=found.gained or units.gain(ratio))
+    return QuestionAnswer(f"{found.headline}: {took}", found.speedup or ratio, short=found.speedup_text or units.gain(ratio))
 
 
 def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
@@ -188,9 +188,7 @@ KINDS: Mapping[str, QuestionKind] = {
     kind.name: kind
     for kind in (
         QuestionKind("phase", "Which phase takes longest?", _phase, choices=_phase_choices),
-        QuestionKind(
-            "speedup", "How many times as fast as before?", _speedup, hint="a number of times such as 3", say=units.gain
-        ),
+        QuestionKind("speedup", "What is the speedup over the run before?", _speedup, hint="a factor such as 3", say=units.gain),
         QuestionKind(
             "seconds", "How long does it take?", _seconds, hint="a time such as 20 s, 5 ms or 2 min", say=units.duration
         ),

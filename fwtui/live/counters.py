@@ -54,9 +54,9 @@ class Metric(NamedTuple):
 METRICS = (
     Metric("occupancy", "achieved occupancy", "share", "sm__warps_active.avg.pct_of_peak_sustained_active"),
     Metric("sm_efficiency", "SM efficiency", "share", "smsp__cycles_active.avg.pct_of_peak_sustained_elapsed"),
-    Metric("compute_share", "compute, of its limit", "share", "sm__throughput.avg.pct_of_peak_sustained_elapsed"),
-    Metric("memory_share", "memory, of its limit", "share", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"),
-    Metric("dram_share", "DRAM, of its limit", "share", "dram__throughput.avg.pct_of_peak_sustained_elapsed"),
+    Metric("compute_share", "Compute (SM) throughput", "share", "sm__throughput.avg.pct_of_peak_sustained_elapsed"),
+    Metric("memory_share", "Memory throughput", "share", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"),
+    Metric("dram_share", "DRAM throughput", "share", "dram__throughput.avg.pct_of_peak_sustained_elapsed"),
     Metric("shared_load_bytes_per_second", "shared load", "bytes/s"),
     Metric("shared_store_bytes_per_second", "shared store", "bytes/s"),
     Metric("shared_load_bytes", "shared loaded, by threads", "bytes", "sm__sass_data_bytes_mem_shared_op_ld.sum"),

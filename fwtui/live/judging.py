@@ -50,7 +50,7 @@ from fwtui.live.watching import (
     compiled_lines,
     compiler,
     derived_lines,
-    hot_line,
+    hotspot,
 )
 from fwtui.machine import hardware
 from fwtui.stream.run import Run
@@ -157,7 +157,7 @@ class Times:
             return
         words = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
         if last is not None:
-            words += f"; {units.gain(last.seconds / run.seconds)} as fast as save {last.number}"
+            words += f"; {units.gain(last.seconds / run.seconds)} speedup over save {last.number}"
         seconds = run.seconds
         yield Report(TIME, words, seconds=seconds)
         run = self._with_samples(run, stop)
@@ -173,7 +173,7 @@ class Times:
             baseline = baseline or rival
             rival_name = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
             gained, took = rival.seconds / seconds, f" ({units.duration(rival.seconds)})"
-            words = f"{units.gain(gained)} as fast as {rival_name}{took}"
+            words = f"{units.gain(gained)} speedup over {rival_name}{took}"
             yield Report(
                 TIME, words if gained >= 1 else f"{rival_name}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast"
             )
@@ -193,7 +193,7 @@ class Times:
 
     def _lines(self, run: Run) -> Iterator[Report]:
         """The line of the user's file with the most samples, or why there are none."""
-        if (line := hot_line(run, self._request.path)) is not None:
+        if (line := hotspot(run, self._request.path)) is not None:
             yield Report(LINE, line)
         elif run.sampled is not None and run.sampled.note not in ("", self._noted):
             self._noted = run.sampled.note

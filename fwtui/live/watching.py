@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from fwtui.analysis.occupancy import TABLE
-from fwtui.analysis.warps import derived, line_words, main_samples
+from fwtui.analysis.warps import derived, line_text, main_samples
 from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.errors import Refused
@@ -139,14 +139,14 @@ class Overtaken(NamedTuple):
 WatchUpdate = Report | Began | Judged | Overtaken
 
 
-def hot_line(run: Run, path: Path) -> str | None:
+def hotspot(run: Run, path: Path) -> str | None:
     """The line of the user's file with the most samples of the phase that takes longest, in words; None if there is none."""
     samples = main_samples(run)
     listing = run.listing(samples.op) if samples is not None else None
     if samples is None or listing is None:
         return None
     line = next((line for line in listing.sampled if Path(line.file).stem == path.stem), None)
-    return line_words(line, samples.samples) if line is not None else None
+    return line_text(line, samples.samples) if line is not None else None
 
 
 def compiled_lines(compiled: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:

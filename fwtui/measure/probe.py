@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 from msgspec.structs import replace
 
-from fwtui.analysis.disturbances import TAKEN
+from fwtui.analysis.disturbances import MAX_OTHER_SHARE
 from fwtui.common.cores import usable_cores
 from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
@@ -89,11 +89,11 @@ class OtherWork:
         return (*self._clock(), idle)
 
     def disturb(self) -> bool:
-        """Whether they took more than TAKEN since the last call."""
+        """Whether they took more than MAX_OTHER_SHARE since the last call."""
         before, self._before = self._before, self._read()
         passed, process_seconds, idle = (now - then for now, then in zip(self._before, before, strict=True))
         available = passed * len(self._cores)
-        return available - idle - process_seconds > TAKEN * available
+        return available - idle - process_seconds > MAX_OTHER_SHARE * available
 
 
 def cpu_rate(probe: probe_cpu.ProbeLoop) -> float:

@@ -334,32 +334,46 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     """
 
     gpu: GpuIndex = 0
-    # a field with a Quantity is shown as a lane of the telemetry screen and, unless `later`, on the strip
+    # a field with a Quantity is a track of the telemetry screen and, unless `later`, a column of the strip
     gpu_power_watts: Annotated[
-        Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1, among=2)
+        Amount | None, Quantity("power", WATTS, "power draw of the board", "power_limit_watts", 700, place=1, among=2)
     ] = None
     gpu_utilisation: Annotated[
-        Share | None, Quantity("kernels", PERCENT, "time with any kernel running", 1, place=4, source="NVML")
+        Share | None, Quantity("GPU util", PERCENT, "share of time with a kernel running", 1, place=4, source="NVML")
     ] = None
     memory_utilisation: Share | None = None
     gpu_clock_mhz: Annotated[
-        Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2, among=5)
+        Amount | None, Quantity("SM clock", MEGAHERTZ, "clock of the SMs", "max_clock_mhz", 2000, place=2, among=5)
     ] = None
-    memory_clock_mhz: Annotated[Amount | None, Quantity("mem clock", MEGAHERTZ, "of GPU memory", later=True, place=10)] = None
-    gpu_temperature: Annotated[Celsius | None, Quantity("temp", CELSIUS, "of the GPU", 95, least=20, place=3)] = None
-    gpu_memory_bytes: Annotated[Count | None, Quantity("memory", MEMORY, "held on the GPU", "memory_bytes", place=7)] = None
+    memory_clock_mhz: Annotated[
+        Amount | None, Quantity("mem clock", MEGAHERTZ, "clock of the GPU memory", later=True, place=10)
+    ] = None
+    gpu_temperature: Annotated[Celsius | None, Quantity("temp", CELSIUS, "temperature of the GPU", 95, least=20, place=3)] = None
+    gpu_memory_bytes: Annotated[
+        Count | None, Quantity("memory used", MEMORY, "allocated GPU memory", "memory_bytes", place=7, short="mem used")
+    ] = None
     throttle: Count | None = None  # NVML bit mask of clocks-event reasons
     energy_joules: Amount | None = None
     sm_utilisation: Annotated[
-        Share | None, Quantity("SM busy", PERCENT, "multiprocessors with work", 1, later=True, among=1, source=GPM)
+        Share | None,
+        Quantity(
+            "SM activity", PERCENT, "share of cycles with a resident warp, mean of the SMs", 1, later=True, among=1, source=GPM
+        ),
     ] = None
     sm_occupancy: Annotated[
-        Share | None, Quantity("SM occ", PERCENT, "resident warps, of the maximum", 1, place=5, source=GPM)
+        Share | None,
+        Quantity(
+            "SM occupancy", PERCENT, "achieved occupancy: resident warps / maximum", 1, place=5, source=GPM, short="SM occ."
+        ),
     ] = None
-    integer_utilisation: Annotated[Share | None, Quantity("int pipe", PERCENT, "of its peak", 1, later=True, source=GPM)] = None
-    fp32_utilisation: Annotated[Share | None, Quantity("fp32 pipe", PERCENT, "of its peak", 1, later=True, source=GPM)] = None
+    integer_utilisation: Annotated[
+        Share | None, Quantity("INT pipe", PERCENT, "INT pipe utilisation", 1, later=True, source=GPM)
+    ] = None
+    fp32_utilisation: Annotated[
+        Share | None, Quantity("FP32 pipe", PERCENT, "FP32 pipe utilisation", 1, later=True, source=GPM)
+    ] = None
     dram_utilisation: Annotated[
-        Share | None, Quantity("DRAM", PERCENT, "of the memory's peak", 1, place=6, among=4, source=GPM)
+        Share | None, Quantity("DRAM util", PERCENT, "DRAM throughput / peak", 1, place=6, among=4, source=GPM)
     ] = None
     nvlink_bytes_per_second: Annotated[
         Amount | None,
@@ -369,15 +383,19 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
         Amount | None,
         Quantity("PCIe", TRAFFIC, "sent and received", "pcie_peak_bytes_per_second", 1e11, later=True, among=3, source=GPM),
     ] = None
-    cpu_utilisation: Annotated[Share | None, Quantity("CPU", PERCENT, "all cores of the machine", 1, host=True)] = None
+    cpu_utilisation: Annotated[Share | None, Quantity("CPU", PERCENT, "utilisation of all cores", 1, host=True)] = None
     cpu_clock_mhz: Annotated[
-        Amount | None, Quantity("CPU clock", MEGAHERTZ, "mean of the cores", about=5000, host=True, short="clock")
+        Amount | None, Quantity("CPU clock", MEGAHERTZ, "mean clock of the cores", about=5000, host=True, short="clock")
     ] = None
-    host_memory_bytes: Annotated[Count | None, Quantity("host mem", MEMORY, "used", "memory_bytes", 2**36, host=True)] = None
+    host_memory_bytes: Annotated[
+        Count | None, Quantity("host mem", MEMORY, "used host memory", "memory_bytes", 2**36, host=True)
+    ] = None
     other_cpu_utilisation: Annotated[
-        Share | None, Quantity("other CPU", PERCENT, "of all cores, by other programs", 1, later=True, host=True)
+        Share | None, Quantity("other CPU", PERCENT, "CPU use by other processes, of all cores", 1, later=True, host=True)
     ] = None
-    cost_seconds: Annotated[Seconds | None, Quantity("sampling", DURATION, "what one reading cost", later=True, host=True)] = None
+    cost_seconds: Annotated[
+        Seconds | None, Quantity("sampling", DURATION, "time to take one telemetry sample", later=True, host=True)
+    ] = None
 
 
 QUANTITIES = quantities_of(Telemetry)

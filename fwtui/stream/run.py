@@ -50,7 +50,7 @@ DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()),
 
 
 class PhaseTime(NamedTuple):
-    """One phase of the phase pass, with its title."""
+    """One phase of the instrumented repetition, with its title."""
 
     key: str
     title: str
@@ -64,7 +64,7 @@ class PhaseTime(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Telemetry during a run's clean passes; None if no reading lies entirely within them."""
+    """Telemetry during a run's timed repetitions; None if no sample was taken entirely within them."""
 
     readings: int
     power_watts: float | None
@@ -163,7 +163,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def seconds(self) -> float | None:
-        """Median of the clean passes; provisional while they run."""
+        """Median time of the timed repetitions in seconds; provisional while they run."""
         if self.simulated:
             return None
         if self.done is not None:
@@ -172,7 +172,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def passes(self) -> tuple[float, ...]:
-        """Seconds of clean passes, spread over the whole run; all of them if they are few."""
+        """Seconds of timed repetitions, spread over the whole run; all of them if they are few."""
         if self.pass_times is not None:
             return tuple(self.pass_times.seconds)
         return (self.done.passes if self.done is not None else ()) or tuple(s.seconds for s in self.samples)
@@ -189,16 +189,16 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def bandwidth(self) -> float | None:
-        """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None if the kernel has no such model."""
+        """Effective bandwidth in bytes/s: bytes of the cost model / median time; None for a kernel without a cost model."""
         return _per_second(self.device_bytes, self.seconds) if self.device_bytes else None
 
     @cached_property
     def phases(self) -> tuple[PhaseTime, ...]:
-        """The phases in the kernel's order; empty if nothing may be timed."""
+        """The per-phase times in the kernel's order; empty for a simulated run."""
         return () if self.phase_pass is None else self.timed(self.phase_pass.parts)
 
     def timed(self, parts: tuple[events.Part, ...]) -> tuple[PhaseTime, ...]:
-        """Parts of its phase pass with their titles and shares; empty if nothing may be timed."""
+        """Return parts of the instrumented repetition with titles and shares; empty for a simulated run."""
         if self.simulated:
             return ()
         titles = {p.key: p.title for p in self.phase_names}
@@ -259,15 +259,15 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         seconds = (
             sum(recorded_passes) if len(recorded_passes) == count else count * (self.done.median or 0.0)
         )  # only some of very many are sent
-        passes, enough = units.counted(count, "pass", "passes"), units.duration(ENOUGH_SECONDS)
+        repetitions, enough = units.counted(count, "repetition"), units.duration(ENOUGH_SECONDS)
         if seconds >= ENOUGH_SECONDS:
-            return f"only {passes}; {ENOUGH_PASSES} are needed"
+            return f"only {repetitions}; {ENOUGH_PASSES} needed"
         if count >= ENOUGH_PASSES:
-            return f"only {units.duration(seconds)} of passes; {enough} are needed"
-        return f"only {passes} in {units.duration(seconds)}; {ENOUGH_PASSES} and {enough} are needed"
+            return f"only {units.duration(seconds)} of repetitions; {enough} needed"
+        return f"only {repetitions} in {units.duration(seconds)}; {ENOUGH_PASSES} and {enough} needed"
 
     def stage_seconds(self, name: str) -> float | None:
-        """How long a part outside the timed passes took; None if it has not happened (yet)."""
+        """Return the seconds of a stage that is not timed; None if it has not happened (yet)."""
         if self.simulated:
             return None
         return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
@@ -367,7 +367,7 @@ def _few(event: P) -> P:
     return event if len(event.parts) <= MOST_PHASES else replace(event, parts=event.parts[:MOST_PHASES])
 
 
-RENAMED = {"Several GPUs": "Distributed"}  # titles of kernels in older recordings
+RENAMED = {"Several GPUs": "Distributed", "rest": "remainder"}  # titles of kernels and phases in older recordings
 
 
 def started(event: events.RunStarted, before: Run | None = None) -> Run:
@@ -378,7 +378,7 @@ def started(event: events.RunStarted, before: Run | None = None) -> Run:
         experiment=event.experiment,
         title=RENAMED.get(event.title, event.title),
         device=event.device_id,
-        phase_names=event.phases[:MOST_PHASES],
+        phase_names=tuple(replace(one, title=RENAMED.get(one.title, one.title)) for one in event.phases[:MOST_PHASES]),
         ranks=before.ranks if before is not None and before.ranks == event.ranks else event.ranks,
         n=0 if event.experiment.file else event.experiment.n,
     )

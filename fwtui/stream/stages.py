@@ -1,4 +1,4 @@
-"""The stages of a run in their usual order: their names, and what their times are used for."""
+"""The stages of a run in their order: their names, and the use of their times."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 
 class StageRow(NamedTuple):
-    """One part of a run outside the timed passes, or the passes themselves."""
+    """One stage of a run: setup, copies and verification, which are not timed, or the repetitions."""
 
     key: str  # events.Stage.name
-    doing: str  # while it runs
+    doing: str  # label while it runs
     noun: str  # in "the worker died during ..."
-    short: str  # before its time, in a list
-    title: str = ""  # in a comparison of two runs; empty: not compared
+    short: str  # label of its time in a list
+    title: str = ""  # label in a comparison of two runs; empty: not compared
     copy: str = ""  # the two ends of a transfer, on a GPU; "file": into the host's memory, on every machine
     passes: bool = False  # it runs steps of the plan
-    in_results: bool = True  # whether a result reports its time
-    grows: bool = False  # grows with the matrix, by n^2
-    outside: int = 0  # its place among the times outside the timed passes, from 1
+    in_results: bool = True  # results report its time
+    grows: bool = False  # its time is proportional to n^2
+    outside: int = 0  # its position among the stages that are not timed, from 1
 
 
 _ALL = (
@@ -29,8 +29,8 @@ _ALL = (
     StageRow("load", "copying in", "the copy in", "load", "copy in", copy="h2d", grows=True, outside=1),
     StageRow("reorder", "reordering", "reordering", "reorder", grows=True, outside=2),
     StageRow("warm-up", "warming up", "warm-up", "warm-up", passes=True),
-    StageRow("clean", "clean passes", "the clean passes", "clean", passes=True, in_results=False),
-    StageRow("phases", "phase pass", "the phase pass", "phases", passes=True, in_results=False),
+    StageRow("clean", "timed repetitions", "the timed repetitions", "timed", passes=True, in_results=False),
+    StageRow("phases", "instrumented repetition", "the instrumented repetition", "phases", passes=True, in_results=False),
     StageRow("reorder back", "reordering back", "reordering", "and back", outside=3),
     StageRow("unload", "copying out", "the copy out", "unload", "copy out", copy="d2h", grows=True, outside=4),
     StageRow("verify", "verifying", "verification", "verify", "verify", outside=9),
@@ -41,16 +41,16 @@ OUTSIDE = sorted((stage for stage in _ALL if stage.outside), key=lambda stage: s
 
 
 def doing(key: str) -> str:
-    """A run's stage in words; an unknown stage of a newer version keeps its key."""
+    """Return the label of a running stage; an unknown stage of a newer version keeps its key."""
     return STAGES[key].doing if key in STAGES else key or "starting"
 
 
 def during(key: str) -> str:
-    """The stage at which a run's process ended, to follow that: ' during the clean passes'; empty before the first."""
+    """Return the stage in which a process ended, as ' during the timed repetitions'; empty before the first stage."""
     return f" during {STAGES[key].noun if key in STAGES else key}" if key else ""
 
 
-# a median is stable after this many clean passes and this much time; then come at most this many phase passes,
-# begun within this time
+# the median counts as stable after this many timed repetitions and seconds; at most this many instrumented repetitions follow,
+# started within this time
 ENOUGH_PASSES, ENOUGH_SECONDS = 10, 0.5
 PHASE_PASSES, PHASE_SECONDS = 50, 0.5

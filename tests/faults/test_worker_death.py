@@ -179,7 +179,7 @@ def test_the_real_worker_tells_where_it_crashed_and_the_next_one_waits(live: Liv
     drain_until(live, lambda: stage(live) == "clean")
     os.kill(worker_of(live), signal.SIGSEGV)
     fault = fault_of(live)
-    assert "signal 11" in fault.message and "during the clean passes;" in fault.message
+    assert "signal 11" in fault.message and "during the timed repetitions;" in fault.message
     assert "Segmentation fault" in fault.stderr and "runner.py" in fault.stderr
     started = worker_of(live)
     assert_verifies(live)
@@ -363,4 +363,4 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(live: Live, tmp_path: P
 
 def test_epitaphs() -> None:
     assert [epitaph(code) for code in (0, 1, -9, -200)] == ["exit code 0", "exit code 1", "signal 9, killed", "signal 200"]
-    assert during("clean") == " during the clean passes" and during("warm-up") == " during warm-up" and during("") == ""
+    assert during("clean") == " during the timed repetitions" and during("warm-up") == " during warm-up" and during("") == ""

@@ -16,7 +16,7 @@ from recorded import OTHER, SESSION, medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits, Input, OptionList
 
-from fwtui.analysis.compare import FASTER, AtLeast, ComparedRun, compare
+from fwtui.analysis.compare import FASTER, ComparedRun, LowerBound, compare
 from fwtui.analysis.race import SECONDS, Course, RacePosition
 from fwtui.analysis.verdict import verdict
 from fwtui.experiment.experiment import changed
@@ -57,14 +57,14 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
     async with opened(app) as pilot:
         shown = await go(pilot)
         naive, blocked = TIMES[3], TIMES[8]
-        assert f"KATZ-KIDER IS {naive / blocked:.2f}x AS FAST AS NAIVE   same answer" in shown
+        assert f"KATZ-KIDER: {naive / blocked:.2f}x SPEEDUP OVER NAIVE   identical distances" in shown
         change = f"{blocked / naive - 1:+.1%}".replace("%", " %")
         assert milliseconds(naive) in shown and milliseconds(blocked) in shown and shown.count(change) >= 2
         await proceed(pilot, "down")
         shown = await go(pilot, "b", "down")
         assert app.view is not None and app.view.baseline == 7
         ratio = f"{TIMES[7] / TIMES[4]:.2f}x"
-        assert "run 4 against run 7  SLOWER" in shown and f"TAKES {TIMES[4] / TIMES[7]:.2f}x AS LONG AS" in shown
+        assert "run 4 against run 7  SLOWER" in shown and f"{TIMES[4] / TIMES[7]:.2f}x SLOWER THAN" in shown
         shown = await go(pilot, "1")
         assert f"{ratio} ▼" in shown and f"{TIMES[3] / TIMES[8]:.2f}x" not in shown
         assert app.view is not None and app.view.playback is not None
@@ -95,7 +95,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp, tmp_pat
         table.move_cursor(row=table.row_count - 1)
         shown = await go(pilot)
         assert shown.count("n = 1024 is not the same work as n = 4096") == 1, "the reason of the row that is marked"
-        assert not any(row[:77].count("%") for row in shown.partition("n = 1024 is not")[2].partition("outside")[0].splitlines())
+        assert not any(row[:77].count("%") for row in shown.partition("n = 1024 is not")[2].partition("not timed")[0].splitlines())
         await proceed(pilot, "b")
         assert screen.pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
         await proceed(pilot, "B")
@@ -168,11 +168,11 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         assert "run 1 is the baseline; run another experiment" in shown
         live.start(live.settled(changed(dashboard.experiment, tile=32)))
         shown = await go(pilot)
-        assert "run 2 against run 1  FASTER" in shown and "IS 2.00x AS FAST AS RUN 1" in shown and "tile 32 against 64" in shown
+        assert "run 2 against run 1  FASTER" in shown and "2.00x SPEEDUP OVER RUN 1" in shown and "tile 32 against 64" in shown
         live.start(live.settled(dashboard.experiment))
         shown = await go(pilot)
         assert "run 3 against run 1  UNCLEAR" in shown
-        assert "the same experiment again took 66.7 % less time: the machine's doing; run it on a quiet machine" in shown
+        assert "the same experiment took 66.7 % less time this time; rerun it on an idle machine" in shown
 
 
 def pair_of(model: Model, run: int, against: int) -> Pair:
@@ -192,7 +192,7 @@ def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, ker
 def test_bars_and_passes_of_runs_far_apart_still_differ() -> None:
     pair = pair_of(load_model(SESSION)[0], 8, 3)
     drawn = {row.plain.split()[0]: row.plain[LABEL : LABEL + 30] for row in Deltas(pair).draw(pair, 78)[1:]}
-    assert drawn["pivot"].strip() == SLIVER and drawn["rest"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
+    assert drawn["pivot"].strip() == SLIVER and drawn["remainder"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
     assert all(-0.05 < change < 0.05 for series in passes(pair).series for change in filter(None, series.ys)), "no two flat lines"
 
 
@@ -219,17 +219,20 @@ def test_phases_that_are_a_guide_are_said_to_be() -> None:
     first = scenes.run(1, 1.0, scenes.experiment("naive"), title="a")
     pair = pair_of(model_of([*first, *told, structs.replace(done, instrumentation=0.01536)]), 2, 1)
     *_, last = Deltas(None).draw(pair, 120)
-    assert last.plain.startswith("run 2") and "at each phase took 40 % longer; the phases' shares are approximate" in last.plain
+    assert (
+        last.plain.startswith("run 2")
+        and "instrumented repetitions took 40 % longer; the per-phase times are approximate" in last.plain
+    )
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(3.9, "SLOWER  about 100x (one pass)"), (0.06, "UNCLEAR")])
+@pytest.mark.parametrize(("seconds", "words"), [(3.9, "SLOWER  about 100x (one repetition)"), (0.06, "UNCLEAR")])
 def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words: str) -> None:
     first = scenes.run(1, 100.0, scenes.experiment("naive"), title="naive", seconds=0.0384, passes=1)
     second = scenes.run(2, 200.0, scenes.experiment("katz-kider"), title="katz-kider", seconds=seconds, passes=1)
     pair = pair_of(model_of([*first, *second]), 2, 1)
     shown = "\n".join(row.plain for row in CompareVerdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
-    assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")
+    assert ("about 100x (one repetition); for a better estimate use at least 5 repetitions" in " ".join(shown.split())) == (words != "UNCLEAR")
     assert row_cells(CompareRow(pair.entrant, pair.comparison), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 
@@ -354,8 +357,8 @@ def test_noise_is_told_whole_below_the_reasons() -> None:
         2,
         1,
     )
-    why = "run 2 was noisy (other work used 69 % of the CPU) and run 1 was noisy (other work used 71 % of the CPU)"
-    noisy = AtLeast(0.13, 0.1, 0.15, 5.0, "noisy")
-    pair = pair._replace(comparison=pair.comparison._replace(ratio=noisy, why=f"{noisy.words}: {why}"))
+    why = "run 2 was noisy (other processes used 69 % of the CPU) and run 1 was noisy (other processes used 71 % of the CPU)"
+    noisy = LowerBound(0.13, 0.1, 0.15, 5.0, "noisy")
+    pair = pair._replace(comparison=pair.comparison._replace(ratio=noisy, why=f"{noisy.text}: {why}"))
     shown = [" ".join(row.plain.split()) for row in CompareVerdict(pair).draw(pair, 78)]
     assert "run 2 against run 1 FASTER" in shown and " ".join(shown).endswith(f"noise {why}")

@@ -65,7 +65,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive) -> None:
         assert isinstance(app.screen, LearnScreen)
         assert "give a number from 1 to 3, not '7'" in await go(pilot, "7", "enter") and guessing(app) == "7"
         text = await go(pilot, "backspace", "3", "enter")
-        assert "✓ rest" in text and "Right. rest:" in text
+        assert "✓ remainder" in text and "Right. remainder:" in text
         assert "6.00x" in await go(pilot, "left_parenthesis"), "guesses are kept"
 
 
@@ -147,7 +147,7 @@ async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: 
         text = await go(pilot)
         assert "done; guess" in text, "the answer is not told before"
         text = await go(pilot, *"100", "enter")
-        assert "here, n 512" in text and "as fast as Serial CPU: 6.67 ms against 10.0 ms" in answered(app)
+        assert "here, n 512" in text and "speedup over Serial CPU: 6.67 ms against 10.0 ms" in answered(app)
         assert "here, n" not in await go(pilot, "right_parenthesis")
 
 

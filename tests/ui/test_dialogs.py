@@ -54,8 +54,8 @@ async def test_help_lists_every_binding_and_explains_what_the_screens_say(dashbo
         await proceed(pilot, "escape")
         await pilot.resize_terminal(60, 16)
         shown = await go(pilot, "question_mark")
-        assert "To begin with" in shown and "v: the glossary" in shown and "bandwidth by model" not in shown
-        assert "bandwidth by model" in await go(pilot, "v")
+        assert "To begin with" in shown and "v: the glossary" in shown and "achieved occupancy" not in shown
+        assert "achieved occupancy" in await go(pilot, "v")
         assert "To begin with" in await go(pilot, "v")
 
 
@@ -186,12 +186,12 @@ async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashb
         await proceed(pilot, "r")
         screen = screen_of(dashboard, RunScreen)
         offered = {command.words: command for command in screen.commands()}
-        assert "Measure what this GPU can do at most" not in offered, "there is none here"
-        offered["Measure what this CPU can do at most"].run()
+        assert "Measure the peak rates of this GPU" not in offered, "there is none here"
+        offered["Measure the peak rates of this CPU"].run()
         shown = await go(pilot)
         run = live.model.run
         assert run is not None and run.rate is not None
-        assert "of the limit" in shown and "of 1.00 Trelax/s: float32" in shown
+        assert "of peak" in shown and "of 1.00 Trelax/s: float32" in shown
         assert units.percent(run.rate / 1e12) in shown
 
 

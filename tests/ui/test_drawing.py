@@ -116,11 +116,11 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        (0.0001, "instrumentation: nothing measurable"),
-        (-0.0001, "instrumentation: nothing measurable"),
-        (0.000768, "instrumentation +768 us (+2.0 %)"),
-        (-0.000768, "instrumentation -768 us (-2.0 %)"),
-        (0.01536, "instrumentation +15.4 ms (+40.0 %) · the phases' shares are approximate"),
+        (0.0001, "timer overhead: not measurable"),
+        (-0.0001, "timer overhead: not measurable"),
+        (0.000768, "timer overhead +768 us (+2.0 %)"),
+        (-0.000768, "timer overhead -768 us (-2.0 %)"),
+        (0.01536, "timer overhead +15.4 ms (+40.0 %) · the per-phase times are approximate"),
     ],
 )
 def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words: str) -> None:
@@ -130,7 +130,7 @@ def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words:
     s = s._replace(run=replace(s.run, done=msgspec.structs.replace(s.run.done, instrumentation=extra)))
     assert run_text.outside(s, 120)[0].plain.endswith(f" ms in a CUDA graph · {words}")
     s = s._replace(run=replace(s.run, phase_pass=several))
-    assert f" in a CUDA graph · middle of 5 passes · {words}" in run_text.outside(s, 140)[0].plain
+    assert f" in a CUDA graph · median of 5 · {words}" in run_text.outside(s, 140)[0].plain
 
 
 def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
@@ -138,7 +138,7 @@ def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
     theory = s.run.main_occupancy
     assert theory is not None and run_text.limits(theory)[0] == "limited by registers (40/thread)"
     full = msgspec.structs.replace(theory, warps=theory.max_warps, limiters=("warps",))
-    assert run_text.limits(full) == ["all warps resident"]
+    assert run_text.limits(full) == ["not limited"]
     assert run_text.limits(None) == []
 
 
@@ -152,18 +152,18 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
     assert ("%" in head.plain.replace("± 0.3 %", "")) == ("of peak" in head.plain)
     if width >= 50:
         *bars, unknown = [m for m in run_text.meters(s, width) if m.plain.strip()]
-        assert unknown.plain.startswith("not known") and unknown.plain.endswith(" limit"), "nobody measured the limit"
+        assert unknown.plain.startswith("not available") and unknown.plain.endswith(" % of peak"), "no measured peak rate"
         for part in bars:
             assert part.cell_length <= width
             said = part.plain[part.plain.rindex("%") + 1 :].strip()
             assert said in ("", "measured", "registers", "limited by registers", "limited by registers (40/thread)") or (
-                said.startswith("of ") and said.endswith(("peak", "peak; measured", "peak; caches serve the rest"))
+                said.startswith("of ") and said.endswith(("peak", "peak; caches serve part"))
             )
     throttled = Evidence(9, 512.0, 1710.0, None, None, 0x4)
     few = replace(run, done=events.RunDone(t=1.0, run=2, outcome="done", median=0.01, spread=0.001, count=3, indicative=True))
     told = [part.plain for part in run_text.remarks(s._replace(run=few, evidence=throttled), width)]
     assert all(len(part) <= width for part in told)
-    assert any("drew 512 W at 1710 MHz" in part for part in told)
+    assert any("average power 512 W, SM clock 1710 MHz" in part for part in told)
 
 
 LIMITS = events.Limits(
@@ -183,13 +183,13 @@ def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -
     s = RunSubject(run, model.evidence(run), model.gpu, model.runs[1], False, limit)
     (head,) = in_lines(s, width)
     assert head.cell_length <= width
-    assert ("of the limit" in head.plain) or "%" not in head.plain.replace("± 0.3 %", "")
+    assert ("of peak" in head.plain) or "%" not in head.plain.replace("± 0.3 %", "")
     if width >= 100:
-        assert f"{units.percent(limit.share)} of the limit" in head.plain
+        assert f"{units.percent(limit.share)} of peak" in head.plain
     meter = run_text.meters(s, width)[0]
     assert meter.cell_length <= width and units.percent(limit.share) in meter.plain
     assert ("FADD + FMNMX" in meter.plain) == (width >= 160) and (" MHz: float32" in meter.plain) == (width >= 120)
-    assert not run_text.meters(s._replace(limit=None), width)[0].plain.startswith("limit")
+    assert not run_text.meters(s._replace(limit=None), width)[0].plain.startswith("% of peak")
 
 
 def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one() -> None:
@@ -213,9 +213,9 @@ def test_what_auto_picked_is_said_to_be_its_choice() -> None:
 def test_a_run_too_short_for_counters_has_none() -> None:
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     s = subject([scenes.header(), scenes.GPU, *run])._replace(evidence=Evidence(3, None, 1710.0, None, None, 0))
-    (unknown,) = [part.plain for part in run_text.meters(s, 100) if "memory traffic" in part.plain]
-    assert unknown.startswith("not known")
-    assert not any("meanwhile" in part.plain or " W" in part.plain for part in run_text.remarks(s, 100))
+    (unknown,) = [part.plain for part in run_text.meters(s, 100) if "DRAM throughput" in part.plain]
+    assert unknown.startswith("not available")
+    assert not any("average power" in part.plain or " W" in part.plain for part in run_text.remarks(s, 100))
 
 
 def test_every_stage_that_is_measured_has_words() -> None:
@@ -254,18 +254,18 @@ def test_a_throttled_run_says_so() -> None:
 @pytest.mark.parametrize(
     ("passes", "seconds", "words"),
     [
-        (3, 0.2, "only 3 passes; 10 are needed"),
-        (1, 0.2, "only 1 pass in 200 ms; 10 and 500 ms are needed"),
-        (12, 0.01, "only 120 ms of passes; 500 ms are needed"),
-        (300, 0.001, "only 300 ms of passes; 500 ms are needed"),
+        (3, 0.2, "only 3 repetitions; 10 needed"),
+        (1, 0.2, "only 1 repetition in 200 ms; 10 and 500 ms needed"),
+        (12, 0.01, "only 120 ms of repetitions; 500 ms needed"),
+        (300, 0.001, "only 300 ms of repetitions; 500 ms needed"),
     ],
 )
 def test_an_indicative_time_says_what_there_was_too_little_of(passes: int, seconds: float, words: str) -> None:
     told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", passes=passes, seconds=seconds)
     session = [scenes.header(), *told[:-1], replace(told[-1], indicative=True)]
     s = subject(session)
-    assert run_text.progress(s, 100)[0].plain.startswith(f"indicative: {words}")
-    assert columns.outcome(model_of(session), s.run) == f"verified, indicative: {words}"
+    assert run_text.progress(s, 100)[0].plain.startswith(f"low confidence: {words}")
+    assert columns.outcome(model_of(session), s.run) == f"verified, low confidence: {words}"
 
 
 def test_nothing_simulated_is_correct_before_its_verdict() -> None:
@@ -280,13 +280,13 @@ def test_nothing_simulated_is_correct_before_its_verdict() -> None:
         assert ("correct" in words) == correct
 
 
-@pytest.mark.parametrize(("again", "words"), [("a", "; a repeats it"), ("", "")])
+@pytest.mark.parametrize(("again", "words"), [("a", "; a reruns it"), ("", "")])
 def test_a_noisy_run_says_so_and_what_repeats_it(again: str, words: str) -> None:
     told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.3)
     busy = events.Telemetry(t=told[-1].t - 3.0, other_cpu_utilisation=0.6)
     session = [scenes.header(), *scenes.merged(told, [busy])]
     s = subject(session)._replace(again=again)
-    assert run_text.progress(s, 100)[0].plain == f"noisy: other work used 60 % of the CPU{words}"
+    assert run_text.progress(s, 100)[0].plain == f"noisy: other processes used 60 % of the CPU{words}"
     assert wording.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · noisy"
 
 
@@ -314,14 +314,15 @@ def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:
     assert notices.latest(model_of([])) is None and not notices.entries(model_of([]))
 
 
-def test_a_phase_has_the_letter_of_what_limits_it() -> None:
+def test_a_phase_names_its_bound() -> None:
     s = subject(scenes.gpu_session())
     first, second, third = (phase.key for phase in s.run.phases)
-    limiters = {first: "latency of instructions", second: "device memory", third: "instructions and shared memory"}
-    *rows, legend = (row.plain for row in run_text.phases(s._replace(limiters=limiters), 80))
-    assert [row[run_text.LABEL - 2] for row in rows] == ["W", "M", "A"]
-    assert legend.split() == ["W", "waiting", "M", "memory", "A", "arithmetic"]
-    assert len(run_text.phases(s, 80)) == 3, "nothing is said of what is not known"
+    limiters = {first: "instruction latency", second: "device memory", third: "instruction issue and shared memory"}
+    head, *rows = (row.plain for row in run_text.phases(s._replace(limiters=limiters), 80))
+    at = head.index("bound by")
+    assert [row[at:].split()[0] for row in rows] == ["latency", "memory", "compute"]
+    assert not any(word in row.plain for row in run_text.phases(s, 80)[1:] for word in ("latency", "memory", "compute"))
+    assert not any("memory" in row.plain for row in run_text.phases(s._replace(limiters=limiters), 60)), "no room"
 
 
 def test_a_name_without_room_says_that_it_is_cut() -> None:
@@ -329,8 +330,8 @@ def test_a_name_without_room_says_that_it_is_cut() -> None:
     long = tuple(events.PhaseName(p.key, f"{p.title} of Floyd and Warshall") for p in scenes.PHASES)
     run = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
     told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]
-    rows = [row.plain for row in run_text.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
-    assert rows and all(row[run_text.LABEL - 4 : run_text.LABEL - 2] == "… " for row in rows)
+    _, *rows = [row.plain for row in run_text.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
+    assert rows and all(row[run_text.NARROW_LABEL - 1 : run_text.NARROW_LABEL + 1] == "… " for row in rows)
 
 
 @pytest.mark.parametrize("width", [40, 56, 76])
@@ -361,5 +362,5 @@ def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
 def test_what_is_a_share_of_nothing_known_has_no_place_for_a_bar(width: int) -> None:
     run = scenes.run(1, 1.0, scenes.experiment("tiled-cpu"), title="Tiled CPU", backend="cpu")
     s = subject([scenes.header(), scenes.NO_GPU, *run])
-    row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("asked of memory"))
-    assert row[run_text.LABEL :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width
+    row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("eff"))
+    assert row[run_text.label_cells(width) :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width

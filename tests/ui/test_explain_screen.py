@@ -55,7 +55,7 @@ LIMITS = events.Limits(
 
 def test_what_was_compiled_is_said_to_be_unknown_where_nobody_told_it() -> None:
     rows = [row.plain for row in OccupancyLines(None).draw(OccupancySubject(1, "", (9, 0), None, BlockChoice(), None, True), 60)]
-    assert [row.split()[-1] for row in rows if row.startswith(("compiled", "measured"))] == ["n/a", "n/a"]
+    assert [row.split()[-1] for row in rows if row.startswith(("theoretical", "achieved"))] == ["n/a", "n/a"]
 
 
 def test_the_roof_of_memory_begins_at_the_axis() -> None:
@@ -72,17 +72,17 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         every = await shown(pilot, "4")
-        words_of = {"roofline": "ROOFLINE", "ledger": "SPEED OF LIGHT", "occupancy": "OCCUPANCY  ", "warps": "WHERE WARPS WAIT"}
+        words_of = {"roofline": "ROOFLINE", "ledger": "SPEED OF LIGHT", "occupancy": "OCCUPANCY  ", "warps": "WARP STALL REASONS"}
         for panel, words in words_of.items():
             text = await shown(pilot, "v")
             assert words in text and f" {TITLES[panel]} " in text
-            assert sum(other in text for other in ("ROOFLINE", "SPEED OF LIGHT  ", "OCCUPANCY  ", "WHERE WARPS WAIT")) == 1
+            assert sum(other in text for other in ("ROOFLINE", "SPEED OF LIGHT  ", "OCCUPANCY  ", "WARP STALL REASONS")) == 1
         assert await shown(pilot, "v") == every
         await pilot.resize_terminal(*NARROW)
         seen = [await shown(pilot), await shown(pilot, "v"), await shown(pilot, "v")]
-        assert ["ROOFLINE" in seen[0], "what limits it is not known" in seen[1], "threads/block" in seen[2]] == [True] * 3
-        assert "at limits" in seen[1] and "< 0.1 %" not in seen[0]
-        assert "this run was not sampled" in await shown(pilot, "v")
+        assert ["ROOFLINE" in seen[0], "unknown" in seen[1], "threads/block" in seen[2]] == [True] * 3
+        assert "roofline time" in seen[1] and "< 0.1 %" not in seen[0]
+        assert "no PC samples of this run" in await shown(pilot, "v")
         assert await shown(pilot, "v") == seen[0]
 
 
@@ -92,7 +92,7 @@ def test_the_panel_names_the_line_of_the_reason_where_the_recording_named_anothe
     code = events.Code(t=99.0, run=1, op="rest", listing=Listing(lines=(hot, other)))
     model = model_of([*scenes.gpu_session(), told, code])
     subject = warp_subject(model, model.runs[1], "rest", 0)
-    assert subject.hot_lines == [1, 0] and subject.most_wait == "Waits at a barrier in 75 % of samples, most at a.py:9."
+    assert subject.hotspots == [1, 0] and subject.most_wait == "Warps stall on barrier (waits for its block) in 75 % of PC samples, most at a.py:9."
 
 
 async def test_a_run_that_was_sampled_shows_its_hot_line_and_beside_its_baseline_what_changed(replay_of: Replay) -> None:
@@ -100,18 +100,18 @@ async def test_a_run_that_was_sampled_shows_its_hot_line_and_beside_its_baseline
     app = replay_of([*both[0], *both[1][-2:]])
     async with opened(app, size=NARROW) as pilot:
         text = await shown(pilot, "4")
-        assert "Waits for shared memory in 60 % of samples, most at mine.py:9." in text
+        assert "Warps stall on short scoreboard (shared memory) in 60 % of PC samples" in text
         assert " 100 % ██████████ S    9  best = min(best, via)" in text and "3 of 4 instructions are LDS, 1 FMNMX" in text
         assert "LDS R1, [R2]" in await shown(pilot, "down", "enter")
         assert "LDS R1" not in await shown(pilot, "enter")
         await pilot.resize_terminal(*WIDE)
         text = await shown(pilot)
-        assert all(words in text for words in ("ROOFLINE", "WHERE WARPS WAIT  run 3", "OCCUPANCY", "SPEED OF LIGHT  run 3"))
-        assert "WHERE WARPS WAIT" not in await shown(pilot, "j"), "only where they were sampled"
+        assert all(words in text for words in ("ROOFLINE", "WARP STALL REASONS  run 3", "OCCUPANCY", "SPEED OF LIGHT  run 3"))
+        assert "WARP STALL REASONS" not in await shown(pilot, "j"), "only where they were sampled"
         await pilot.resize_terminal(*NARROW)
         text = await shown(pilot, "J", "B")
-        assert "run 3  remaining tiles  against run 1" in text and "run 1   Waits at a barrier in 50 % of samples" in text
-        assert re.search(r"reasons +0 % +60 %  S for shared memory\n +50 % +0 %  B at a barrier\n +50 % +40 %  I issues", text)
+        assert "run 3  remaining tiles  against run 1" in text and "run 1   Warps stall on barrier (waits for its block) in 50 % of PC samples" in text
+        assert re.search(r"reasons +0 % +60 %  S short scoreboard .*\n +50 % +0 %  B barrier .*\n +50 % +40 %  I selected", text)
         assert "1 of 4 instructions" not in text and "run 3: 3 of 4 instructions are LDS, 1 FMNMX" in await shown(
             pilot, "pagedown"
         )
@@ -143,15 +143,15 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
         assert isinstance(app.screen.focused, Slider) and app.screen.focused.id == "threads"
         assert panel.subject.choice == BlockChoice(256, 40, 12) and "changed" not in before
         text = await shown(pilot, "right", "right")
-        assert panel.subject.choice.threads == 320 and "changed; u: as compiled" in text and "u Undo" in text
+        assert panel.subject.choice.threads == 320 and "what-if; u resets" in text and "u Undo" in text
         await press(pilot, "x", "home")
         assert panel.subject.choice == BlockChoice(320, 16, 12)
         assert "registers/thread" in text
         text = await shown(pilot, "x", "end")
-        assert panel.subject.choice.shared == 227 and "limited by shared memory" in text
+        assert panel.subject.choice.shared == 227 and "limiter     shared memory" in text
         one = estimate((9, 0), panel.subject.choice)
         assert one is not None and f"{one.warps}/{one.max_warps} warps" in text
-        assert "by driver" in text and "50.0 % by driver" in text  # what was compiled stays beside it
+        assert "from driver" in text and "50.0 % from driver" in text  # what was compiled stays beside it
         text = await shown(pilot, "u", "escape")
         assert panel.subject.choice == BlockChoice(256, 40, 12) and "u Undo" not in text
         slider = app.screen.query_one("#registers", Slider)
@@ -194,16 +194,16 @@ async def test_operations_are_gone_through_and_doubtful_runs_crossed_out(replay_
     app = replay_of([msgspec.structs.replace(e, verdict="wrong") if isinstance(e, events.Verdict) else e for e in told])
     async with opened(app) as pilot:
         text = await shown(pilot, "4")
-        assert "OCCUPANCY  rest" in text and "✖" in text and "not to be trusted" in text and "✗ WRONG" in text
+        assert "OCCUPANCY  rest" in text and "✖" in text and "unreliable" in text and "✗ INCORRECT" in text
         segments = [segment for strip in strips(app.screen) for segment in strip if "62.4 ms" in segment.text]
         assert segments and all(segment.style is not None and segment.style.strike for segment in segments)
         text = await shown(pilot, "O")
-        assert "OCCUPANCY  pivot" in text and "25.0 % by driver" in text
+        assert "OCCUPANCY  pivot" in text and "25.0 % from driver" in text
         assert app.screen.query_one(OccupancyPanel).subject.choice.registers == 90
         assert "OCCUPANCY  rest" in await shown(pilot, "O")
         await pilot.resize_terminal(*NARROW)
         text = await shown(pilot, *["v"] * 4)
-        assert "this run was not sampled" in text and "omputes" not in text, "samples of nothing are none"
+        assert "no PC samples of this run" in text and "omputes" not in text, "samples of nothing are none"
 
 
 def on_cpu(kernel: str, moved: int) -> list[events.Event]:
@@ -239,10 +239,12 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
     app = replay_of(scenes.cpu_session())
     async with opened(app) as pilot:
         text = await shown(pilot, "4")
-        assert text.count("simulated: correct, not timed") >= 2 and "occupancy is about GPUs" in text
+        assert text.count("simulated: correct, not timed") >= 2 and "occupancy needs a GPU" in text
         text = await shown(pilot, "j")
-        assert "run 1  Tiled CPU" in text and "limits not measured in this recording" in text
-        assert "n/a" not in text and "at limits" not in text and "measured" in text, "what is known of nothing takes no column"
+        assert "run 1  Tiled CPU" in text and "peaks not measured in this recording" in text
+        assert "n/a" not in text and "roofline time" not in text and "measured" in text, (
+            "what is known of nothing takes no column"
+        )
 
 
 async def test_it_follows_a_live_run() -> None:
@@ -251,11 +253,11 @@ async def test_it_follows_a_live_run() -> None:
     async with opened(app) as pilot:
         before = await shown(pilot, "4")
         assert "BEFORE THE FIRST RUN" in before and "n 1024" in before, "nothing stays empty"
-        assert "rest        ━" in before and "1.06 G   2.11 GB" in before and "def pivot" in before, before
+        assert "remainder   ━" in before and "1.06 G   2.11 GB" in before and "def pivot" in before, before
         await press(pilot, "1", "r")
         app.tick()
         await shown(pilot, "4")
-        assert "no phases yet" in await shown(pilot), "once the place has heard of the run"
+        assert "no per-phase times yet" in await shown(pilot), "once the place has heard of the run"
         for _ in range(8):
             app.tick()
         text = await shown(pilot)
@@ -265,7 +267,7 @@ async def test_it_follows_a_live_run() -> None:
 async def test_the_first_idle_minute_offers_to_measure_limits_and_a_key_does(live: FakeLive, tmp_path: Path) -> None:
     app = dashboard_of(live)
     async with opened(app) as pilot:
-        screen, offer = screen_of(app, RunScreen), "D measures what this CPU can do at most"
+        screen, offer = screen_of(app, RunScreen), "D to measure the peak rates of this CPU"
         app.inputs.key_since = time.monotonic()
         screen.offer_limits()
         assert offer not in await shown(pilot), "a key was pressed just now"
@@ -279,12 +281,12 @@ async def test_the_first_idle_minute_offers_to_measure_limits_and_a_key_does(liv
         await press(pilot, "r")
         app.tick()
         text = await shown(pilot, "4")
-        assert "limits not measured yet; press D" in text
+        assert "not measured yet; press D" in text
         live.pace = 1
         app.tick()  # nothing is left of the run
-        assert "measuring what this CPU can do at most" in await shown(pilot, "D")
+        assert "measuring the peak rates of this CPU" in await shown(pilot, "D")
         app.tick()
-        assert "measuring what this CPU can do at most: 1 of " in await shown(pilot)
+        assert "measuring the peak rates of this CPU: 1 of " in await shown(pilot)
         app.tick()
         text = await shown(pilot)
         assert "not measured" not in text and "measuring what" not in text and not live.busy
@@ -294,4 +296,4 @@ def test_a_kernel_that_says_nothing_of_its_bytes_has_no_place_in_the_chart() -> 
     told = scenes.run(1, 1.0, scenes.experiment("naive"), title="SciPy")
     model = model_of(replace(event, device_bytes=0) if isinstance(event, events.Planned) else event for event in told)
     drawn, points = roofline.figure(model, model.runs[1])
-    assert not points and drawn.empty.startswith("how many bytes SciPy moves is not known")
+    assert not points and drawn.empty.startswith("SciPy has no cost model of its bytes")

@@ -26,7 +26,7 @@ from fwtui.tui.export.animation import animation
 from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, row_svg
-from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotLine, FilmStop, FilmStretch, FilmWarps, Ink, Lines, Span
+from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotspot, FilmStop, FilmStretch, FilmWarps, Ink, Lines, Span
 from fwtui.tui.export.page import page
 from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
 from fwtui.tui.frame.look import Appearance
@@ -78,7 +78,7 @@ def by_hand(words: str = "words", frames: int = 3) -> Film:
         head=("run", words),
         numbers=frozenset({1}),
         table=[("1", words)],
-        warps=[FilmWarps(1, words, [FilmHotLine(words, words, words, words, words)])],
+        warps=[FilmWarps(1, words, [FilmHotspot(words, words, words, words, words)])],
         left_out=(words,),
     )
 
@@ -164,8 +164,8 @@ class TestCapture:
     def test_the_screen_of_an_answer_has_come_to_rest(self) -> None:
         film = played(LECTURE, FilmCut(begin=15.0), (120, 40))
         warps = next(stop for stop in film.stops if stop.cue.kind is not None and stop.cue.kind.name == "limiter")
-        assert "warps resident" in film.text(warps.answered), "the panel has scrolled on to the last of the meters"
-        assert "warps resident" not in film.text(warps.lines)
+        assert "achieved occupancy" in film.text(warps.answered), "the panel has scrolled on to the last of the meters"
+        assert "achieved occupancy" not in film.text(warps.lines)
 
     def test_every_run_begins_and_ends_in_a_frame_of_its_own(self, recorded: tuple[Path, Film]) -> None:
         _, film = recorded
@@ -201,7 +201,7 @@ class TestCapture:
         (one,) = film.warps
         said = "run 3, Katz-Kider: waits for shared memory in 60 % of samples, most at mine.py:9"
         line = ("remaining tiles", "mine.py:9", "100 %", "waits for shared memory", "best = min(best, via)")
-        assert one == FilmWarps(3, said, [FilmHotLine(*line)])
+        assert one == FilmWarps(3, said, [FilmHotspot(*line)])
         assert {said, *line} <= {word for words in Read(page(film)).words.values() for word in words}
 
     def test_a_session_of_nothing(self, tmp_path: Path) -> None:

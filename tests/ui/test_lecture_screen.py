@@ -75,12 +75,12 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         assert pointed(lecture) == {"meters"}
         assert "90.3 %: 4.35 TB/s of 4.81 TB/s" not in await at(pilot, 3, "exclamation_mark"), "again: hidden"
         naive, blocked = (medians(LECTURE)[run] for run in (1, 2))
-        answer = f"Katz-Kider is {naive / blocked:.2f}x as fast as Naive: {milliseconds(blocked)} against {milliseconds(naive)}"
+        answer = f"Katz-Kider: {naive / blocked:.2f}x speedup over Naive: {milliseconds(blocked)} against {milliseconds(naive)}"
         assert answer in await at(pilot, 6, "exclamation_mark")
         text = await at(pilot, 7)
         assert "Which phase takes longest?" in text and pointed(lecture) == {"phases"}
         text = await at(pilot, 7, "exclamation_mark")
-        assert "✓ rest" in text and "rest: 92.7 % of the time" in text
+        assert "✓ remainder" in text and "remainder: 92.7 % of the time" in text
         assert "warps and registers: 64 of 64 warps, 100 %" in await at(pilot, 8, "exclamation_mark")
         text = await at(pilot, 9, "exclamation_mark")
         assert (
@@ -140,7 +140,7 @@ async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp) -> None:
         assert "the guess" in text and "40.0 %" in text and "the run" in text and "= 2.26 times too low. 90.3 %" in text
         assert "give a number from 1 to 3, not '7'" in await press(pilot, *["space"] * 4, "i", "7", "enter")
         text = await press(pilot, "backspace", "3", "enter")
-        assert "✓ rest" in text and "your guess" in text and "= Right. rest: 92.7 % of the time" in text
+        assert "✓ remainder" in text and "your guess" in text and "= Right. remainder: 92.7 % of the time" in text
         assert "no marker here asks what a run answers" in await press(pilot, "space", "space", "i"), "an answer in words"
         assert "40.0 %" in await at(pilot, 3, "exclamation_mark"), "it is kept"
 
@@ -251,7 +251,7 @@ async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture
         assert "First the pivot tile, then the panels in its row and column, then the rest." in text
         assert "slow motion" in text and "■ written" in text and not shades(lecture, "dimmed")
         text = await press(pilot, "space", "space", "exclamation_mark")
-        assert "Which phase takes longest?" in text and "= rest: 92.7 % of the time" in text and "30.1 ms" in text
+        assert "Which phase takes longest?" in text and "= remainder: 92.7 % of the time" in text and "30.1 ms" in text
         await press(pilot, "space", "space", "space")
         assert next(row.strip() for row in screen_text(lecture).splitlines() if row.strip()) == "End of the lecture"
 

@@ -54,21 +54,22 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
         (part("rest", 0.01, 10, 10**10, 24 * 10**9), part("panels", 0.02, 10, 10**11, 48 * 10**8)), limits(1e13)
     )
     rest, panels, total = ledger(model, run)
-    assert rest.by_bytes == pytest.approx(0.005) and rest.by_work == pytest.approx(0.001)
-    assert rest.expected == pytest.approx(0.005) and rest.share == pytest.approx(0.5)
-    assert panels.expected == pytest.approx(0.01) and panels.share == pytest.approx(0.5)
+    assert rest.memory_seconds == pytest.approx(0.005) and rest.compute_seconds == pytest.approx(0.001)
+    assert rest.roofline_seconds == pytest.approx(0.005) and rest.share == pytest.approx(0.5)
+    assert panels.roofline_seconds == pytest.approx(0.01) and panels.share == pytest.approx(0.5)
     assert (total.launches, total.relaxations, total.device_bytes) == (20, 11 * 10**10, 288 * 10**8)
-    assert total.seconds == pytest.approx(0.03) and total.expected == pytest.approx(0.011)
+    assert total.seconds == pytest.approx(0.03) and total.roofline_seconds == pytest.approx(0.011)
     known = roofs_of(model, run)
     assert formula(known, rest) == "max(24.0 GB / 4.80 TB/s, 10.0 Grelax / 10.0 Trelax/s) = max(5.00 ms, 1.00 ms)"
 
 
-def unknown(memory: int, arithmetic: int) -> str:
-    return f"unknown: device memory {memory} % of its bandwidth (model), arithmetic {arithmetic} % of its limit"
+def unknown(memory: int, compute: int) -> str:
+    return f"unknown: device memory {memory} % of its bandwidth (model), compute {compute} % of its measured peak rate"
 
 
 BEYOND = (
-    "unknown: its requests are 2.00x what device memory could serve (model): caches serve the rest, arithmetic 1 % of its limit"
+    "unknown: it requests 2.00x the bandwidth of device memory (model): caches serve the rest, "
+    "compute 1 % of its measured peak rate"
 )
 
 
@@ -76,16 +77,16 @@ BEYOND = (
     ("one", "rate", "shared", "words"),
     [
         (part("rest", 0.01, 100, 10**9, 45 * 10**9), 1e13, 0, unknown(94, 1)),
-        (part("rest", 0.01, 100, 8 * 10**10, 10**9), 1e13, 0, "instructions: 80 % of the measured limit"),
+        (part("rest", 0.01, 100, 8 * 10**10, 10**9), 1e13, 0, "instruction issue: 80 % of the measured peak rate"),
         (part("rest", 0.01, 100, 10**9, 96 * 10**9), 1e13, 0, BEYOND),
         (part("rest", 0.01, 128, 2 * 10**10, 10**9), 1e14, 12288, "shared memory: 81 % of its bandwidth (model, data sheet)"),
         (part("rest", 0.01, 128, 5 * 10**10, 10**9), 1e14, 12288, unknown(2, 5)),
-        (part("rest", 0.01, 3000, 10**9, 10**9), 1e13, 0, "launches: 3,000 of 3.33 us"),
-        (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "parallelism: 1 tile for 132 SM"),
-        (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "parallelism: 60 tiles for 132 SM"),
+        (part("rest", 0.01, 3000, 10**9, 10**9), 1e13, 0, "launch overhead: 3,000 launches of 3.33 us"),
+        (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "too few thread blocks: 1 tile, 132 SMs"),
+        (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "too few thread blocks: 60 tiles, 132 SMs"),
         (part("rest", 0.01, 128, 10**10, 10**9), 1e14, 0, unknown(2, 1)),
         (part("rest", 0.01, 128, 10**10, 10**9), None, 0, "unknown: device memory 2 % of its bandwidth (model)"),
-        (part("rest", 0.0, 128, 10**10, 10**9), 1e13, 0, "too short to say"),
+        (part("rest", 0.0, 128, 10**10, 10**9), 1e13, 0, "unknown, too short to measure"),
     ],
 )
 def test_what_is_in_the_way_is_said_in_words(one: events.Part, rate: float | None, shared: int, words: str) -> None:
@@ -100,9 +101,9 @@ def test_what_is_in_the_way_is_said_in_words(one: events.Part, rate: float | Non
         ((0.8, 0.8, 0.3), 0, "device memory: 80 % busy (counters)"),
         ((0.1, 0.9, 0.3), 0, "caches: 90 % busy (counters)"),
         ((0.1, 0.9, 0.3), 9e12, "shared memory: 90 % busy (counters)"),
-        ((0.1, 0.9, 0.95), 9e12, "instructions and shared memory: 95 % and 90 % busy (counters)"),
-        ((0.1, 0.3, 0.7), 9e12, "instructions: 70 % busy (counters)"),
-        ((0.5, 0.5, 0.4), 0, "latency: compute is 40 % busy, memory 50 % (counters); only 12 % of the warps are resident"),
+        ((0.1, 0.9, 0.95), 9e12, "instruction issue and shared memory: 95 % and 90 % busy (counters)"),
+        ((0.1, 0.3, 0.7), 9e12, "instruction issue: 70 % busy (counters)"),
+        ((0.5, 0.5, 0.4), 0, "latency: compute 40 % busy, memory 50 % busy (counters); achieved occupancy only 12 %"),
     ],
 )
 def test_counters_say_which_unit_is_busiest(shares: tuple[float, ...], shared: float, words: str) -> None:
@@ -135,15 +136,15 @@ def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str
     def by_shared(run: Run) -> float | None:
         again = ladder.frozen()
         again.runs[run.id] = run
-        return next(one for one in ledger(again, run) if one.key == phase).by_shared
+        return next(one for one in ledger(again, run) if one.key == phase).shared_seconds
 
     known = roofs_of(ladder, counted).shared_bytes_per_second or 0.0
     part = next(one for one in counted.phases if one.key == phase)
     assert by_shared(counted) == pytest.approx(moved / known * part.relaxations / told["relaxations"])
     slowest = slowest_line(ledger(ladder, counted))
     drawn, _ = figure(ladder, counted)
-    (rule,) = (one for one in drawn.rules if one.words.startswith("shared memory"))
-    assert slowest is not None and slowest.by_shared and rule.value == slowest.relaxations / slowest.by_shared
+    (rule,) = (one for one in drawn.rules if one.words.startswith("shared-memory"))
+    assert slowest is not None and slowest.shared_seconds and rule.value == slowest.relaxations / slowest.shared_seconds
     uncounted = msgspec.structs.replace(counted, counted=())
     assert by_shared(uncounted) == by_shared(counted)
     other = msgspec.structs.replace(counted.experiment, tile=24)
@@ -154,7 +155,7 @@ def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str
     ("rate", "copy", "moved", "expected", "words"),
     [
         (2e9, 3e10, 3 * 10**10, 1.0, "memory: 100 % of its bandwidth (model)"),
-        (1e13, 1e13, 10**9, 1e-4, "unknown: memory 0.0 % of its bandwidth (model), arithmetic 0.0 % of its limit"),
+        (1e13, 1e13, 10**9, 1e-4, "unknown: memory 0.0 % of its bandwidth (model), compute 0.0 % of its measured peak rate"),
     ],
 )
 def test_a_cpu_run_is_held_against_the_cpu(rate: float, copy: float, moved: int, expected: float, words: str) -> None:
@@ -163,7 +164,7 @@ def test_a_cpu_run_is_held_against_the_cpu(rate: float, copy: float, moved: int,
     known = roofs_of(model, run)
     assert known.bytes_per_second == copy and known.relaxations_per_second == rate and known.shared_bytes_per_second is None
     (line,) = ledger(model, run)
-    assert line.expected == pytest.approx(expected) and str(line.limiter.sourced) == words
+    assert line.roofline_seconds == pytest.approx(expected) and str(line.limiter.sourced) == words
 
 
 def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
@@ -171,8 +172,12 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
     model.devices = {model.watched: device}
     (line,) = ledger(model, run)
-    assert line.expected is None and line.share is None and line.limiter[:2] == (UNKNOWN, "this device's limits are not measured")
-    assert formula(roofs_of(model, run), line) == "no limit is known for it"
+    assert (
+        line.roofline_seconds is None
+        and line.share is None
+        and line.limiter[:2] == (UNKNOWN, "the peak rates of this device are not measured")
+    )
+    assert formula(roofs_of(model, run), line) == "no peak is known for it"
 
 
 def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
@@ -186,10 +191,10 @@ def test_a_recorded_run_fits_what_is_known_of_it() -> None:
     model = load_model(SESSION)[0]
     naive, tiled = model.runs[4], model.runs[8]
     (all_rounds,) = ledger(model, naive)
-    assert str(all_rounds.limiter.sourced) == "unknown: device memory is 46 % busy (GPM)" and 0.8 < (all_rounds.share or 0) < 1
+    assert str(all_rounds.limiter.sourced) == "unknown: device memory 46 % busy (GPM)" and 0.8 < (all_rounds.share or 0) < 1
     subject = RunSubject(naive, model.evidence(naive), model.gpu_of(naive), None, False)
-    asked, traffic = (row.plain for row in run_text.meters(subject, 120) if "TB/s" in row.plain)
-    assert "92.1 % of" in asked and "46.0 % of" in traffic and traffic.endswith("peak; caches serve the rest")
+    effective, dram = (row.plain for row in run_text.meters(subject, 120) if "TB/s" in row.plain)
+    assert "92.1 % of" in effective and "46.0 % of" in dram and effective.endswith("peak; caches serve part")
     pivot, panels, rest, total = ledger(model, tiled)
     assert tiles_per_launch(tiled, pivot) == 1 and tiles_per_launch(tiled, panels) == 2 * 127
     assert tiles_per_launch(tiled, rest) == 127**2 and tiles_per_launch(naive, all_rounds) is None
@@ -202,7 +207,7 @@ def test_requests_beyond_device_memory_are_held_against_the_measured_l2_cache() 
     model, run = modelled((part("rest", 0.01, 100, 10**9, 54 * 10**9),), told)
     assert shared_bytes_per_second(scenes.GPU) == pytest.approx(128 * 132 * 1.98e9), "128 bytes per clock"
     (line,) = ledger(model, run)
-    assert str(line.limiter.sourced) == "the L2 cache: 90 % of its measured bandwidth (model)"
+    assert str(line.limiter.sourced) == "L2 cache: 90 % of its measured bandwidth (model)"
     whole = model_of([scenes.header(), GPU, told, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
     drawn, _ = figure(whole, whole.runs[1])
     slopes = {one.name: one.ys[0] / one.xs[0] for one in drawn.series if one.limit}  # type: ignore[operator]

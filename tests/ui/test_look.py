@@ -211,8 +211,8 @@ def test_a_run_alone_has_its_time_how_sure_it_is_its_rate_and_share() -> None:
     assert figure(subject(2)) == LargeNumber("38.4 ms", "")
     assert [words.plain for words in beside(subject(2))] == [
         "",
-        "± 0.3 %, 12 passes",
-        "1.79 T relaxations/s · asks for 14.0 % of peak bandwidth",
+        "± 0.3 %, 12 repetitions",
+        "1.79 T relaxations/s · effective bandwidth 14.0 % of peak",
     ]
 
 
@@ -222,25 +222,25 @@ def test_with_a_baseline_the_ratio_is_the_largest() -> None:
     both = subject(2, baseline=1)._replace(verdict=told)
     assert figure(both) == LargeNumber("5.92x", "")
     first, second, _ = (words.plain for words in beside(both))
-    assert "IS 5.92x AS FAST AS NAIVE" in first
-    assert second == "38.4 ms ± 0.3 %, 12 passes"
+    assert "5.92x SPEEDUP OVER NAIVE" in first
+    assert second == "38.4 ms ± 0.3 %, 12 repetitions"
     back = verdict(ComparedRun(model, model.runs[1]), ComparedRun(model, model.runs[2]))
     slower = subject(1, baseline=2)._replace(verdict=back)
     assert figure(slower).number == "227 ms" and "227" not in beside(slower)[1].plain
-    assert beside(slower)[0].plain.startswith("NAIVE TAKES 5.92x AS LONG AS KATZ-KIDER")
+    assert beside(slower)[0].plain.startswith("NAIVE: 5.92x SLOWER THAN KATZ-KIDER")
 
 
 def test_numbers_nobody_checked_are_doubtful() -> None:
     wrong = subject(2, verdict=scenes.verdict("wrong", "3 cells differ"))
     assert figure(wrong) == LargeNumber("38.4 ms", "", True)
-    assert "not to be trusted: WRONG 3 cells differ" in beside(wrong)[1].plain
+    assert "unreliable: INCORRECT 3 cells differ" in beside(wrong)[1].plain
 
 
 def test_before_there_is_a_time_the_progress() -> None:
     told = subject(1, until="clean")
     assert figure(told).number == "38.4 ms"
     early = told._replace(run=replace(told.run, samples=()))
-    assert figure(early) == LargeNumber("58 %", "clean passes") and beside(early)[0].plain == "clean passes"
+    assert figure(early) == LargeNumber("58 %", "timed repetitions") and beside(early)[0].plain == "timed repetitions"
     assert figure(None) == NOTHING
     assert figure(early._replace(run=replace(early.run, device=DeviceId("simulator"), state="done"))).words.startswith(
         "simulated"
@@ -261,7 +261,7 @@ async def test_a_replay_enlarges_what_matters(replay_of: Replay) -> None:
             assert shown == ["3.71x"]
             assert not app.screen.query_one(TelemetryStrip).region.area
             words = screen_text(app)
-            assert "settings  " not in words and "outside the clock" not in words
+            assert "settings  " not in words and "not timed" not in words
             assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [TALL if roomy else 3]
             await pilot.press("P")
             await press(pilot)
@@ -292,4 +292,4 @@ async def test_doubt_is_seen_from_the_last_row(replay_of: Replay) -> None:
     app.look = Appearance(presenter=True)
     async with opened(app):
         assert all(digits.has_class("-doubtful") for digits in app.screen.query(Digits) if digits.value)
-        assert "not to be trusted: WRONG" in screen_text(app)
+        assert "unreliable: INCORRECT" in screen_text(app)

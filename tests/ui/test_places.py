@@ -157,7 +157,7 @@ async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str
 def test_the_bar_fits_and_says_what_must_be_seen(recording: str, paused: str) -> None:
     names = ("Run", "Sweep", "Compare", "Explain", "Telemetry", "Learn", "Sessions")
     tabs = tuple(Place(str(key), "", name.lower(), "") for key, name in enumerate(names, 1))
-    device = "Example GPU · 132 SM · 4.81 TB/s peak"
+    device = "Example GPU · 132 SMs · 4.81 TB/s peak"
     bar = TopBar(Top(tabs, "explain", device, recording, paused))
     words = {part for word in (device, recording, paused) for part in word.split(" · ")}
     words.add("")

@@ -337,9 +337,9 @@ async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_
         assert "RUN 3  Katz-Kider · n 4096" in shown and "61.2 ms" in shown
         assert "(end)" in shown and "‖ paused" in shown
         assert "synthetic, for tests · recorded on Example GPU · 2025-01-01" in shown
-        assert "Example GPU · 132 SM · 4.81 TB/s peak" in shown
+        assert "Example GPU · 132 SMs · 4.81 TB/s peak" in shown
         assert "tile 16 · float32" in shown and "WHAT" not in shown
-        assert "memory traffic" in shown and "measured" in shown
+        assert "DRAM throughput" in shown and "measured" in shown
         assert "incomplete" not in shown
 
 

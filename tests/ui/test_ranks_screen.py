@@ -51,7 +51,7 @@ class TestGain:
         model = model_of([*session, *slower, *wrong, *typed, *other])
         found = ranks.gain(model, model.runs[2])
         assert found is not None and found.reference.id == 1 and found.times == pytest.approx(1.94)
-        assert found.words == "times one GPU (97 % of two)" and found.efficiency == pytest.approx(0.97)
+        assert found.text == "1.94x over one GPU (97 % efficiency)" and found.efficiency == pytest.approx(0.97)
         told = result(model, model.runs[2])
         assert (told["one_device"], told["efficiency"]) == (1, found.efficiency) and len(told["ranks"]) == 2
         assert told["ranks"][1]["phases"]["wait"] > 0 and told["imbalance"] == pytest.approx(1.02, abs=0.01)
@@ -79,13 +79,13 @@ class TestGain:
         model = model_of(scenes.ranked_session(2, alone=False))
         assert ranks.gain(model, model.runs[2]) is None
         said = " ".join(" ".join(row.plain for row in run_text.ranks(subject(model), 90)).split())
-        assert "no run of this graph on one GPU is here; run look-ahead on one GPU for a speed-up" in said
+        assert "no run of this graph on one GPU yet; run look-ahead on one GPU to see the speedup" in said
 
     def test_processes_of_one_machine_share_its_cores_and_have_no_efficiency(self) -> None:
         alone = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.02)
         model = model_of([scenes.header(), *alone, *scenes.ranked_run(2, 5.0, 2, seconds=0.04, backend="cpu", n=512)])
         found = ranks.gain(model, model.runs[2])
-        assert found is not None and (found.times, found.efficiency, found.words) == (0.5, None, "times one process")
+        assert found is not None and (found.times, found.efficiency, found.text) == (0.5, None, "0.50x over one process")
         assert model.runs[2].device_count == 1
 
     def test_limits_are_those_of_all_devices_together(self) -> None:
@@ -104,25 +104,25 @@ class TestWhy:
         model = model_of(scenes.ranked_session(2))
         run = model.runs[2]
         said = reason(ComparedRun(model, run), ComparedRun(model, model.runs[1])).sentence()
-        assert said.startswith("1.94x as fast as Look-ahead: two GPUs instead of one.")
-        assert said.endswith("Waiting for the panel takes 2 % of a rank's time: the owner of the next row makes it late.")
+        assert said.startswith("1.94x speedup over Look-ahead: two GPUs instead of one.")
+        assert said.endswith("Waiting for the panel takes 2 % of a rank's time: the owner rank produces the next panel too late.")
         lines = {line.key: str(line.limiter) for line in ledger(model, run)}
-        assert lines["broadcast"] == "the link: 74.6 GB/s between GPUs"
-        assert str(ranks.carried(run)) == "74.6 GB/s between GPUs, 2.06 MiB in 29.0 us each"
-        assert lines["wait"] == "the panel's owner: the owner of the next row makes it late"
+        assert lines["broadcast"] == "interconnect: 74.6 GB/s between GPUs"
+        assert str(ranks.link_bandwidth(run)) == "74.6 GB/s between GPUs, 2.06 MiB in 29.0 us each"
+        assert lines["wait"] == "the owner rank produces the next panel too late"
 
     def test_what_no_slot_carries_went_over_nvlink(self) -> None:
         model = model_of(parted(scenes.ranked_session(2), broadcast=0.0002))
-        assert "346 GB/s over NVLink" in str(ranks.carried(model.runs[2]))
+        assert "346 GB/s over NVLink" in str(ranks.link_bandwidth(model.runs[2]))
 
     def test_a_graph_that_is_too_small_for_its_ranks(self) -> None:
         model = model_of(parted(scenes.ranked_session(2), broadcast=0.02))
         run = model.runs[2]
         said = reason(ComparedRun(model, run), None).sentence()
-        assert said.startswith("In phase broadcast (") and "it is limited by the link: 3.46 GB/s between GPUs" in said
-        assert "The graph is too small for that many ranks: waiting for panels and sending them take 5" in said
+        assert said.startswith("Bottleneck: interconnect in the broadcast phase (") and ": 3.46 GB/s between GPUs" in said
+        assert "The graph is too small for that many ranks: waiting for panels and broadcasting them take 5" in said
         (found,) = [hint for hint in hints(model, run) if hint.key == "exchange"]
-        assert str(found).endswith("; a larger graph or fewer ranks leave more work to each")
+        assert str(found).endswith("; a larger graph or fewer ranks give each rank more work")
 
     def test_on_a_busy_machine_the_graph_is_not_blamed(self) -> None:
         told = parted(scenes.ranked_session(2), broadcast=0.02)
@@ -131,23 +131,27 @@ class TestWhy:
         at = sum(run.clean_window) / 2
         busy = [events.Telemetry(t=at + place / 1000, other_cpu_utilisation=0.9, throttle=4) for place in range(5)]
         model = model_of(scenes.merged(told, busy))  # type: ignore[arg-type]
-        said = ranks.waits(model, model.runs[2])
-        assert said.startswith("waiting for panels and sending them take ")
+        said = ranks.describe_waiting(model, model.runs[2])
+        assert said.startswith("waiting for panels and broadcasting them take ")
 
     def test_uneven_rows_are_the_reason_where_they_are(self) -> None:
         model = model_of(scenes.ranked_session(8))
-        said = ranks.waits(model, model.runs[2])
-        assert said.endswith("rank 0 (GPU 0) is busy longest, 1.18 times the mean work"), "each has as many rows"
+        said = ranks.describe_waiting(model, model.runs[2])
+        assert said.endswith("rank 0 (GPU 0) is busy longest, 1.18x the mean work"), "each has as many rows"
         uneven = replace(model.runs[2], padded=9 * 128)
-        assert "rank 0 (GPU 0) has 2 of 9 rows of tiles" in ranks.waits(model, uneven)
+        assert "rank 0 (GPU 0) has 2 of 9 rows of tiles" in ranks.describe_waiting(model, uneven)
         model.runs[2] = uneven
         (found,) = [hint for hint in hints(model, uneven) if hint.key == "uneven rows"]
-        assert str(found) == "9 rows of tiles for 8 ranks: some have more than others; a tile of 64 makes more rows"
+        assert str(found) == "9 rows of tiles for 8 ranks: some ranks have more rows than others; a tile of 64 gives more rows"
 
     def test_nothing_is_said_of_what_is_not_known(self) -> None:
         told = [event for event in scenes.ranked_session(2) if not isinstance(event, events.RankPhases)]
         model = model_of(told)
-        assert ranks.of_ranks(model.runs[2]) == () and not ranks.waits(model, model.runs[2]) and not ranks.hidden(model.runs[2])
+        assert (
+            ranks.rank_times(model.runs[2]) == ()
+            and not ranks.describe_waiting(model, model.runs[2])
+            and not ranks.overlap_text(model.runs[2])
+        )
         assert run_text.ranks(subject(model), 80) == []
 
 
@@ -164,7 +168,7 @@ class TestBars:
         assert lengths == sorted(lengths), "the later ranks of this session wait longer"
         assert ("and 12 other ranks" in " ".join(rows)) == (count == 20)
         legend = " ".join(" ".join(rows).split())
-        assert "▒ broadcast a row of tiles" in legend and "░ wait until" in legend and "imbalance" in legend
+        assert "▒ broadcast of a panel" in legend and "░ wait for the owner" in legend and "imbalance" in legend
 
 
 class TestMatrix:

@@ -123,9 +123,9 @@ async def test_the_least_terminal_has_the_hot_line_of_source_and_whole_reasons()
         app.action_place("compare")
         words = " ".join((await settled(pilot)).split())
         assert (
-            "instructions and shared memory are both 95 % busy, mainly loads and addresses; most at k45_katz_kider.py:13" in words
+            "instruction issue and shared memory in the remainder phase (93 % of the time): both 95 % busy" in words
         )
-        assert "next Optimized & blocked: 31.5 ms -> 11.1 ms" in " ".join((await settled(pilot, "pagedown")).split())
+        assert "try next Optimized & blocked: 31.5 ms -> 11.1 ms" in " ".join((await settled(pilot, "pagedown")).split())
 
 
 async def test_the_list_of_sessions_tells_of_the_marked_one_below() -> None:

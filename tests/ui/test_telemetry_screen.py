@@ -163,7 +163,7 @@ def test_several_gpus_are_side_by_side_on_the_strip_at_equal_widths() -> None:
             widths.add(tuple(len("".join(place.parts(True))) for place in places if place.label != "throttle"))
         assert len(widths) == 1, "they do not move when numbers change"
     places = telemetry_strip.places(model_of(scenes.several_gpus(8, idler=3)))
-    assert [place.label for place in places] == ["SM busy", "power", "NVLink", "DRAM", "SM clock", "throttle"]
+    assert [place.label for place in places] == ["SM activity", "power", "NVLink", "DRAM util", "SM clock", "throttle"]
     now = [
         events.Telemetry(t=90.0, gpu=gpu, gpu_power_watts=watts, throttle=gpu)
         for gpu, watts in ((2, 99.0), (4, None), (5, 1000.0))
@@ -212,7 +212,7 @@ def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since
     model = model_of([scenes.header(), scenes.GPU, *sorted([*told, *during, reading(999, 210, 0.0)], key=lambda event: event.t)])
     shown = {place.label: (place.text, place.peak) for place in telemetry_strip.places(model, model.run)}
     assert shown["run 1"] == ("mean", "↑ peak") and shown["SM clock"] == ("1633 MHz", "↑ 1800 MHz")
-    assert shown["SM occ"] == ("60 %", "↑ 70 %"), "the first is an average over what was before the passes, too"
+    assert shown["SM occ."] == ("60 %", "↑ 70 %"), "the first is an average over what was before the passes, too"
     assert {place.label: place.text for place in telemetry_strip.places(model)}["SM clock"] == "210 MHz"
     on_cpu = scenes.run(2, 20.0, scenes.experiment("tiled-cpu"), title="Tiled CPU", backend="cpu")
     for event in sorted([*on_cpu, events.Telemetry(t=21.0, gpu_clock_mhz=345, cpu_utilisation=0.9)], key=lambda event: event.t):
@@ -234,7 +234,7 @@ async def test_lanes_are_there_at_once_and_cursor_and_mouse_say_when_and_how_muc
         assert "┣━" in runs and "1 naive" in runs and "2 katz-kider" in runs and "mean ↑ peak" in runs
         assert row(text, "SM clock")[: GUTTER + 1].rstrip().endswith(" MHz") and "0 to 700 W" in text and "20 to 95 °C" in text
         assert " ↑ " in text.split("\n")[text.split("\n").index(row(text, "SM clock")) + 1], "its peak"
-        for title in ("SM clock", "temp", "kernels", "SM occ", "DRAM", "memory", "throttle"):
+        for title in ("SM clock", "temp", "GPU util", "SM occupancy", "DRAM util", "memory used", "throttle"):
             assert row(text, title)
         assert "none" in row(text, "throttle") and "····" in row(text, "throttle")
         assert "  00:10" in text and "all of it" in text and "█" in text
@@ -315,9 +315,9 @@ async def test_each_of_eight_gpus_has_a_lane_on_a_small_terminal(replay_of: Repl
         text = await settled(pilot, "5")
         lanes = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
         assert all("█" in lane for gpu, lane in lanes.items() if gpu != 3) and "█" not in lanes[3], "one scale, equally high"
-        assert "uneven in run 1: SM busy 39 % on GPU 3, 92 % on GPU 2; NVLink up to 34 % full" in text
-        assert "SM busy, multiprocessors with work: 0 to 100 %" in text and "4 more quantities: v" in text
-        assert "GPU 1" in row(await settled(pilot, *["x", "home"], *["right"] * 32), "throttle")
+        assert "uneven in run 1: SM activity 39 % on GPU 3, 92 % on GPU 2" in text
+        assert "SM activity, share of cycles" in text and "4 more quantities: v" in text
+        assert "GPU 1" in row(await settled(pilot, *["x", "home"], *["right"] * 29), "throttle")
         text = await settled(pilot, "escape", "v", "v")
         assert "NVLink, sent and received: 0 to 956 GB/s" in text and row(text, "GPU 7").split()[3] == "GB/s"
         text = await settled(pilot, *["H"] * 3)
@@ -355,4 +355,4 @@ async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
 async def test_a_run_too_short_for_a_quantity_says_so_beside_its_chart() -> None:
     app = replay_at_end(resolve("h200-n4096-naive-blocked"), "telemetry")
     async with opened(app) as pilot:
-        assert "power       too short" in await settled(pilot)
+        assert "power          too short" in await settled(pilot)

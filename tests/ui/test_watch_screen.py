@@ -32,7 +32,9 @@ CELLS[8:11, 4:7] = CELLS[2, 1] = True
 WHERE = Where(
     row=2, column=1, count=10, got="27", wanted="20", n=12, mask=np.packbits(CELLS).tobytes(), block=Rect(8, 4, 12, 8)
 )  # fmt: skip
-BROKEN = "n = 12, two tiles and a bit: wrong at row 2, column 1: 27, expected 20 (10 wrong cells); it began in rest of round 1"
+BROKEN = (
+    "n = 12, two tiles and a bit: wrong at row 2, column 1: 27, expected 20 (10 wrong cells); it began in remainder of round 1"
+)
 GOOD = [
     Report("compiled", "sm_90: rest: 32 registers, 12.0 KiB of shared memory, no spills, 64 of 64 warps"),
     Report("plan", "the plan does every relaxation once, and its steps do not race", right=True),
@@ -46,7 +48,7 @@ TIMED = [
     Report("verdict", "right in all 4 cases, up to n = 5", right=True),
     Report("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x as fast as save 2", seconds=0.0012),
     Report("line", "mine.py:9 waits for device memory: 43 % of samples, [d] = via"),
-    Report("reason", "It is limited by memory."),
+    Report("reason", "It is bottleneck memory."),
 ]
 
 
@@ -103,7 +105,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
             sitting.says.put(told)
         await until(pilot, lambda: "RIGHT  right in all 4 cases" in screen_text(dashboard))
         shown = await keyed(pilot)
-        assert "■ wrong" not in shown and "It is limited by memory." in shown
+        assert "■ wrong" not in shown and "It is bottleneck memory." in shown
         assert "save 4   █▃  1.20 ms, best 1.20 ms" in shown, "save 2 was not right"
         assert shown.count("mine.py:9 waits for device") == 2 and "[d] = via" in shown, "below the verdict, and in its order"
         monkeypatch.setenv("VISUAL", "'")

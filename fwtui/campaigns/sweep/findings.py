@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from fwtui.analysis.compare import FASTER, SLOWER, ComparedRun, compare, judge
+from fwtui.analysis.compare import FASTER, SLOWER, ComparedRun, classify, compare
 from fwtui.campaigns.sweep.axis import SweepAxis, named, value, varied
 from fwtui.campaigns.sweep.scaling import Scaling, scalings
 from fwtui.common import units
@@ -149,7 +149,7 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "
     low, high = bracket(wins)
     if high is None or low is None:
         return None
-    verdicts = {n: judge(ComparedRun(model, after[n][0]), ComparedRun(model, before[n][0])) for n in sizes}
+    verdicts = {n: classify(ComparedRun(model, after[n][0]), ComparedRun(model, before[n][0])) for n in sizes}
     doubts = [n for n in sizes if verdicts[n][0] != (FASTER if wins[n] else SLOWER)]
     clear_low, clear_high = bracket({n: wins[n] for n in sizes if n not in doubts})
     if clear_high is None or clear_low is None:
@@ -237,10 +237,10 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     sentence = f"Fastest at n = {size}: {names[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
         comparison = compare(ComparedRun(model, first), ComparedRun(model, ranked[1]))
-        by = f"{comparison.gained}, " if comparison.verdict == FASTER else ""
+        by = f"{comparison.speedup_text}, " if comparison.verdict == FASTER else ""
         sentence += f"; against the next, {names[1]}: {by}{comparison.verdict}"
     if len(ranked) > 2 and first.seconds and ranked[-1].seconds:
-        sentence += f"; {units.gain(ranked[-1].seconds / first.seconds)} as fast as the slowest, {names[-1]}"
+        sentence += f"; {units.gain(ranked[-1].seconds / first.seconds)} speedup over the slowest, {names[-1]}"
     return f"{sentence}."
 
 

@@ -62,13 +62,13 @@ def folded(lines: Iterable[str]) -> list[str]:
 
 
 def reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """A remark on each, below a blank line; empty if there are none."""
+    """Return a remark per item below a blank line; empty without remarks."""
     lines = [f"{of}: {words}" for of, words in reasons if words not in ("", ABSENT, "-")]
     return ["", *folded(lines)] if lines else []
 
 
 def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, list[str]]:
-    """The fastest run of the newest graph, and the verdict on it against its baseline; None if there are no two."""
+    """Return the id of the fastest run of the newest graph and its summary against the baseline; None without a baseline."""
     from fwtui.analysis.columns import baseline_run
     from fwtui.analysis.compare import ComparedRun
     from fwtui.analysis.verdict import verdict
@@ -85,14 +85,14 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
     bars = [[one.title, "#" * max(1, round(BAR * (one.seconds or 0.0) / most)), duration(one.seconds)] for one in (base, best)]
     return best.id, [
         "",
-        f"{assessment.loud}{'   same answer' * assessment.same_answer}",
+        f"{assessment.loud}{'   identical distances' * assessment.same_answer}",
         *table(bars),
-        *folded(f"{label:<5} {words}" for label, words in assessment.parts()),
+        *folded(f"{label:<13} {words}" for label, words in assessment.parts()),
     ]
 
 
 def runs(model: Model, baseline: str | None = None) -> list[str]:
-    """All runs as a table, below it why each takes its time, and the verdict on the fastest."""
+    """Return all runs as a table, the bottleneck of each, and the summary of the fastest run."""
     from fwtui.analysis.columns import LEAST, PRINTED, columns_of, printed  # most tables are not of runs
 
     place = [column.key for column in columns_of(PRINTED)].index("why")

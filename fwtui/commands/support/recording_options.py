@@ -33,7 +33,7 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:
-    about = "after a run on GPUs, what the warps of the first wait for, line by line; auto: where that takes less than a second"
+    about = "warp stall reasons by source line, sampled on the first GPU after a run; auto: if that takes less than 1 s"
     parser.add_argument("--samples", choices=SAMPLES, help=about)
 
 

@@ -128,7 +128,7 @@ class ClimbScreen(Dialog):
     def show(self) -> None:
         run, kernel = self.rung.run, registry().get(self.rung.run.experiment.kernel)
         done = f"{units.duration(run.seconds)}, {large_number(run.rate or 0.0)} relaxations a second"
-        first = f", {units.gain(self.rung.times)} as fast as the first step" if self.marked else ""
+        first = f", {units.gain(self.rung.times)} speedup over the first rung" if self.marked else ""
         height, words = self.app.size.height, self.query_one(Hung)
         rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]
         offers, flat = self._offers(self.rung), height < FLAT

@@ -10,9 +10,9 @@ from textual.content import Content
 from textual.events import Resize
 
 from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, TableRow, columns_of
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, AtLeast, ComparedRun, Comparison, Delta
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta, LowerBound
 from fwtui.analysis.disturbances import phases_doubt
-from fwtui.analysis.ranks import of_ranks
+from fwtui.analysis.ranks import rank_times
 from fwtui.analysis.verdict import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
@@ -30,7 +30,7 @@ NUMBER = 10
 STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning", NOT_COMPARED: MUTED}
 MOST_ROWS = 100
 # from that many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
-OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 4, 14, 14, 12), (0, 8, 12, 8))
+OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 6, 14, 14, 12), (0, 8, 12, 8))
 LEAST_BECAUSE = 30
 AROUND_MEDIAN = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
 
@@ -55,7 +55,7 @@ class CompareVerdict(Drawn[Pair | str]):
         sure = found.verdict in (FASTER, SLOWER)
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
-        noisy = found.why.removeprefix(f"{found.ratio.words}: ") if isinstance(found.ratio, AtLeast) and sure else ""
+        noisy = found.why.removeprefix(f"{found.ratio.text}: ") if isinstance(found.ratio, LowerBound) and sure else ""
         if sure and not noisy:
             pieces.append((f"  {found.why}", MUTED))
         return [
@@ -64,15 +64,15 @@ class CompareVerdict(Drawn[Pair | str]):
             *(
                 explained(assessment, width, sourced=subject.details)
                 if compared
-                else hanging("because", LABEL, [found.why], width)
+                else hanging("reason", LABEL, [found.why], width)
             ),
-            *hanging("differs in", LABEL, found.differs or ("nothing but its times",), width, most=2),
+            *hanging("differs in", LABEL, found.differs or ("only the times",), width, most=2),
             *(hanging("noise", LABEL, [noisy], width, MUTED, most=8) if noisy else []),
         ]
 
 
 class Deltas(Drawn[Pair | None]):
-    """Total, phases and what is outside the clock: two bars on one scale, the times, and the change; then the run's ranks."""
+    """Median time, per-phase times and stages that are not timed: bars on one scale, times and changes; then the ranks."""
 
     def draw(self, subject: Pair, width: int) -> Sequence[Content]:
         found = subject.comparison
@@ -81,8 +81,8 @@ class Deltas(Drawn[Pair | None]):
         if found.stages:
             both = [d for d in found.stages if d.baseline is not None and d.seconds is not None]  # a graph may have been there
             changes = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in both]
-            lines += hanging("outside", LABEL, changes, width, most=6)
-        if ranks := of_ranks(subject.entrant.run):
+            lines += hanging("not timed", LABEL, changes, width, most=6)
+        if ranks := rank_times(subject.entrant.run):
             lines += [line(""), *rank_lines(subject.entrant.run, ranks, width)]
         for entrant in (subject.entrant, subject.baseline):
             if doubt := phases_doubt(entrant.run):
@@ -91,7 +91,7 @@ class Deltas(Drawn[Pair | None]):
 
 
 def share_changed(share: float | None) -> str:
-    """+3.1 %, or how many times as long where that is easier to read."""
+    """Format a change as +3.1 %; a large one as a factor."""
     if share is None:
         return ""
     return units.gain(1 + share) if share >= 9.995 else f"{100 * share:+.1f} %"
@@ -118,9 +118,9 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
 
 
 def passes(subject: Pair | ComparedRun | None) -> Figure:
-    """The clean passes of one run or of both, as changes from the median of each: drift and noise, not the difference."""
+    """Plot the timed repetitions of one run or of both, relative to their medians: drift and noise, not the difference."""
     if subject is None:
-        return Figure(empty="the passes of a run appear here")
+        return Figure(empty="the repetitions of a run appear here")
     series: list[Series] = []
     both = (subject.baseline, subject.entrant) if isinstance(subject, Pair) else (subject,)
     signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of a kernel need two signs
@@ -130,7 +130,7 @@ def passes(subject: Pair | ComparedRun | None) -> Figure:
             kernel = entrant.run.experiment.kernel if signed else ""
             around = tuple(seconds / middle - 1 for seconds in times)
             series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), around, kernel=kernel))
-    return Figure(tuple(series), Axis("pass", whole=True), AROUND_MEDIAN, empty="no timed passes")
+    return Figure(tuple(series), Axis("repetition", whole=True), AROUND_MEDIAN, empty="no timed repetitions")
 
 
 class CompareRow(NamedTuple):

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from fwtui.analysis.compare import FASTER, SAME, SLOWER, AtLeast, ComparedRun, Comparison, compare
+from fwtui.analysis.compare import FASTER, SAME, SLOWER, ComparedRun, Comparison, LowerBound, compare
 from fwtui.analysis.race import SECONDS, Course, RacePosition, by_round, by_time, course
 from fwtui.analysis.reason import changes
 from fwtui.common import units
@@ -52,7 +52,7 @@ def ending(baseline: ComparedRun, entrant: ComparedRun, found: Comparison) -> En
     first = times.index(min(times))
     gain = found.speedup or times[0] / times[1]
     ratio, name = units.gain(max(gain, 1 / gain)), entrant_name(runners[first])
-    if isinstance(found.ratio, AtLeast):
+    if isinstance(found.ratio, LowerBound):
         ratio = f"at least {found.ratio.least:.0f}x"
     words = f"{units.duration(min(times))} against {units.duration(max(times))}, {ratio} as fast."
     if found.verdict in (FASTER, SLOWER):

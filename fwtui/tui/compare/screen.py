@@ -98,7 +98,7 @@ class CompareScreen(Frame):
     PANEL = "#deltas"
     BINDINGS: ClassVar = [
         look("b", "pin", "Baseline", "compare all other runs with the marked one", _none_ended, "compare.baseline"),
-        hidden_look("B", "bring", "Beside", "runs of another session beside those of this one", id="compare.open"),
+        hidden_look("B", "bring", "Side by side", "compare with runs of another session", id="compare.open"),
         look("g", "race", "Race", "the marked run races the baseline on the whole screen", _no_race, "compare.race"),
         replace(bindings.CLIMB, unavailable=_still_read),
         look("v", "view", "View", "phases or passes, where there is no room for both", _no_view, "compare.view"),
@@ -108,7 +108,10 @@ class CompareScreen(Frame):
     MOVES = ("Table of runs", (*bindings.MARKS, Action("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
         ("why", "quantities that changed, and behind the verdict the interval of the change; a disturbed run is never faster"),
-        ("race by time", "all runs at the same moment after their start, slowed down; from the rounds of the phase pass"),
+        (
+            "race by time",
+            "all runs at the same moment after their start, slowed down; from the instrumented repetition",
+        ),
         ("race by round", "all runs at the same point of the work: how long each one took to get there"),
     )
 

@@ -1,4 +1,4 @@
-"""Numbers of a run in lines: the speed-of-light ledger, hardware counters, and of a CPU its cores and caches."""
+"""Panels of numbers: the phase table (speed of light), hardware counters, and the cores and caches of a CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.content import Content
 
 from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
 from fwtui.analysis.ledger import LedgerLine, Roofs, formula
-from fwtui.analysis.ranks import of_ranks
+from fwtui.analysis.ranks import rank_times
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.live.counters import METRICS, PROFILED, counter_text
@@ -20,11 +20,12 @@ from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, hanging, line
 from fwtui.tui.widgets.run_text import meter
 
-COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), ("at limits", 11), ("measured", 11), ("of limits", 11))
-NARROW = (("relax", 8), ("at limits", 10), ("measured", 10), ("of limits", 10))  # limits are said below then
+ROOFLINE, MEASURED, SHARE = "roofline time", "measured", "% of roofline"
+COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), (ROOFLINE, 15), (MEASURED, 11), (SHARE, 15))
+NARROW = ((ROOFLINE, 15), (MEASURED, 10), (SHARE, 15))  # the bottlenecks are listed below the table
 TITLE, NARROW_TITLE = 16, 12
 WIDE_CELLS = 100
-HOW = "at limits = the slower of: bytes / bandwidth, relaxations / rate (bytes are the kernel's model)"
+HOW = "roofline time = max(bytes / peak bandwidth, relaxations / peak rate); bytes from the kernel's cost model"
 CPU_HEAD = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"))
 CPU_LABEL = 10
 MOST_NAMED = 6  # instructions of a loop
@@ -36,7 +37,7 @@ class LedgerSubject(NamedTuple):
     run: Run
     roofs: Roofs
     lines: tuple[LedgerLine, ...]
-    missing: str  # what is not known, in words
+    missing: str  # roofs that are not measured
 
 
 class LedgerTable(Drawn[LedgerSubject | None]):
@@ -46,24 +47,26 @@ class LedgerTable(Drawn[LedgerSubject | None]):
         run = subject.run
         head = _head(run, width)
         if not subject.lines:
-            none = "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
+            none = (
+                "no per-phase times yet; they follow the timed repetitions" if run.state == "running" else "no phases were timed"
+            )
             return [head, line((wording.simulated(run) if run.simulated else none, MUTED))]
         wide = width >= WIDE_CELLS
         columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
-        # what is known of no phase takes no column
+        # a column without any value is omitted
         columns = [(name, cells) for name, cells in columns if any(_texts(one)[name] != units.ABSENT for one in subject.lines)]
         used = title + sum(cells for _, cells in columns) + 2
         names = "".join(f"{name:>{cells}}" for name, cells in columns)
-        rows = [head, line((f"{'phase':<{title}}{names}" + ("  limited by" if wide else ""), MUTED))]
+        rows = [head, line((f"{'phase':<{title}}{names}" + ("  bottleneck" if wide else ""), MUTED))]
         struck = "strike" if wording.doubtful(run) else ""
         rows += [_row(one, title, columns, width - used if wide else 0, struck) for one in subject.lines]
-        rows += [line(""), *(line((HOW, MUTED)).wrap(width) if any(name == "at limits" for name, _ in columns) else [])]
+        rows += [line(""), *(line((HOW, MUTED)).wrap(width) if any(name == ROOFLINE for name, _ in columns) else [])]
         for one in subject.lines:
-            formulas = [formula(subject.roofs, one)] if one.expected is not None else []
+            formulas = [formula(subject.roofs, one)] if one.roofline_seconds is not None else []
             if one.key and (formulas or not wide):
                 name = shortened(one.title, title - 1)
-                rows += hanging(name, title, formulas if wide else [one.limiter.sentence(), *formulas], width)
-        if words := of_ranks(run):
+                rows += hanging(name, title, formulas if wide else [str(one.limiter), *formulas], width)
+        if words := rank_times(run):
             rows += [line(""), *run_text.rank_lines(run, words, width)]
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
@@ -85,20 +88,20 @@ def _texts(one: LedgerLine) -> dict[str, str]:
         "launches": f"{one.launches:,}",
         "relax": units.scaled(one.relaxations, "").rstrip(),
         "bytes": units.scaled(one.device_bytes, "B") if one.device_bytes else units.ABSENT,
-        "at limits": units.duration(one.expected),
-        "measured": units.duration(one.seconds),
-        "of limits": "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),
+        ROOFLINE: units.duration(one.roofline_seconds),
+        MEASURED: units.duration(one.seconds),
+        SHARE: "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),
     }
 
 
 def _row(one: LedgerLine, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
-    """A phase's numbers, and in `room` cells what limits it (without any: nothing)."""
+    """Return the row of a phase, with its bottleneck in `room` cells; without room, no bottleneck."""
     texts = _texts(one)
     strong = STRONG if not one.key else ""
     pieces: list[tuple[str, str]] = [(f"{shortened(one.title, title - 1):<{title}}", strong or MUTED)]
     for name, cells in columns:
         text = texts[name]
-        style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in ("measured", "of limits") else strong
+        style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in (MEASURED, SHARE) else strong
         pieces.append((f"{text:>{cells}}", style))
     if room < 1:
         return line(*pieces)
@@ -108,13 +111,13 @@ def _row(one: LedgerLine, title: int, columns: Sequence[tuple[str, int]], room: 
 
 
 class CpuSubject(NamedTuple):
-    """A run on a CPU, and one of its ops."""
+    """A run on a CPU, and one of its kernel functions."""
 
     run: int
     op: str
     facts: CpuFacts
     loop: CpuLoop | None
-    limit: float | None  # relaxations a second that all cores can do
+    limit: float | None  # measured peak rate of all cores, relaxations/s
     levels: tuple[LevelLimit, ...]
     why: str
 
@@ -132,9 +135,9 @@ class CpuPanel(Drawn[CpuSubject | None]):
             cycles = (facts.cores or 0) * (facts.clock_mhz or 0) * 1e6  # of all cores, a second
             most = subject.limit / cycles if subject.limit and cycles else None
             words = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)}" if most else "")
-            rows.append(_measure("a cycle", facts.each / most if most else None, width, words))
+            rows.append(_measure("per cycle", facts.each / most if most else None, width, words))
         if facts.clock_mhz:
-            rows += hanging("clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the passes"], width)
+            rows += hanging("clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the repetitions"], width)
         rows += hanging("loop", CPU_LABEL, _loop_words(subject), width, most=5)
         return [*rows, line(""), *_levels(subject, width)]
 
@@ -142,23 +145,23 @@ class CpuPanel(Drawn[CpuSubject | None]):
 def _loop_words(subject: CpuSubject) -> list[str]:
     loop = subject.loop
     if loop is None:
-        return ["its machine code is not known: it was not compiled here"]
+        return ["machine code not available: it was not compiled on this machine"]
     total = sum(loop.mix.values())
     facts = [vectors(loop)]
     if total and loop.relaxations:
         rate = subject.facts.instructions_a_cycle(loop, subject.facts.each)
         facts.append(f"{units.counted(total, 'instruction')} for {units.counted(loop.relaxations, 'relaxation')}")
-        facts += [f"{units.digits(rate)} instructions a cycle"] if rate is not None else []
+        facts += [f"{units.digits(rate)} instructions per cycle"] if rate is not None else []
         named = Counter(loop.mix).most_common(MOST_NAMED)
         facts.append(", ".join(f"{count:,} {name}" for name, count in named))
     return facts
 
 
 def _levels(subject: CpuSubject, width: int) -> list[Content]:
-    """A row for each cache and for memory: size, measured bandwidth, and which one holds the matrix."""
+    """Return a row per cache and for memory: size, measured bandwidth, and a mark at the one that holds the matrix."""
     facts, measured = subject.facts, {one.level: one for one in subject.levels}
     if not facts.caches:
-        return hanging("caches", CPU_LABEL, ["this system does not tell its caches"], width)
+        return hanging("caches", CPU_LABEL, ["this system does not report its caches"], width)
     rows = [line((f"{'level':<{CPU_LABEL}}{'size / cores':>13}{'bandwidth':>19}", MUTED))]
     sizes = {cache.level: f"{units.memory(cache.bytes)}{f' / {cache.cores}' * (cache.cores > 1)}" for cache in facts.caches}
     for level in (*sizes, MEMORY):
@@ -177,7 +180,7 @@ def _measure(label: str, share: float | None, width: int, words: str) -> Content
 
 
 class CountersTable(Drawn["Run | None"]):
-    """Every counter of a run, from a profiler and never a timing: a column for each operation, under each other without room."""
+    """The hardware counters of a run, from a profiler: a column per kernel function, stacked if the panel is narrow."""
 
     def draw(self, subject: Run, width: int) -> Sequence[Content]:
         counters_by_op = subject.counters

@@ -1,4 +1,4 @@
-"""What if: the occupancy of a block that the user chooses by sliders, beside what was compiled and measured."""
+"""The occupancy panel: compiled and achieved occupancy, and a what-if calculation with sliders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fwtui.tui.widgets.run_text import meter
 from fwtui_kernels.plan import WARP
 
 TITLE, VALUE = 18, 10  # cells of its name and of its value
-LABEL = 11
+LABEL = 12
 THREADS, REGISTERS, SHARED = "threads", "registers", "shared"
 
 
@@ -127,7 +127,7 @@ class Range(NamedTuple):
 RANGES = {
     THREADS: Range("threads/block", WARP, MAX_THREADS, WARP),
     REGISTERS: Range("registers/thread", 16, MAX_REGISTERS),
-    SHARED: Range("shared/block", 0, STATIC_SHARED // KIB, text="{:.0f} KiB"),  # GPUs that are known say how much further
+    SHARED: Range("shared/block", 0, STATIC_SHARED // KIB, text="{:.0f} KiB"),  # the table of the GPU may raise the maximum
 }
 
 
@@ -155,7 +155,7 @@ def estimate(capability: tuple[int, int] | None, choice: BlockChoice) -> Estimat
 
 @lru_cache(maxsize=32)
 def curve(capability: tuple[int, int] | None, choice: BlockChoice, varied: str, most: int) -> Figure:
-    """Occupancy against one of the three, the other two as they are."""
+    """Plot the occupancy over one of the three values; the other two stay fixed."""
     title, low, _, step, text = RANGES[varied]
     found = {value: estimate(capability, choice._replace(**{varied: value})) for value in range(low, most + 1, step)}
     points = {float(value): one.fraction for value, one in found.items() if one is not None}
@@ -170,7 +170,7 @@ def curve(capability: tuple[int, int] | None, choice: BlockChoice, varied: str, 
 
 
 class OccupancyLines(Drawn[OccupancySubject | None]):
-    """Estimated, compiled and measured occupancy, and what each resource alone would allow."""
+    """What-if, theoretical and achieved occupancy, and the blocks that each resource allows."""
 
     NOTHING = (line(("no run yet", MUTED)),)
 
@@ -178,19 +178,19 @@ class OccupancyLines(Drawn[OccupancySubject | None]):
         if subject.run is None:
             return self.NOTHING
         if not subject.cuda:
-            return [line(("occupancy is about GPUs; this run used none", MUTED))]
+            return [line(("occupancy needs a GPU; this run used the CPU", MUTED))]
         if subject.capability is None or subject.capability not in TABLE:
-            return [line(("this GPU's compute capability is in no table, so nothing is estimated", MUTED))]
+            return [line(("no occupancy table for the compute capability of this GPU", MUTED))]
         one = estimate(subject.capability, subject.choice)
         compiled = subject.compiled
         share = compiled.warps / compiled.max_warps if compiled is not None and compiled.max_warps else None
         rows = [
-            _bar("what if", one.fraction if one else None, width, f"{one.warps}/{one.max_warps} warps" if one else ""),
-            _bar("compiled", share, width, f"by {compiled.source}" if compiled is not None else ""),
-            _bar("measured", subject.measured, width, ""),
+            _bar("what-if", one.fraction if one else None, width, f"{one.warps}/{one.max_warps} warps" if one else ""),
+            _bar("theoretical", share, width, f"from {compiled.source}" if compiled is not None else ""),
+            _bar("achieved", subject.measured, width, ""),
         ]
         if one is not None:
-            rows.append(line((f"{'limited by':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))
+            rows.append(line((f"{'limiter':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))
             rows += hanging("blocks/SM", LABEL, [f"{name} {blocks}" for name, blocks in one.limits.items()], width)
         return rows
 
@@ -203,7 +203,7 @@ def _bar(label: str, share: float | None, width: int, words: str) -> Content:
 
 
 class OccupancyPanel(Vertical):
-    """Three sliders, what they lead to, and the curve over the one that was moved last."""
+    """Three sliders, the resulting occupancy, and its curve over the last moved slider."""
 
     DEFAULT_CSS = """
     OccupancyPanel Chart { margin-top: 1; }
@@ -225,11 +225,11 @@ class OccupancyPanel(Vertical):
 
     @property
     def changed(self) -> bool:
-        """Whether the sliders differ from what was compiled."""
+        """Whether the sliders differ from the compiled values."""
         return self.subject.choice != _compiled_choice(self.subject.compiled)
 
     def show(self, model: Model, run: Run | None, evidence: Evidence | None, op: str) -> None:
-        """Show that operation of the run; the sliders go back to what was compiled when it is another one."""
+        """Show a kernel function of the run; a new one moves the sliders back to its compiled values."""
         found = next((o for o in run.occupancies if o.op == op), run.main_occupancy) if run is not None else None
         base = (run.id if run is not None else None, found.op if found is not None else "")
         gpu = model.gpu_of(run) if run is not None else model.gpu
@@ -247,7 +247,7 @@ class OccupancyPanel(Vertical):
         has = TABLE.get(subject.capability) if subject.capability is not None else None
         usable = subject.cuda and has is not None
         undo, cursor = self._key_of("explain.undo"), self._key_of("cursor")
-        hint = "" if not usable else f"changed; {undo}: as compiled" if self.changed else f"what if: {cursor}, then the arrows"
+        hint = "" if not usable else f"what-if; {undo} resets" if self.changed else f"what-if: {cursor}, then the arrows"
         title = line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (f"{subject.op}  " if subject.op else "", STRONG), (hint, MUTED))
         self.query_one("#block", Static).update(title)
         most = {name: limits.high for name, limits in RANGES.items()}
@@ -268,7 +268,7 @@ class OccupancyPanel(Vertical):
 
 
 def _compiled_choice(found: events.Occupancy | None) -> BlockChoice:
-    """What was compiled, as far as the sliders reach."""
+    """Return the compiled values, clamped to the range of the sliders."""
     if found is None:
         return BlockChoice()
     threads, registers = min(max(found.threads, WARP), MAX_THREADS), min(max(found.registers, 16), MAX_REGISTERS)

@@ -1,4 +1,4 @@
-"""The roofline as a figure: what the device could do at most for each intensity, and every run as a point under it."""
+"""The roofline as a figure: the peak rate for each arithmetic intensity, and every run as a point below it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fwtui.tui.charts.figure import plain
 from fwtui.tui.widgets import wording
 
 NO_TIME = "no run with a time yet"
-DOUBTFUL = "not to be trusted"
+DOUBTFUL = "unreliable"
 MOST_POINTS = 400
 
 
@@ -22,18 +22,18 @@ def _rate(value: float) -> str:
 
 
 def intensity(run: Run) -> float | None:
-    """Relaxations for each byte that the kernel's model asks of memory; None if it has no such model."""
+    """Return relaxations per byte of the cost model; None for a kernel without one."""
     return run.needed / run.device_bytes if run.n and run.device_bytes else None
 
 
 def comparable(model: Model, run: Run) -> list[Run]:
-    """Runs with a time and an intensity on the same device, newest last."""
+    """Return the runs on the same device that have a time and an intensity, newest last."""
     there = [r for r in model.runs.values() if r.device == run.device and r.rate and intensity(r)]
     return sorted(there, key=lambda r: r.id)[-MOST_POINTS:]
 
 
 def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...], ...]]:
-    """The figure, and for each of its series the ids of the runs that are its points."""
+    """Return the figure, and for each series the ids of the runs that are its points."""
     if run is None or run.simulated:
         return Figure(empty=NO_TIME if run is None else wording.simulated(run)), ()
     roofs = roofs_of(model, run)
@@ -51,9 +51,9 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
         slopes = _bandwidth_roofs(roofs, runs, rules)
         series += slopes
         ids += [()] * len(slopes)
-    # where memory's roof is known, it begins at the axis
+    # the memory roof starts at the axis
     x = Axis("relaxations/byte", plain, log=True, low=series[-1].xs[0] if ids and not ids[-1] else None)
-    empty = f"how many bytes {run.title or run.experiment.kernel} moves is not known, so it has no place here"
+    empty = f"{run.title or run.experiment.kernel} has no cost model of its bytes, so it has no point here"
     up = Axis("relax/s", _rate, log=True)
     return Figure(tuple(series), x, up, rules, pointwise=True, empty=empty if run.seconds else NO_TIME), tuple(ids)
 
@@ -80,19 +80,19 @@ def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
     rules = []
     if roofs.relaxations_per_second:
         most = roofs.relaxations_per_second
-        rules.append(Rule(most, f"limit {units.rate(most)} ({roofs.form}, measured)", short=f"limit {_rate(most)}"))
+        rules.append(Rule(most, f"peak rate {units.rate(most)} ({roofs.form}, measured)", short=f"peak {_rate(most)}"))
     slowest = slowest_line(ledger(model, run))
-    if slowest is not None and slowest.by_shared:
-        rate = slowest.relaxations / slowest.by_shared
-        rules.append(Rule(rate, f"shared memory, by its accesses: {units.rate(rate)}", short=f"shared memory {_rate(rate)}"))
+    if slowest is not None and slowest.shared_seconds:
+        rate = slowest.relaxations / slowest.shared_seconds
+        rules.append(Rule(rate, f"shared-memory ceiling {units.rate(rate)}", short=f"shared memory {_rate(rate)}"))
     if roofs.issued_per_second:
         rate = roofs.issued_per_second
-        rules.append(Rule(rate, f"its instructions, without a wait: {units.rate(rate)}", short=f"issue {_rate(rate)}"))
+        rules.append(Rule(rate, f"issue-rate ceiling {units.rate(rate)}", short=f"issue rate {_rate(rate)}"))
     return tuple(rules)
 
 
 def _bandwidth_roofs(roofs: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
-    """The slopes of the L2 cache and of memory, from left of all runs up to the limit (or as high as anything is drawn)."""
+    """Return the slopes of the L2 cache and of memory, from left of all runs up to the peak rate (or the highest mark)."""
     named = [("L2 cache", roofs.l2_bytes_per_second), (roofs.memory.removeprefix("device "), roofs.bytes_per_second)]
     measured = [(name, rate) for name, rate in named if rate]
     if not measured:
@@ -107,16 +107,18 @@ def _bandwidth_roofs(roofs: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -
 
 
 def missing(model: Model, run: Run | None, how: str) -> str:
-    """What the roofline lacks, and how it can be measured; empty if it lacks nothing."""
+    """Name the roofs that are not measured and the way to measure them; empty if all are."""
     if run is None or run.simulated:
         return ""
     roofs = roofs_of(model, run)
     missing_roofs = [
-        words for words, rate in (("limit", roofs.relaxations_per_second), ("bandwidth", roofs.bytes_per_second)) if rate is None
+        words
+        for words, rate in (("peak rate", roofs.relaxations_per_second), ("bandwidth", roofs.bytes_per_second))
+        if rate is None
     ]
-    words = [f"{'limits' if len(missing_roofs) > 1 else missing_roofs[0]} not measured {how}"] if missing_roofs else []
+    words = [f"{'peaks' if len(missing_roofs) > 1 else missing_roofs[0]} not measured {how}"] if missing_roofs else []
     if not intensity(run):
-        words.append("bytes moved not known")
+        words.append("no cost model of its bytes")
     if roofs.noisy:
-        words.append(f"{roofs.noisy} measured while other programs ran")
+        words.append(f"{roofs.noisy} measured on a busy machine")
     return " · ".join(words)

@@ -1,4 +1,4 @@
-"""Why a run is as fast as it is: roofline, speed-of-light ledger, and occupancy with what-if sliders or a CPU's caches."""
+"""The Explain screen: stall reasons, roofline, phase table, and occupancy with what-if sliders or a CPU's caches."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ OF_CPU_ALONE = ("cpu", "ledger")  # of a run whose bytes are not known
 
 
 def _ops(run: Run | None) -> list[str]:
-    """The operations whose occupancy, samples or loop is known."""
+    """Return the kernel functions with an occupancy, PC samples or an inner loop."""
     return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps, *run.loops))) if run is not None else []
 
 
 def _slowest(run: Run | None) -> str:
-    """The one that takes longest."""
+    """Return the kernel function that takes longest."""
     phase = max(run.phases, key=lambda one: one.seconds).key if run is not None and run.loops and run.phases else ""
     if phase in _ops(run):
         return phase
@@ -66,25 +66,25 @@ def _slowest(run: Run | None) -> str:
 
 
 _no_other_run = unless(lambda screen: len(screen.model.runs) > 1, "there is no other run")
-_one_operation = unless(lambda screen: len(screen.ops) > 1, "there is no other operation of which more is known")
+_one_operation = unless(lambda screen: len(screen.ops) > 1, "no data for another kernel function")
 _no_warps = unless(
     lambda screen: not screen.is_mounted or screen.single in ("", "warps"),
-    "{key[explain.view]} shows the lines of source where warps wait",
+    "press {key[explain.view]} for the source lines with their stall reasons",
 )
 _others_too = unless(
-    lambda screen: not screen.is_mounted or screen.single, "{key[explain.view]} gives the panel of the warps the room for that"
+    lambda screen: not screen.is_mounted or screen.single, "press {key[explain.view]} to enlarge the panel of stall reasons first"
 )
 _no_source = unless(
     lambda screen: screen.view.run is not None and screen.view.run.source,
-    "no source was recorded; --record-source keeps your own kernel's",
+    "no source was recorded; --record-source records your kernel's",
 )
 _sliders_unmoved = unless(
-    lambda screen: screen.is_mounted and screen.query_one(OccupancyPanel).changed, "the sliders are where they began"
+    lambda screen: screen.is_mounted and screen.query_one(OccupancyPanel).changed, "the sliders have not been moved"
 )
 _NO_LINE = first(
     _no_warps,
-    unless(lambda screen: not screen.has_class("-versus"), "{key[explain.versus]} shows the lines of this run alone"),
-    unless(attrgetter("hot"), "no line of this operation was sampled"),
+    unless(lambda screen: not screen.has_class("-versus"), "press {key[explain.versus]} for the lines of this run only"),
+    unless(attrgetter("hot"), "no PC samples for this kernel function"),
 )
 
 
@@ -92,11 +92,11 @@ def _no_baseline(screen: ExplainScreen) -> str | None:
     run = screen.view.run
     baseline = screen.view.baseline_of(run) if run is not None else None
     if run is None or baseline is None:
-        return "there is no run to compare with; Compare and Run make a run the baseline"
+        return "there is no baseline; choose one on the Compare or Run screen"
     if baseline.id == run.id:
         return f"run {run.id} is the baseline; {screen.key_of('explain.newer')} explains another run"
     lacking = next((one.id for one in (run, baseline) if not one.warps), None)
-    return f"the warps of run {lacking} were not sampled" if lacking is not None else None
+    return f"run {lacking} has no PC samples" if lacking is not None else None
 
 
 def _cannot_count(screen: ExplainScreen) -> str | None:
@@ -106,7 +106,7 @@ def _cannot_count(screen: ExplainScreen) -> str | None:
     if source is None:
         return f"run {run.id} was recorded without hardware counters"
     words = first(bindings.is_busy, bindings.not_asked_here)(screen)
-    return words or (None if run.state == "done" else f"run {run.id} did not finish, so there is nothing to count")
+    return words or (None if run.state == "done" else f"run {run.id} did not finish, so its counters cannot be read")
 
 
 _NO_VERSUS = first(_no_warps, _others_too, _no_baseline)
@@ -144,30 +144,43 @@ class ExplainScreen(Frame):
     PANEL = "#ledger"
     AUTO_FOCUS = ""
     WORDS = (
-        ("roofline", "each run below the lower of two roofs: memory (slope) and instructions (flat)"),
-        ("relaxations/byte", "n^3 / bytes of the kernel's own model: how much work each byte is used for"),
-        ("shared-memory roof", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
-        ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
-        ("of limits", "at limits / measured; above 100 %, caches answered for memory"),
-        ("where warps wait", "which instruction warps were at, and what they waited for, each time they were sampled"),
-        ("letters of lines", f"{LETTERS}; the glossary has what helps"),
-        ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
-        ("a cycle", "relaxations of a busy core; of what its measured limit allows"),
-        ("◀ matrix", "the nearest cache that holds it; a cache and memory are measured by changing cells in place"),
+        ("roofline", "each run is below two roofs: memory bandwidth (slope) and compute (flat)"),
+        ("relaxations/byte", "arithmetic intensity: n^3 / bytes of the kernel's cost model"),
+        ("shared-memory ceiling", "bandwidth of 128 B per clock and SM, with the counted accesses and bank conflicts"),
+        ("roofline time", "max(bytes / peak bandwidth, relaxations / measured peak rate)"),
+        ("% of roofline", "roofline time / measured time; above 100 % if caches served part of the bytes"),
+        ("warp stall reasons", "PC sampling: the instruction and the state of a warp, at regular intervals"),
+        ("letters", f"{LETTERS}; the glossary has advice for each"),
+        ("what-if", "theoretical occupancy of another block size, from the tables of the compute capability"),
+        ("per cycle", "relaxations per cycle of a busy core, and the measured peak"),
+        ("◀ matrix", "the nearest cache that holds the matrix; bandwidths are measured by updating cells in place"),
     )
     MOVES: ClassVar = ("In charts and sliders ({key[cursor]})", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
-        look("v", "panel", "View", "each panel alone on the whole screen, then all", bindings.no_run, "explain.view"),
+        look("v", "panel", "View", "each panel on the whole screen in turn, then all", bindings.no_run, "explain.view"),
         bindings.CURSOR,
-        hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
+        hidden_look(
+            "j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"
+        ),
         hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
-        look("O", "op", "Operation", "the next operation of this kernel", _one_operation, "explain.op"),
-        look("down", "hot_line(1)", "Next hot line", "the line with the next most samples", _NO_LINE, "explain.next_line"),
-        hidden_look("up", "hot_line(-1)", "Hotter line", "the line before it", _NO_LINE, "explain.previous_line"),
+        look("O", "op", "Function", "the next kernel function of this run", _one_operation, "explain.op"),
+        look(
+            "down", "hotspot(1)", "Next hotspot", "the source line with the next most PC samples", _NO_LINE, "explain.next_line"
+        ),
+        hidden_look(
+            "up", "hotspot(-1)", "Previous hotspot", "the source line with more PC samples", _NO_LINE, "explain.previous_line"
+        ),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
-        look("B", "versus", "Beside", "the run beside its baseline: what changed; again: alone", _NO_VERSUS, "explain.versus"),
-        hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
-        look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
+        look(
+            "B",
+            "versus",
+            "Side by side",
+            "changes against the baseline; press again for this run only",
+            _NO_VERSUS,
+            "explain.versus",
+        ),
+        hidden("s", "source", "Source", "the source of your kernel, if it was recorded", _no_source, "explain.source"),
+        look("u", "undo", "Undo", "move the sliders back to the compiled values", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
         replace(bindings.COUNTERS, unavailable=_cannot_count),
         *bindings.SHARED,
@@ -177,7 +190,7 @@ class ExplainScreen(Frame):
         super().__init__(view)
         self._one = ""  # the panel over the whole screen; nothing is all of them, where there is room
         self._op = ""  # the operation whose occupancy and samples are shown; nothing is the slowest
-        self._hot_line = 0  # of its lines by their samples
+        self._hotspot = 0  # of its lines by their samples
         self._versus = False  # whether the panel of the warps shows what changed against the baseline
         self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
 
@@ -240,7 +253,7 @@ class ExplainScreen(Frame):
         return self.query_one(panel if self.single == "warps" else self.PANEL)
 
     def state(self) -> object:
-        return (self._one, self._op, self._hot_line, self._versus, self.query_one(OccupancyPanel).changed)
+        return (self._one, self._op, self._hotspot, self._versus, self.query_one(OccupancyPanel).changed)
 
     def on_mount(self) -> None:
         # which keys can do anything depends on the panels that are displayed, which is known with the layout
@@ -332,12 +345,12 @@ class ExplainScreen(Frame):
 
     def _explain(self, run: int) -> None:
         self.view.selected = None if run == self.model.current else run
-        self._op, self._hot_line = "", 0
+        self._op, self._hotspot = "", 0
         self.update()
 
     def action_op(self) -> None:
         ops, op = self.ops, self._op or _slowest(self.view.run)
-        self._hot_line = 0
+        self._hotspot = 0
         self._op = ops[(ops.index(op) + 1) % len(ops) if op in ops else 0]
         self.update()
 
@@ -355,7 +368,7 @@ class ExplainScreen(Frame):
 
     def _warps(self, run: Run, op: str) -> WarpSubject:
         """The samples of an operation of the run, by default its slowest one."""
-        return warp_subject(self.model, run, op or _slowest(run), self._hot_line)
+        return warp_subject(self.model, run, op or _slowest(run), self._hotspot)
 
     @property
     def versus(self) -> tuple[WarpSubject, WarpSubject] | None:
@@ -386,18 +399,18 @@ class ExplainScreen(Frame):
     def hot(self) -> list[int]:
         """The sampled lines of what is shown, the hottest first."""
         subject = self.query_one(WarpTable).subject if self.is_mounted else None
-        return subject.hot_lines if subject is not None else []
+        return subject.hotspots if subject is not None else []
 
     def action_versus(self) -> None:
         self._versus = not self._versus
         if self._versus and self.versus is None:
             self._versus = False
-            self.say("this operation was not sampled in both runs")
+            self.say("this kernel function has no PC samples in one of the runs")
         self.update()
 
-    def action_hot_line(self, direction: int) -> None:
+    def action_hotspot(self, direction: int) -> None:
         if self.hot:
-            self._hot_line = (self._hot_line + direction) % len(self.hot)
+            self._hotspot = (self._hotspot + direction) % len(self.hot)
             self.update()
 
     def action_instructions(self) -> None:

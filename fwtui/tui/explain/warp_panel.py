@@ -1,5 +1,5 @@
-"""Where the warps of an operation wait: its source with a bar at each line, and the instructions of a line; of two runs beside
-each other what changed."""
+"""Warp stall reasons of a kernel function: its source with a bar at each line, the instructions of a line, and the changes
+between two runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from fwtui.analysis.warps import (
-    ARITHMETIC,
-    COULD_ISSUE,
-    DEVICE_MEMORY,
-    ISSUED,
-    SHARED_MEMORY,
-    SHARED_PIPE,
-    WORKING,
+    ELIGIBLE,
+    LONG_SCOREBOARD,
+    MATH_PIPE,
+    MIO_THROTTLE,
+    NOT_SELECTED,
+    SELECTED,
+    SHORT_SCOREBOARD,
     ShareChange,
-    in_words,
+    describe_mix,
     issue_rate,
     line_changes,
     loop_facts,
@@ -40,52 +40,52 @@ from fwtui.tui.frame.dialogs import Row
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 
 BAR = 10  # cells
-HEAD = line(("WHERE WARPS WAIT  ", f"{STRONG} $text-primary"))
-MOST_REASONS = 4  # in the head
-MOST_HOT, HOT = 4, 0.03  # lines of source with at least that share of the samples
-LEAST = 0.005  # of the samples, from which a line has a letter
+HEAD = line(("WARP STALL REASONS  ", f"{STRONG} $text-primary"))
+MAX_REASONS = 6  # reasons in the head
+MAX_HOTSPOTS, MIN_HOT_SHARE = 4, 0.03  # hotspots of a run: source lines with at least this share of the samples
+MIN_SHARE = 0.005  # share of the samples from which a line has a letter
 MEMORY, SHARED, BLOCKED, WORKS = "$error", "$warning", "$secondary", "$success"
-# letters and colours of reasons; the others are X
+# letters and colours of the reasons; all others have the letter X
 SIGNS = {
-    DEVICE_MEMORY: ("M", MEMORY),
+    LONG_SCOREBOARD: ("L", MEMORY),
     "lg_throttle": ("Q", MEMORY),
-    SHARED_MEMORY: ("S", SHARED),
-    SHARED_PIPE: ("P", SHARED),
+    SHORT_SCOREBOARD: ("S", SHARED),
+    MIO_THROTTLE: ("P", SHARED),
     "barrier": ("B", BLOCKED),
-    "wait": ("L", "$accent"),
-    ARITHMETIC: ("A", WORKS),
-    COULD_ISSUE: ("C", WORKS),
-    ISSUED: ("I", WORKS),
+    "wait": ("W", "$accent"),
+    MATH_PIPE: ("M", WORKS),
+    NOT_SELECTED: ("N", WORKS),
+    SELECTED: ("I", WORKS),
 }
 OTHERS = ("X", "$foreground")
-LETTERS = "; ".join([*(f"{letter}: {stall(name).verb}" for name, (letter, _) in SIGNS.items()), f"{OTHERS[0]}: another reason"])
+LETTERS = "; ".join([*(f"{letter}: {stall(name).label}" for name, (letter, _) in SIGNS.items()), f"{OTHERS[0]}: another reason"])
 LABEL, NUMBER = 8, 9  # cells
-MOST_LINES, MOST_NAMES = 8, 8  # of what changed, the greatest
+MAX_LINES, MAX_NAMES = 8, 8  # largest changes of lines and of instruction counts
 DIFF = {"-": "$text-error", "+": "$text-success", " ": MUTED}
-Cells = tuple[str, str, Piece]  # what the baseline has, what the run has, and of what
+Cells = tuple[str, str, Piece]  # value of the baseline, value of the run, label
 
 
 class WarpSubject(NamedTuple):
-    """An op of a run, and which of its hot lines is chosen."""
+    """A kernel function of a run, and the chosen hotspot."""
 
     run: Run
     op: str
-    title: str  # of its phase
+    title: str  # title of its phase
     samples: WarpSamples | None
     listing: Listing | None
-    chosen: int  # among hot_lines
+    chosen: int  # index into hotspots
     occupancy: Occupancy | None
     issue_limit: float | None  # relaxations a second
 
     @property
     def place(self) -> int:
         """The index of the chosen line; -1 if none was sampled."""
-        hot = self.hot_lines
+        hot = self.hotspots
         return hot[min(self.chosen, len(hot) - 1)] if hot else -1
 
     @property
-    def hot_lines(self) -> list[int]:
-        """Indices of the lines that were sampled: first the one that the reason names, then those with the most samples."""
+    def hotspots(self) -> list[int]:
+        """Indices of the sampled lines: first the line that the main reason names, then by samples."""
         lines = self.listing.lines if self.listing is not None else ()
         hot = warp_reason(self.samples, self.listing).line if self.samples is not None else None
 
@@ -97,13 +97,13 @@ class WarpSubject(NamedTuple):
 
     @property
     def most_wait(self) -> str:
-        """What most warps do and where, in a sentence; empty if it was not sampled."""
-        words = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
-        return f"{words[:1].upper()}{words[1:]}." if words else ""
+        """The main stall reason and its line in a sentence; empty without PC samples."""
+        text = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def warp_subject(model: Model, run: Run, op: str, place: int) -> WarpSubject:
-    """What is known of the warps of an op of the run."""
+    """Collect the PC samples, source and occupancy of a kernel function of the run."""
     samples = next((samples for samples in run.warps if samples.op == op and samples.samples), None)
     title = {phase.key: phase.title for phase in run.phase_names}.get(op, op)
     occupancy = next((one for one in run.occupancies if one.op == op), None)
@@ -111,17 +111,17 @@ def warp_subject(model: Model, run: Run, op: str, place: int) -> WarpSubject:
 
 
 def sign(reasons: dict[str, int]) -> tuple[str, str]:
-    """The letter and the colour of the greatest reason to wait; of the greatest at all where none waits much."""
+    """Return the letter and colour of the main stall reason; of the most frequent state if hardly any sample is a stall."""
     ordered = list(shares(reasons))
     if not ordered:
         return OTHERS
-    waits = [reason for reason in ordered if reason not in WORKING]
+    waits = [reason for reason in ordered if reason not in ELIGIBLE]
     first = waits[0] if waits and reasons[waits[0]] * 2 >= reasons[ordered[0]] else ordered[0]
     return SIGNS.get(first, OTHERS)
 
 
 class WarpHead(Drawn[WarpSubject | None]):
-    """What most warps do and where, then what the others do."""
+    """The main stall reason with its line, then the shares of all reasons."""
 
     NOTHING = HEAD, line(("no run yet", MUTED))
 
@@ -133,9 +133,9 @@ class WarpHead(Drawn[WarpSubject | None]):
             *line((subject.most_wait, STRONG)).wrap(width),
         ]
         named: list[Content] = []
-        for name, share in list(shares(subject.samples.reasons).items())[:MOST_REASONS]:
+        for name, share in list(shares(subject.samples.reasons).items())[:MAX_REASONS]:
             letter, colour = SIGNS.get(name, OTHERS)
-            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{100 * share:.0f} % {stall(name).short}   ")
+            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{100 * share:.0f} % {stall(name).label}   ")
             if named and named[-1].cell_length + piece.cell_length <= width:
                 named[-1] = line(named[-1], piece)
             else:
@@ -144,25 +144,25 @@ class WarpHead(Drawn[WarpSubject | None]):
 
 
 class WarpLoop(Drawn[WarpSubject | None]):
-    """What the inner loop is made of."""
+    """The instructions of the inner loop."""
 
     def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
         return hanging("loop", LABEL, loop_words(subject), width) if subject.samples is not None else []
 
 
 class WarpTable(Drawn[WarpSubject | None]):
-    """A row for each line of source, and what was sampled."""
+    """A row per source line with its PC samples."""
 
     def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
         if subject.samples is None:
             return []
         samples, listing = subject.samples, subject.listing
         if listing is None or not listing.lines:
-            return [line(("the source of this operation was not recorded", MUTED))]
+            return [line(("the source of this kernel function was not recorded", MUTED))]
         total = samples.samples or 1
         most = max(one.samples for one in listing.lines) or 1
         line_place = subject.place
-        indents = {one.file: 200 for one in listing.lines}  # that all lines of a file have
+        indents = {one.file: 200 for one in listing.lines}  # common indentation of a file
         for one in listing.lines:
             if one.text.strip():
                 indents[one.file] = min(indents[one.file], len(one.text) - len(one.text.lstrip()))
@@ -171,18 +171,18 @@ class WarpTable(Drawn[WarpSubject | None]):
         for place, one in enumerate(listing.lines):
             if one.file != file:
                 file = one.file
-                rows.append(line((file or "no line is known", STRONG)))
+                rows.append(line((file or "unknown source line", STRONG)))
             strong = STRONG if one.samples * 2 >= most else "" if one.samples else MUTED
             style = f"{STRONG} reverse" if place == line_place else strong
             bar = sampled(one, total, most, style if place == line_place else "")
             rows.append(line(*bar, (f"{one.line:>5}  ", MUTED), (one.text[indents[one.file] :], style)))
-        facts = [f"{units.counted(total, 'sample')}, one every {samples.cycles:,} cycles of a multiprocessor"]
+        facts = [f"{units.counted(total, 'PC sample')}, one every {samples.cycles:,} cycles of an SM"]
         facts += [f"{samples.dropped:,} lost"] if samples.dropped else []
-        facts += [f"{samples.unmapped:,} of no known line"] if samples.unmapped else []
+        facts += [f"{samples.unmapped:,} without a source line"] if samples.unmapped else []
         return [*rows, *hanging("samples", LABEL, facts, width)]
 
     def on_resize(self) -> None:
-        self.reveal()  # it has the rows by now to scroll over
+        self.reveal()  # the rows exist only after the first layout
 
     def reveal(self) -> None:
         """Scroll to the chosen line."""
@@ -201,14 +201,14 @@ class WarpTable(Drawn[WarpSubject | None]):
 
 
 def loop_words(subject: WarpSubject) -> list[str]:
-    """What its inner loop is made of, and what follows from that."""
+    """Describe the inner loop: instructions, instructions per relaxation, issue-rate ceiling, loads, registers."""
     code = next((one for one in (subject.samples, subject.listing) if one is not None and one.mix), Listing())
     facts = loop_facts(code)
-    parts = [words] if (words := in_words(code.mix)) else []
+    parts = [mix] if (mix := describe_mix(code.mix)) else []
     if facts.each is not None:
-        parts.append(f"{units.digits(facts.each)} instructions per relaxation of a thread")
+        parts.append(f"{units.digits(facts.each)} instructions per relaxation")
     if subject.issue_limit is not None:
-        parts.append(f"issuing them alone would allow {units.rate(subject.issue_limit)}")
+        parts.append(f"issue-rate ceiling {units.rate(subject.issue_limit)}")
     if facts.shared_loads:
         parts.append(units.counted(facts.shared_loads, "load from shared memory", "loads from shared memory"))
     if facts.global_loads:
@@ -220,7 +220,7 @@ def loop_words(subject: WarpSubject) -> list[str]:
 
 
 def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
-    """The instructions of one line, or of all with -1, with their samples."""
+    """Return the instructions of one line, or of all lines with -1, with their PC samples."""
     rows: list[Row] = []
     for one in listing.instructions:
         if place not in (-1, one.line):
@@ -229,26 +229,26 @@ def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
         letter, colour = sign(one.reasons) if one.reasons else (" ", "")
         inside = "│" if listing.loop[0] <= one.offset <= listing.loop[1] and listing.loop[1] else " "
         share = f"{100 * count / total:>5.1f} %" if count and total else " " * 7
-        why = ", ".join(f"{stall(name).noun} {100 * part:.0f} %" for name, part in list(shares(one.reasons).items())[:2])
+        why = ", ".join(f"{stall(name).name} {100 * part:.0f} %" for name, part in list(shares(one.reasons).items())[:2])
         rows.append((line((share, ""), (f" {letter} ", colour), (f"{inside} {one.offset:>5x}  ", MUTED)), f"{one.text}  {why}"))
     return rows
 
 
 def sampled(one: CodeLine, total: int, most: int, style: str = "") -> tuple[tuple[str, str], ...]:
-    """The share of all samples at a line, with its bar and its letter."""
+    """Return the share of all samples at a line, its bar and its letter."""
     count = one.samples
-    letter, colour = sign(one.reasons) if count >= LEAST * total else (" ", MUTED)
-    share = f"{100 * count / total:>4.0f} %" if count >= LEAST * total else "      "
+    letter, colour = sign(one.reasons) if count >= MIN_SHARE * total else (" ", MUTED)
+    share = f"{100 * count / total:>4.0f} %" if count >= MIN_SHARE * total else "      "
     return (f"{share} ", style), (f"{'█' * round(BAR * count / most):<{BAR}} {letter}", colour)
 
 
-def hot_lines(run: Run, label: int, width: int) -> list[Content]:
-    """The lines of source at which warps of the slowest operation were sampled most, and what they waited for there."""
+def hotspots(run: Run, label: int, width: int) -> list[Content]:
+    """Return the hotspots of the slowest kernel function: the source lines with most PC samples, and a legend of reasons."""
     samples = main_samples(run)
     listing = run.listing(samples.op) if samples is not None else None
     if samples is None or listing is None:
         return []
-    hot = [one for one in listing.sampled[:MOST_HOT] if one.samples >= HOT * samples.samples]
+    hot = [one for one in listing.sampled[:MAX_HOTSPOTS] if one.samples >= MIN_HOT_SHARE * samples.samples]
     rows: list[Content] = []
     signs: dict[str, str] = {}
     cells = max((len(f"{one.file}:{one.line}") for one in hot), default=0)
@@ -257,27 +257,27 @@ def hot_lines(run: Run, label: int, width: int) -> list[Content]:
         signs[letter] = colour
         bar = sampled(one, samples.samples or 1, hot[0].samples)
         place = (f"  {f'{one.file}:{one.line}':<{cells}}  ", MUTED)
-        rows.append(line((f"{'hot lines' * (not rows):<{label - 2}}", MUTED), *bar, place, one.text.strip()))
-    words = {letter: stall(name).short for name, (letter, _) in SIGNS.items()}
-    legend = [line((letter, colour), (f" {words.get(letter, 'another reason')}   ", MUTED)) for letter, colour in signs.items()]
+        rows.append(line((f"{'hotspots' * (not rows):<{label - 2}}", MUTED), *bar, place, one.text.strip()))
+    labels = {letter: stall(name).label for name, (letter, _) in SIGNS.items()}
+    legend = [line((letter, colour), (f" {labels.get(letter, 'another reason')}   ", MUTED)) for letter, colour in signs.items()]
     return [*rows, line(" " * label, *legend).truncate(width)] if rows else []
 
 
 def _nothing(run: Run) -> str:
     if run.backend != "cuda":
-        return "warps are sampled on a GPU, and this run was on another device"
+        return "PC sampling needs a GPU; this run used another device"
     if run.sampled is not None and run.sampled.note:
         return f"not sampled: {run.sampled.note}"
     if run.state == "running":
-        return "warps are sampled once the run is over"
-    return "this run was not sampled; `--samples on` samples every run on a GPU"
+        return "PC sampling starts after the run"
+    return "no PC samples of this run; use --samples on to sample every GPU run"
 
 
 WarpPair = tuple[WarpSubject, WarpSubject]  # the run and its baseline
 
 
 class VersusHead(Drawn[WarpPair | None]):
-    """What most warps of each do, and where."""
+    """The main stall reason of each run, with its line."""
 
     def draw(self, subject: WarpPair, width: int) -> Sequence[Content]:
         ours, theirs = subject
@@ -289,7 +289,7 @@ class VersusHead(Drawn[WarpPair | None]):
 
 
 class VersusTable(Drawn[WarpPair | None]):
-    """Shares of samples that changed, then how the loops differ: sizes, how often each instruction is there, and line by line."""
+    """The changes between two runs: shares of samples, then the inner loops by size, instruction counts and instructions."""
 
     def draw(self, subject: WarpPair, width: int) -> Sequence[Content]:
         ours, theirs = subject
@@ -297,16 +297,16 @@ class VersusTable(Drawn[WarpPair | None]):
             return []
         rows = [_both("", shortened(_named(theirs), NUMBER), shortened(_named(ours), NUMBER), (MUTED, ""))]
         reasons = [(one, *SIGNS.get(one.reason, OTHERS)) for one in reason_changes(ours.samples, theirs.samples)]
-        named = [(one, line((f"{sign} ", f"{STRONG} {colour}"), stall(one.reason).short)) for one, sign, colour in reasons]
+        named = [(one, line((f"{sign} ", f"{STRONG} {colour}"), stall(one.reason).label)) for one, sign, colour in reasons]
         rows += _section("reasons", [_shares(*one) for one in named])
         both = None if ours.listing is None or theirs.listing is None else (ours.listing, theirs.listing)
         if both is not None:
-            lines = [(one, one.line) for one in line_changes(*both)[:MOST_LINES] if one.line is not None]
+            lines = [(one, one.line) for one in line_changes(*both)[:MAX_LINES] if one.line is not None]
             texts = [(one, line((f"{at.file}:{at.line}  ", MUTED), at.text.strip())) for one, at in lines]
             rows += _section("lines", [_shares(*one) for one in texts])
         rows += _section("loop", [*_facts(ours, theirs)])
-        mixes = mix_changes(ours.samples.mix, theirs.samples.mix)[:MOST_NAMES]
-        rows += _section("made of", [(f"{there:,}", f"{here:,}", (name, "")) for name, there, here in mixes])
+        mixes = mix_changes(ours.samples.mix, theirs.samples.mix)[:MAX_NAMES]
+        rows += _section("counts", [(f"{there:,}", f"{here:,}", (name, "")) for name, there, here in mixes])
         return [*rows, *(_diff(*both, subject) if both is not None else [])]
 
 
@@ -350,13 +350,13 @@ def _diff(ours: Listing, theirs: Listing, named: WarpPair) -> list[Content]:
     rows = [line(""), line(("inner loops, by the names of their instructions", STRONG))]
     for sign, listing, subject in (("-", theirs, named[1]), ("+", ours, named[0])):
         recorded, every = len(listing.inner), sum(listing.mix.values())
-        words = f"{sign} {_named(subject)}: {in_words(listing.mix)}"
+        mix = f"{sign} {_named(subject)}: {describe_mix(listing.mix)}"
         cut = f"; only the {recorded} with the most samples were recorded" if recorded < every else ""
-        rows.append(line((words, DIFF[sign]), (cut, MUTED)))
+        rows.append(line((mix, DIFF[sign]), (cut, MUTED)))
     totals = [one.samples.samples if one.samples is not None else 0 for one in named]
     for sign, one in loop_rows(ours, theirs):
         share = one.samples / (totals[sign == "-"] or 1)
-        recorded = f"{100 * share:>4.0f} % " if share >= LEAST else " " * 7
+        recorded = f"{100 * share:>4.0f} % " if share >= MIN_SHARE else " " * 7
         style = DIFF[sign] if sign != " " else ""
         rows.append(line((f"{sign} ", DIFF[sign]), recorded, (f"{one.offset:>5x}  ", MUTED), (one.text, style)))
     return rows

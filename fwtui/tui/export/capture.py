@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
-from fwtui.analysis.warps import at_line, main_samples, warp_reason
+from fwtui.analysis.warps import main_samples, state_at, warp_reason
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.learn.questions import cue_of
@@ -29,7 +29,7 @@ from fwtui.tui.export.film import (
     Film,
     FilmCut,
     FilmFrame,
-    FilmHotLine,
+    FilmHotspot,
     FilmStop,
     FilmStretch,
     FilmWarps,
@@ -194,15 +194,15 @@ def _stretch(model: Model, run: Run, clock: FilmClock) -> FilmStretch:
 
 
 def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
-    """The lines at which most warps of each phase were, for runs that were sampled."""
+    """Yield the hotspots of each phase for runs with PC samples."""
     for run in runs:
-        titles, lines = {phase.key: phase.title for phase in run.phase_names}, list[FilmHotLine]()
+        titles, lines = {phase.key: phase.title for phase in run.phase_names}, list[FilmHotspot]()
         for samples in run.warps:
             listing = run.listing(samples.op)
             for one in listing.sampled[:MOST_LINES] if listing is not None and samples.samples else ():
                 share = units.percent(one.samples / samples.samples)
                 place, text = f"{one.file}:{one.line}", shortened(one.text.strip(), WIDEST)
-                lines.append(FilmHotLine(titles.get(samples.op, samples.op), place, share, at_line(one), text))
+                lines.append(FilmHotspot(titles.get(samples.op, samples.op), place, share, state_at(one), text))
         if (main := main_samples(run)) is not None:
             reason = warp_reason(main, run.listing(main.op))
             yield FilmWarps(run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason}", lines)
@@ -214,7 +214,7 @@ def _left_out(loaded: LoadedSession, runs: Sequence[Run]) -> Iterator[str]:
     for there, most, what in (
         (len(runs), MOST_RUNS, "runs"),
         (markers, MOST_STOPS, "markers"),
-        (sampled, MOST_SAMPLED, "runs that were sampled"),
+        (sampled, MOST_SAMPLED, "runs with PC samples"),
     ):
         if there > most:
             yield f"the first {most:,} of {there:,} {what}"

@@ -76,7 +76,7 @@ class FilmStop(NamedTuple):
     answered: Lines  # nothing where it has no answer
 
 
-class FilmHotLine(NamedTuple):
+class FilmHotspot(NamedTuple):
     """A line of source with its share of the samples of a phase, and what warps do there."""
 
     phase: str
@@ -91,7 +91,7 @@ class FilmWarps(NamedTuple):
 
     run: int
     words: str  # what most of them do
-    lines: Sequence[FilmHotLine]
+    lines: Sequence[FilmHotspot]
 
 
 @dataclass(frozen=True, kw_only=True)

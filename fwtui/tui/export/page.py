@@ -169,9 +169,9 @@ def _runs(film: Film) -> Iterator[str]:
 def _warps(film: Film) -> Iterator[str]:
     if not film.warps:
         return
-    yield "<h2>Where warps wait</h2>"
-    yield "<p>Sampled in launches apart from the timed passes. Under each run, the lines of source at which most warps were.</p>"
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("phase", "line", "of samples", "most warps there", "source"))
+    yield "<h2>Warp stall reasons</h2>"
+    yield "<p>PC samples from separate launches. Below each run: its hotspots, the source lines with the most samples.</p>"
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("phase", "line", "% of samples", "main stall reason", "source"))
     for one in film.warps:
         yield f'<details><summary>{escaped(one.words)}</summary><div class="wide" tabindex="0">'
         yield f"<table><thead><tr>{head}</tr></thead><tbody>"

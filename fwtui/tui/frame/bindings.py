@@ -75,9 +75,9 @@ MOTION = hidden_look("o", "motion", "Motion", "slow motion: the plan of a finish
 CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; on and off", _nothing_to_point_at)
 
 # rows of one place that sentences of others name
-LIMITS = hidden("D", "limits", "Limits", "measure what this device can do at most (20 s)", is_busy, belongs=live, place="explain")
+LIMITS = hidden("D", "limits", "Peak rates", "measure this device's peak rates (20 s)", is_busy, belongs=live, place="explain")
 COUNTERS = hidden_look("h", "counters", "Counters", "hardware counters of the run, from a profile by ncu", place="explain")
-CLIMB = look("C", "climb", "Climb", "the kernels as a staircase, from the slowest to the fastest, step by step", place=BESIDE)
+CLIMB = look("C", "climb", "Ladder", "the kernels from the slowest to the fastest, rung by rung", place=BESIDE)
 COURSE = look("t", "course", "Course", "the course, up to the fastest kernel; on and off", id="learn.course", place="learn")
 
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback

@@ -1,4 +1,4 @@
-"""What the words on the screens mean, each in one plain line or two, for the help: the one table of terms."""
+"""The glossary: every term of the screens with its definition, formula and unit. The help shows it."""
 
 from __future__ import annotations
 
@@ -8,90 +8,108 @@ from fwtui.analysis.warps import STALLS
 from fwtui.stream.listing import OTHER
 from fwtui.stream.model import WHOLE_RUNS
 
-# names of one term are separated by commas; in the order of the alphabet, then why warps do not issue, by the hardware's names
+# names of one term are separated by commas; alphabetical order, then the warp stall reasons
 GLOSSARY = (
     (
-        "bandwidth by model, bandwidth (model), asked of memory",
-        "bytes that a kernel asks for / total; caches answer some: it can pass the peak",
+        "achieved occupancy, occupancy, SM occupancy",
+        "resident warps / maximum warps of an SM, measured by GPM during the timed repetitions (Run, Telemetry)",
     ),
-    ("bank", "a part of shared memory; all banks work at once, each on one word at a time"),
-    ("balance, imbalance", "the most work of a rank over the mean of all; 1 is even"),
-    ("block", "GPU threads on one multiprocessor that use the same shared memory and can wait for each other"),
-    ("broadcast", "one rank sends the same to all others: the panel that they need in a round"),
-    ("cache", "a small, fast memory in which the hardware keeps what was used last"),
+    ("bank", "one of 32 parts of shared memory, each of which serves one word per cycle"),
+    ("baseline", "the run that others are compared with: the first verified run on the same graph, or the one you choose"),
+    ("block", "threads that run on one SM, share its shared memory and can synchronise"),
+    (
+        "bottleneck",
+        "the resource that limits a phase: from launches, PC samples, counters, telemetry or the roofline (Run, Explain)",
+    ),
+    ("bound by", "the bound of a phase: latency (waits for results), compute (issues instructions) or memory (transfers data)"),
+    ("broadcast", "one rank sends the panel of a round to all other ranks"),
+    ("cache", "a small, fast memory in which the hardware keeps recently used data"),
     ("centre", "the vertices that reach all others within the radius"),
-    ("checksum", "one number computed from all distances (Fletcher's sum); equal results have equal checksums"),
-    ("clean pass", "a pass timed as a whole, with no clock inside"),
-    ("cue card", "what a lecture says at a place of a recording; {key[presenter]} presents one after the other"),
-    ("diameter, radius", "the longest distance; the least distance within which some vertex reaches all others"),
+    ("checksum", "Fletcher's sum of all distances; runs with identical distances have the same checksum"),
+    ("clock throttling, throttled", "the GPU lowered its clocks during the timed repetitions (NVML: clocks event reasons)"),
+    ("cost model", "a kernel's own formula for the bytes and relaxations of each step"),
+    ("cue card", "the speaker notes of a lecture at one moment of a recording; {key[presenter]} shows one after the other"),
+    ("CUDA graph, stream launch", "all launches of a run recorded once and started together, or launched one by one"),
+    ("diameter, radius", "the longest distance; the smallest distance within which some vertex reaches all others"),
     (
-        "DRAM, DRAM (GPM), memory traffic",
-        "the device's own memory; of a run, the share of its peak that GPM counted in the clean passes",
+        "DRAM throughput, DRAM util",
+        "bytes/s that device memory transfers, and its share of the peak, measured by GPM (Run, Telemetry)",
     ),
-    ("eager, graph", "steps launched one by one, or all at once as a captured CUDA graph"),
-    ("efficiency", "speed-up over one device / number of devices; 100 % is all that they can gain together"),
-    ("▲ FASTER, ▼ SLOWER", "by more than 1 % with 95 % confidence, from the passes of both runs (Mann-Whitney test)"),
-    ("G(512, 0.3)", "random graph: 512 vertices, and each possible edge is there with probability 0.3"),
+    (
+        "effective bandwidth, eff. bandwidth",
+        "bytes that the kernel requests (cost model) / median time, in B/s; caches serve part, so it can exceed the peak (Run)",
+    ),
+    ("efficiency", "speedup over one device / number of devices; 100 % is ideal scaling"),
+    ("▲ FASTER, ▼ SLOWER", "by more than 1 % with 95 % confidence, from the repetitions of both runs (Mann-Whitney test)"),
+    ("G(512, 0.3)", "random graph: 512 vertices, each possible edge present with probability 0.3"),
     ("GPM", "performance counters that the GPU reads itself while a kernel runs (Hopper and later)"),
-    ("H2D, D2H", "copies from host to device and from device to host; they are outside the clock"),
-    ("indicative", "a time from fewer than 10 passes, or from less than half a second of them"),
-    ("instrumentation", "how much longer (or shorter) the phase passes took than the clean ones"),
-    ("kernels 95 %", "share of time in which any kernel ran (NVML); not how much of the GPU it used"),
-    ("kernel", "a program for the GPU that many threads carry out at once; here also the algorithm as a whole"),
-    ("launch", "the start of a kernel on the GPU"),
+    ("GPU util", "share of the time with at least one kernel running (NVML, nvidia-smi); not how much of the GPU it uses"),
+    ("H2D, D2H", "copies from host to device and from device to host; not timed"),
+    ("hotspot, hotspots", "the source lines with the most PC samples (Run, Explain)"),
+    ("identical distances", "both runs have the same checksum"),
+    ("imbalance", "maximum / mean work of the ranks; 1 is balanced"),
+    ("instrumented repetition", "a repetition with a timer at every phase; gives the per-phase times; the median one is shown"),
+    ("kernel", "a program that many GPU threads execute together; here also an entry of the ladder"),
+    ("kernel function", "one __global__ function of a kernel, such as pivot, panels or remainder"),
+    ("ladder, rung", "the kernels from slowest to fastest; each rung changes one idea ({key[climb]})"),
+    ("launch", "the start of a kernel function on the GPU"),
+    ("low confidence", "a time from fewer than 10 repetitions or less than 0.5 s of them"),
+    ("median time", "median of the timed repetitions ± half of its 95 % confidence interval; without copies"),
+    ("multiprocessor, SM", "streaming multiprocessor: the part of a GPU that runs thread blocks; a GPU has many"),
+    ("n/a", "not available: not measurable on this machine or for so short a run; it never means 0"),
+    ("negative cycle", "a cycle of negative length; no shortest paths exist, and times are struck through"),
+    ("noisy", "other processes used cores that the timed repetitions needed"),
+    ("NOT COMPARED", "the runs did different work, or a time does not count; no ratio is formed"),
+    ("not timed", "setup, copies and verification: outside the timed repetitions (Run)"),
+    ("old runs", f"the last {WHOLE_RUNS:,} runs are complete in memory; details of older ones are read from the recording"),
+    ("panel, panels", "phase 2 of a round: the tiles in the row and the column of the pivot, singly dependent (Katz-Kider)"),
     (
-        "limit, limit (probe)",
-        "the most that this device can do: relaxations alone, all in registers ({key[limits]} measures it)",
+        "PC samples",
+        "the instruction and state of warps at regular intervals (CUPTI); 74 % of the samples is about 74 % of the time",
     ),
-    ("model", "a kernel's own description: how many bytes and relaxations each of its steps needs"),
-    ("multiprocessor, SM", "a part of the GPU that runs blocks of threads; a GPU has many"),
-    ("n/a", "not known on this machine, or not for so short a run; it never means 0"),
-    ("negative cycle", "a cycle whose length is below 0; no shortest paths exist then, and times are struck through"),
-    ("noisy", "other programs took cores that the clean passes needed"),
-    ("NOT COMPARED", "other work, or a time that does not count: no ratio is formed"),
     (
-        "occupancy, SM occ, warps possible, warps resident",
-        "share of a multiprocessor's room for warps that is taken; theory computes it, GPM counts it",
+        "peak rate, % of peak",
+        "relaxations/s of the fastest min-plus instruction sequence from registers ({key[limits]} measures it)",
     ),
-    ("of limit", "rate / limit, for the fastest loop that is right for this number type and sign"),
+    ("% of peak bandwidth, % peak BW", "effective bandwidth / peak bandwidth of device memory"),
     (
-        "old runs",
-        f"the last {WHOLE_RUNS:,} runs are held whole; passes, rounds and source of others come from the recording",
+        "% of roofline, roofline time",
+        "roofline time = max(bytes / peak bandwidth, relaxations / peak rate); % = it / measured (Explain)",
     ),
-    ("panel, panels", "the tiles in the row and the column of the pivot, second in a round; over several ranks the row travels"),
-    ("pass", "one whole computation on the same input; a run times several"),
-    ("phase", "a part of each round that is timed by itself, such as pivot, panels and rest"),
-    ("phase pass", "a pass with a clock at every phase; the middle one of several is shown"),
-    ("pivot", "the tile on the diagonal that a round goes through; it comes first, as it needs only itself"),
-    ("range proved by ...", "how it is known that no distance is too large for the number type"),
-    ("rank", "one of several processes that share a matrix, each with its GPU or its cores and its share of the rows"),
-    ("rate, relax/s", "relaxations per second: n^3 / total"),
-    ("refused", "it could not be run as asked; the sentence says why, and what to do"),
-    ("register", "a place for one number inside a core or a thread: the fastest memory there is"),
-    ("relaxation", "one question: is it shorter through k? d[i,j] = min(d[i,j], d[i,k] + d[k,j]). A run asks n^3 of them"),
-    ("rest", "all tiles of a round that are neither pivot nor panels; they come last and are most of the work"),
-    ("= SAME, ? UNCLEAR", "within 1 % with 95 % confidence; or the measurement cannot tell, and Compare says why"),
-    ("samples", "looks at what each warp does, at even distances: 74 % of them is about 74 % of its time"),
     (
-        "separator, supernode",
-        "vertices that cut a sparse graph in two; some that leave it together, in an order that fills few",
+        "per-phase times, phase",
+        "time of each part of a round: pivot, panels, remainder; from the instrumented repetition (Run, Compare)",
     ),
-    ("shared memory", "a small memory in each multiprocessor, close to the threads of a block"),
-    ("simulated", "every GPU thread ran in Python: the result is checked, but nothing is timed"),
-    ("strong components", "sets of vertices that all reach each other"),
-    ("struck through", "the distances are wrong, or not checked, or no right ones exist"),
-    ("throttled", "the GPU lowered its clocks while the clean passes ran"),
-    ("tile", "one of the square blocks into which blocked kernels cut the matrix; also the length of its side"),
-    ("~100x, >10x", "from few passes, but too far apart for noise; what is left without all that noise may have cost"),
-    ("total", "median of the clean passes ± half of its 95 % interval; without copies"),
-    ("verified", "every distance was compared with SciPy's, and agrees"),
-    ("verified · 16 rows", "only these rows were compared, with Dijkstra's algorithm; the other rows were not"),
-    ("vs base, baseline", "how many times as fast as the baseline, for runs of the same n"),
-    ("░ wait, waiting for the panel", "time in which a rank has nothing to do: the row that it needs is not there yet"),
-    ("warp", "32 GPU threads that run together"),
-    ("nothing measurable", "the instrumentation is no greater than the ± of the total, so it says nothing"),
+    ("pivot", "phase 1 of a round: the diagonal tile, which depends only on itself"),
+    ("range proved by ...", "why no distance can overflow the data type"),
+    ("rank", "one of several processes that share a matrix, each with a GPU or cores and some of its rows"),
+    ("rate, relax/s", "relaxations per second: n^3 / median time"),
+    ("refused", "the request cannot run; the message gives the reason and the fix"),
+    ("register", "storage for one value inside a core or thread: the fastest memory"),
+    ("relaxation", "one update d[i,j] = min(d[i,j], d[i,k] + d[k,j]); a run performs n^3 of them"),
+    ("remainder", "phase 3 of a round: all other tiles, doubly dependent (Katz-Kider); most of the work"),
+    ("repetition, timed repetition", "one whole computation on the same input; a run times several, without timers inside"),
+    ("= SAME, ? UNCLEAR", "within 1 % with 95 % confidence; or the measurement cannot decide, and Compare gives the reason"),
+    ("separator, supernode", "vertices that cut a sparse graph in two; vertices that are eliminated together"),
+    ("shared memory", "a small memory of each SM that the threads of a block share"),
+    ("simulated", "every GPU thread ran in Python: the result is verified, but not timed"),
+    ("speedup", "median time of the baseline / median time of the run, on the same graph (Run, Compare)"),
+    ("strongly connected components", "sets of vertices that all reach each other"),
+    ("struck through", "the distances are incorrect, unverified, or do not exist"),
+    (
+        "theoretical occupancy, theor. occ.",
+        "resident warps / maximum that registers, shared memory and block size allow (Run, Explain)",
+    ),
+    ("tile", "one of the square blocks of the matrix in blocked kernels; also the length of its side"),
+    ("timer overhead", "time of the instrumented minus the timed repetitions; not measurable if below the ± of the median time"),
+    ("~100x, >10x", "~ marks an estimate from few repetitions, > a lower bound that allows for noise"),
+    ("verified", "every distance was compared with SciPy's and agrees"),
+    ("verified · 16 rows", "only these rows were compared, with Dijkstra's algorithm"),
+    ("░ wait, waiting for the panel", "time in which a rank waits for the panel of the owner rank"),
+    ("warp", "32 GPU threads that execute together"),
+    ("warp stall reasons", "why warps could not issue an instruction, from PC samples (Explain); the list follows"),
     *(
-        (f"{name} ({one.verb})", one.meaning + (f". What helps: {one.advice}" if one.advice else ""))
+        (one.label, one.meaning + (f". Advice: {one.advice}" if one.advice else ""))
         for name, one in STALLS.items()
         if name != OTHER
     ),
@@ -99,11 +117,11 @@ GLOSSARY = (
 
 
 def names(term: str) -> list[str]:
-    """The names of one line of the table; a comma in brackets separates none."""
+    """Split the names of a term at commas outside brackets."""
     return re.split(r", (?![^(]*\))", term)
 
 
 def used(text: str) -> list[str]:
-    """The terms that a text uses, one word or several, also in the plural."""
+    """Return the glossary terms that occur in a text, also in the plural."""
     plain = [name for term, _ in GLOSSARY for name in names(term) if re.fullmatch(r"[A-Za-z ]+", name)]
     return [name for name in plain if re.search(rf"\b{re.escape(name)}s?\b", text, re.IGNORECASE)]

@@ -183,7 +183,7 @@ class View:
             gpu = source.model.devices.get(device)
             forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))
             done = len(limits.forms) if limits is not None and not limits.complete else 0
-            return f"measuring what this {unit} can do at most: {done} of {forms} instructions"
+            return f"measuring the peak rates of this {unit}: {done} of {forms} instruction sequences"
         self.limits_asked = None
         if limits is None or not limits.complete:
             return "the limits were not measured; earlier ones are kept"

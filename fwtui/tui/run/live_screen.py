@@ -77,7 +77,7 @@ class RunScreen(SessionScreen):
         bindings.CANCEL,
         hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form", _cannot_repeat),
         NEXT_RUNG,
-        hidden_look("space", "flagship", "Play", "watch a kernel get eight times as fast: the recording of two runs on an H200"),
+        hidden_look("space", "flagship", "Play", "replay two runs on an H200 with an 8x speedup"),
         bindings.RECORD,
         hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
         bindings.MARK,
@@ -144,7 +144,7 @@ class RunScreen(SessionScreen):
             self.set_timer(max(IDLE - idle, 1.0), self.offer_limits)
         elif limits.load(self.view.device) is None and self.app.screen is self:
             unit = UNITS[self.view.device.backend]
-            self.say(f"{self.key_of('limits')} measures what this {unit} can do at most (20 s); every rate is then a share of it")
+            self.say(f"Press {self.key_of('limits')} to measure the peak rates of this {unit} (20 s), for % of peak")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._focus_what_is_seen)
@@ -168,13 +168,11 @@ class RunScreen(SessionScreen):
         kernel = self.draft.kernel
         words = {
             "run": f"run the experiment: {kernel.title}{'' if self.narrow else ', as the form on the left says'}",
-            "flagship": "watch a kernel get eight times as fast, recorded on an H200 (20 s)",
+            "flagship": "replay two runs on an H200 with an 8x speedup (20 s)",
             "learn.course": "take the course, from three loops to the fastest kernel",
             "watch": "have a kernel of your own judged at each save",
         }
-        words |= (
-            {"climb": "climb these stairs, step by step"} if self.climbs() else {"help": "every key, and what the words mean"}
-        )
+        words |= {"climb": "go through the ladder, rung by rung"} if self.climbs() else {"help": "every key, and the glossary"}
         offer = (f"{self._offered}.", "") if self.view.earlier is not None else ()
         keys = {name: self.key_of(name) for name in words}
         room = max(map(len, keys.values()))
@@ -360,7 +358,7 @@ class RunScreen(SessionScreen):
             yield Command(f"Kernel: {kernel.id}", partial(self.choose, kernel.id), f"{kernel.title}{where}")
         backends = ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",)
         for backend in backends if not self.view.busy else ():
-            words = f"Measure what this {UNITS[backend]} can do at most"
+            words = f"Measure the peak rates of this {UNITS[backend]}"
             yield Command(words, partial(self.measure, backend), "the limit that rates are shown as a share of; kept for later")
 
     def measure(self, backend: str) -> None:

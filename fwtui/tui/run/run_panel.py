@@ -16,13 +16,13 @@ from fwtui.analysis.estimate import foreseen, progress_now
 from fwtui.analysis.ledger import ledger
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.ranks import gain, how_to_compare, number_word
-from fwtui.analysis.verdict import Assessment, verdict
+from fwtui.analysis.verdict import LABELS, NEXT, Assessment, verdict
 from fwtui.analysis.warps import main_samples
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
-from fwtui.tui.explain.warp_panel import hot_lines
+from fwtui.tui.explain.warp_panel import hotspots
 from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
@@ -38,6 +38,7 @@ LARGE = (110, 34)
 MOST_CODE = 12  # lines
 ROOMY = (160, 50)  # columns and rows of the terminal from which on the figure is a filled one
 NO_ASKS: Mapping[str, str] = {}
+REASONS = [label for label in LABELS if label != NEXT]
 
 
 class RunSection(Drawn["RunSubject | None"]):
@@ -63,7 +64,7 @@ NOTHING = LargeNumber("", "")
 
 
 def figure(s: RunSubject | None) -> LargeNumber:
-    """How many times as fast as the baseline, else the total, also of a slower one; progress until there is a time."""
+    """Return the speedup over the baseline; for a slower or single run the median time; progress until there is a time."""
     if s is None:
         return NOTHING
     run, doubtful = s.run, wording.doubtful(s.run)
@@ -74,18 +75,20 @@ def figure(s: RunSubject | None) -> LargeNumber:
         return LargeNumber("", words)
     if s.gained is not None:
         share = (
-            f", {100 * s.gained.efficiency:.0f} % of {number_word(s.gained.devices)}" if s.gained.efficiency is not None else ""
+            f", {100 * s.gained.efficiency:.0f} % efficiency on {number_word(s.gained.devices)}"
+            if s.gained.efficiency is not None
+            else ""
         )
-        return LargeNumber(units.gain(s.gained.times), f"as fast as one {s.gained.one}{share}", doubtful)
+        return LargeNumber(units.gain(s.gained.times), f"speedup over one {s.gained.one}{share}", doubtful)
     if s.verdict is not None and s.verdict.times and s.verdict.comparison is not None and s.verdict.comparison.verdict != SLOWER:
-        return LargeNumber(s.verdict.times.lstrip("<>~"), "", doubtful)  # the verdict beside it says at least, or about
+        return LargeNumber(s.verdict.times.lstrip("<>~"), "", doubtful)  # the headline next to it has "at least" or "about"
     return LargeNumber(units.duration(run.seconds), "", doubtful)
 
 
 def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
-    """Three lines: the verdict, the time and how sure it is, rate and share of the limit.
+    """Return three lines: the headline, the time with its confidence, and the rate with its % of peak.
 
-    Where they are `figured`, beside the figure, the time is not said again where the figure is it.
+    With `figured`, the lines are next to the large number, and do not repeat the time if that number is the time.
     """
     large_number = figure(s)
     if s is None or not large_number.number or s.run.seconds is None:
@@ -97,13 +100,13 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     count = run.done.count if run.done is not None else len(run.samples)
     around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []
     why = wording.verdict(run)[0].lstrip("?✗- ")
-    doubt = why if run.state in wording.ENDED_EARLY else f"not to be trusted: {why}"
-    how = [doubt] if doubtful else [*around, f"{units.counted(count, 'pass', 'passes')}{' so far' * (run.done is None)}"]
+    doubt = why if run.state in wording.ENDED_EARLY else f"unreliable: {why}"
+    how = [doubt] if doubtful else [*around, f"{units.counted(count, 'repetition')}{' so far' * (run.done is None)}"]
     sure = line((", ".join(how), "$text-error" if doubtful else MUTED))
     limit, requested = s.limit.share if s.limit is not None else None, share_of_peak(run, s.device)
-    share = f" · {units.percent(limit)} of the limit" if limit is not None else ""
+    share = f" · {units.percent(limit)} of peak" if limit is not None else ""
     if limit is None and requested is not None:
-        share = f" · asks for {units.percent(requested)} of peak bandwidth{' (model)' * s.details}"
+        share = f" · effective bandwidth {units.percent(requested)} of peak{' (cost model)' * s.details}"
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
@@ -112,7 +115,7 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
 
 
 def in_lines(subject: RunSubject, width: int) -> list[Content]:
-    """The same without large digits: the verdict, then the time and as much of the rate as there is room for."""
+    """Return the same without large digits: the headline, then the time and as much of the rate as fits."""
     if not figure(subject).number or subject.run.seconds is None:
         return [line((figure(subject).words, MUTED))]
     first, took, speed = beside(subject, figured=False)
@@ -121,7 +124,7 @@ def in_lines(subject: RunSubject, width: int) -> list[Content]:
 
 
 def code(s: RunSubject, width: int) -> list[Content]:
-    """What relaxes in the kernel of a run that has ended, and whose warps were not sampled."""
+    """Return the inner loop of the kernel of an ended run without PC samples."""
     if s.run.state != "done" or s.run.ranks or main_samples(s.run) is not None:
         return []
     from fwtui.tui.learn.source_words import excerpt  # it brings the highlighter, which the first frame does without
@@ -175,7 +178,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
     RunPanel .phases, RunPanel .ranks, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
     RunPanel .reason, RunPanel .progress, RunPanel Figures { margin-top: 1; }
-    RunPanel .total { display: none; }
+    RunPanel .total, RunPanel .key-numbers { display: none; }
     RunPanel Stairs { margin-top: 1; }
     RunPanel .-empty { display: none; }
     RunPanel #row { height: auto; }
@@ -200,15 +203,18 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Figures()
         yield RunSection(in_lines, classes="total")
         yield RunSection(lambda s, width: bars(s.verdict, width) if s.verdict and not s.gained else [], classes="reason both")
-        yield RunSection(lambda subject, width: run_text.explained(subject, width, "why", "now"), classes="reason")
-        yield RunSection(lambda subject, width: run_text.explained(subject, width, "next"), classes="next")
+        yield RunSection(run_text.key_numbers, classes="key-numbers")
+        yield RunSection(lambda subject, width: run_text.explained(subject, width, *REASONS), classes="reason")
+        yield RunSection(lambda subject, width: run_text.explained(subject, width, NEXT), classes="next")
         yield RunSection(run_text.progress, classes="progress")
         with Horizontal(id="row"):
             with Vertical():
                 yield RunSection(run_text.phases, classes="phases")
                 yield RunSection(run_text.ranks, classes="ranks")
-                yield RunSection(lambda subject, width: hot_lines(subject.run, run_text.LABEL, width), classes="reason hot")
                 yield RunSection(run_text.meters, classes="meters")
+                yield RunSection(
+                    lambda subject, width: hotspots(subject.run, run_text.label_cells(width), width), classes="reason hot"
+                )
                 yield RunSection(code, classes="reason code")
             with Container(id="picture"):
                 yield MatrixPicture()

@@ -97,9 +97,11 @@ class SessionScreen(Frame):
     SessionScreen.-flat Figures, SessionScreen.-tiny Figures { display: none; }
     SessionScreen.-flat .total, SessionScreen.-tiny .total { display: block; }
     SessionScreen.-flat .next { dock: bottom; max-height: 2; }
-    SessionScreen.-flat .both { display: none; }
+    SessionScreen.-flat .both, SessionScreen.-short .both { display: none; }
+    SessionScreen.-flat .key-numbers, SessionScreen.-short .key-numbers { display: block; }
     SessionScreen.-presenter Figures { display: block; }
-    SessionScreen.-presenter .total, SessionScreen.-presenter .check { display: none; }
+    SessionScreen.-presenter .total, SessionScreen.-presenter .check, SessionScreen.-presenter .key-numbers { display: none; }
+    SessionScreen.-presenter.-short .both { display: block; }
     SessionScreen.-presenter RunPanel .outside { display: none; }
     SessionScreen.-presenting .-pointed { background: $background; border: heavy $primary; }
     SessionScreen.-presenting RunPanel .check.-pointed, SessionScreen.-presenting RunPanel .outside.-pointed { display: block; }

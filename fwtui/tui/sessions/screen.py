@@ -156,7 +156,7 @@ class SessionsScreen(Frame):
     BINDINGS: ClassVar = [
         look("slash", "filter", "Filter", "only sessions with these words", id="sessions.filter", key_display="/"),
         look("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state", id="sessions.sort"),
-        look("B", "compare", "Beside", "its runs beside those of the session that is shown", _no_beside, "sessions.compare"),
+        look("B", "compare", "Side by side", "compare its runs with those of the shown session", _no_beside, "sessions.compare"),
         bound("delete,d", "delete", "Delete", "delete it, after a question", _stays, "sessions.delete", key_display="d"),
         *bindings.SHARED,
     ]

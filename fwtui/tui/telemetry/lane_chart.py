@@ -27,8 +27,8 @@ from fwtui.tui.charts.scale import nice
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.lanes import Bins, TelemetryLane, moments, most_of
 
-GUTTER = 22  # cells of a lane's name and value
-TITLE, VALUE = 10, 11
+GUTTER = 25  # cells of a lane's name and value
+TITLE, VALUE = 13, 11
 AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
 EIGHTHS = " ▁▂▃▄▅▆▇█"  # of a cell: braille of the same height has holes in most fonts
 UNREAD = "╌"  # at the foot of a lane

@@ -122,7 +122,7 @@ class TelemetryScreen(Frame):
     AUTO_FOCUS = ""
     WORDS = (
         ("runs", "each run from its start to its end; the one that is shown on all screens is bold"),
-        ("mean ↑ peak", "of the run that is shown, in its clean passes, once it is over; under a cursor the values there"),
+        ("mean ↑ max", "of the shown run, during its timed repetitions; under a cursor, the values at that time"),
         ("╌", "not read"),
         ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank if it was not read"),
         ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),

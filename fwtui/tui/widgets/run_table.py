@@ -23,7 +23,7 @@ Widths = Sequence[tuple[Column, int]]
 Subject = TypeVar("Subject")
 MAX_ROWS = 100
 LONGEST = 23  # cells of a kernel's name
-NARROW_TOTAL = 10
+NARROW_TOTAL = 11  # cells of the median time
 
 
 def cell(column: Column, row: TableRow, style: str = "") -> Text:

@@ -1,4 +1,4 @@
-"""The verdict on a run as lines of text, the same wherever it is shown."""
+"""The summary of a run as lines of text, the same on every screen."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
-from fwtui.analysis.verdict import Assessment
+from fwtui.analysis.verdict import LABELS, NEXT, Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 
-PARTS = ("why", "now", "next")
-LABEL = 6
+LABEL = 14
 NAME = 19  # cells of a kernel's name
 TIME = 10
 
 
 def headline(assessment: Assessment) -> Content:
-    """Who is how many times as fast as whom, and whether the answers are the same."""
-    answer = "   same answer" if assessment.same_answer else ""
+    """Return the comparison with the baseline in one line, and whether the distances are identical."""
+    answer = "   identical distances" if assessment.same_answer else ""
     return line((assessment.loud if assessment.times else assessment.headline, STRONG), (answer, "$text-success"))
 
 
 def bars(assessment: Assessment, width: int) -> list[Content]:
-    """Both runs' times as bars on one scale; nothing for a run alone."""
+    """Draw the median times of both runs as bars on one scale; empty without a baseline."""
     if assessment.baseline is None:
         return []
     both = (assessment.baseline, assessment.run)
@@ -49,26 +48,29 @@ def explained(
     width: int,
     ask: str = "",
     key: str = "",
-    only: Collection[str] = PARTS,
+    only: Collection[str] = LABELS,
     sourced: bool = False,
 ) -> list[Content]:
-    """Why, what limits it now (`sourced`: with where its numbers come from), and what to try next: `key` does."""
+    """Return the reason, the bottleneck and the next rung, each with its label.
+
+    `ask` says how to measure missing data, `key` runs the next rung, `sourced` adds the origin of the numbers.
+    """
     offer = f"{key}: try it" if key and assessment.next is not None else ""
     rows: list[Content] = []
     before = ""
     for label, words in ((label, words) for label, words in assessment.parts(ask, sourced) if label in only):
-        rows += _labelled(label if label != before else "", words, width, offer if label == "next" else "")
+        rows += _labelled(label if label != before else "", words, width, offer if label == NEXT else "")
         before = label
     return rows
 
 
 def _labelled(label: str, words: str, width: int, offer: str = "") -> list[Content]:
-    """Words that wrap under themselves; an offer after them, on a line of its own where there is no room."""
+    """Return a label with text that wraps below itself, and an offer after it, on a separate line if there is no room."""
     room = max(width - LABEL, 10)
     parts: Sequence[Content] = Content(words).wrap(room)
     if offer:
         last, more = parts[-1], line("  ", (f"[{offer}]", "$text-primary"))
         fits = last.cell_length + more.cell_length <= room
         parts = [*parts[:-1], line(last, more)] if fits else [*parts, more]
-    style = "$text-primary" if label == "next" else MUTED
+    style = "$text-primary" if label == NEXT else MUTED
     return [line((f"{label if place == 0 else '':<{LABEL}}", style), part) for place, part in enumerate(parts)]

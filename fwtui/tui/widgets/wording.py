@@ -1,8 +1,8 @@
-"""Words for a run and its state: the same on every screen, and never by colour alone."""
+"""Labels of a run and its state: the same on every screen, legible without colour."""
 
 from __future__ import annotations
 
-from fwtui.analysis.columns import short_dtype, simulated
+from fwtui.analysis.columns import VERDICTS, short_dtype, simulated
 from fwtui.analysis.disturbances import disturbances
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -87,7 +87,7 @@ def cycle(vertices: tuple[int, ...]) -> str:
 
 
 def part_checked(run: Run) -> str:
-    """16 rows, where a verified run was not compared in every cell; else nothing."""
+    """Return the verified part of the matrix, 16 rows; empty if every cell was verified."""
     found = run.verdict
     if found is None or found.verdict != "verified" or not run.n or not 0 < found.cells < run.n**2:
         return ""
@@ -96,7 +96,7 @@ def part_checked(run: Run) -> str:
 
 
 def verdict(run: Run, part: bool = True) -> tuple[str, str]:
-    """How far the result can be trusted, and the style for it; `part`: with what was compared if that is not all."""
+    """Return the result of verification and its style; `part` adds how much was verified if not everything."""
     if run.state == "running" and run.verdict is None:
         return "not verified yet", CALM
     if run.state in ENDED_EARLY:
@@ -114,14 +114,14 @@ def verdict(run: Run, part: bool = True) -> tuple[str, str]:
         through = cycle(found.cycle)
         return "↻ negative cycle" + (f" through {through}" if through else ""), DOUBT
     if found.verdict == "wrong":
-        return f"✗ WRONG {found.how.removeprefix('wrong').strip()}".rstrip(), BAD
+        return f"✗ INCORRECT {found.how.removeprefix('wrong').strip()}".rstrip(), BAD
     if found.verdict == "out of range":
-        return f"✗ OUT OF RANGE {found.how}".rstrip(), BAD
+        return f"✗ OVERFLOW {found.how}".rstrip(), BAD
     return f"? {found.verdict}", DOUBT
 
 
 def outcome(run: Run, model: Model | None = None) -> str:
-    """The short form for a table; with the model of the run also whether it was disturbed."""
+    """Return the outcome in a few words for a table; with `model`, also its disturbances."""
     if run.state == "running":
         share = run.progress.done if run.progress is not None else None
         return f"… {doing(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
@@ -131,21 +131,23 @@ def outcome(run: Run, model: Model | None = None) -> str:
     if run.simulated and run.verified:
         return "✓ simulated"
     found = run.verdict.verdict if run.verdict is not None else "unverified"
-    words = " · ".join(filter(None, (f"{word[0]} {found.upper() if run.wrong else found}", part_checked(run))))
+    words = " · ".join(
+        filter(None, (f"{word[0]} {VERDICTS.get(found, found).upper() if run.wrong else found}", part_checked(run)))
+    )
     disturbed = [one.word for one in disturbances(run, model.evidence(run))] if model is not None else []
-    return " · ".join([words, *(disturbed or ["indicative"] * bool(run.indicative))])
+    return " · ".join([words, *(disturbed or ["low confidence"] * bool(run.indicative))])
 
 
 def doubtful(run: Run) -> bool:
-    """Whether its numbers must be struck through: it has ended, and nothing says that its distances are right."""
+    """Return whether its numbers are struck through: an ended run whose distances are not verified."""
     return run.state != "running" and run.verified is not True
 
 
 def device(model: Model) -> str:
-    """The GPU in one line, or what works without one."""
+    """Describe the GPU in one line; without a GPU, what is available."""
     gpu = model.gpu
     if gpu is None:
         return "no GPU · CPU kernels · simulator · replay" if model.device is not None else ""
-    processors = f"{gpu.multiprocessors} SM" if gpu.multiprocessors else ""
+    processors = f"{gpu.multiprocessors} SMs" if gpu.multiprocessors else ""
     peak = f"{units.bandwidth(gpu.peak_bytes_per_second)} peak" if gpu.peak_bytes_per_second else ""
     return " · ".join(filter(None, (gpu.name or "GPU", processors, peak)))

@@ -95,6 +95,6 @@ def build(shape: Shape, target: Target) -> Program:
     return CudaProgram(shape, target, ops)
 
 
-PHASES = {"pivot": "pivot", "panels": "panels", "rest": "rest"}
+PHASES = {"pivot": "pivot", "panels": "panels", "rest": "remainder"}
 # a kernel that works with one tile only leaves simulator_tiles out, and the simulator takes that one
 KERNEL = own(plan, build, phases=PHASES, tiles=(8, 16, 32), default_tile=32, simulator_tiles=(4, 8))

@@ -11,7 +11,7 @@ from typing import Any
 
 from fwtui_kernels.plan import Cost, Kernel, Option, Rect, Shape, Step, crossing
 
-PHASES = {"pivot": "pivot", "panels": "panels", "rest": "rest"}
+PHASES = {"pivot": "pivot", "panels": "panels", "rest": "remainder"}
 RESULTS = 4  # cells per thread in the first two phases of the optimised rungs
 THREADS = Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells")
 

@@ -21,7 +21,7 @@ from fwtui_kernels.parts.blocked import beside
 from fwtui_kernels.plan import EVERY, Cost, Kernel, Rect, Shape, Step
 
 BESIDE, AHEAD, WIRE = range(3)  # lanes of a rank; the higher of two ready ones goes first
-PHASES = {"pivot": "pivot", "panels": "panels", "broadcast": "broadcast", "rest": "rest"}
+PHASES = {"pivot": "pivot", "panels": "panels", "broadcast": "broadcast", "rest": "remainder"}
 PAPERS = (
     "J. F. Jenq, S. Sahni, All Pairs Shortest Paths on a Hypercube Multiprocessor, ICPP 1987",
     "G. Venkataraman, S. Sahni, S. Mukhopadhyaya, A Blocked All-Pairs Shortest-Paths Algorithm, JEA 8, 2003",

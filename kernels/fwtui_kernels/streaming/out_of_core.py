@@ -32,7 +32,7 @@ from fwtui_kernels.plan import MAX_N, Cost, Kernel, Program, Rect, Shape, Step, 
 PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(1, 8)  # and PANEL + 1
 BUFFERS = 3  # tiles of the rest on the device: one arrives, one is updated, one leaves
 COMPUTE, IN, BACK = range(3)  # lanes
-PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest", "back": "tiles back"}
+PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "remainder", "back": "tiles back"}
 
 
 def inner(shape: Shape) -> Shape:

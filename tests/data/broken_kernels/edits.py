@@ -43,24 +43,28 @@ EDITS = {
         _LOADED.replace("        cuda.syncthreads()\n", ""),
         "racy",
         r"n = 5, one more than a tile: it races: mine\.py:102 reads what mine\.py:9[89] of thread \(\d, \d\) writes "
-        r"in shared memory; no barrier between; wrong at " + _WRONG + r"rest of round \d .*",
-        r"n = \d+, .*: ran 5 times, \d different answers: it races; .*|n = \d+, .*: wrong at " + _WRONG + r"rest of round \d .*",
+        r"in shared memory; no barrier between; wrong at " + _WRONG + r"remainder of round \d .*",
+        r"n = \d+, .*: ran 5 times, \d different answers: it races; .*|n = \d+, .*: wrong at "
+        + _WRONG
+        + r"remainder of round \d .*",
     ),
     "off by one": Edit(
         BLOCKED,
         "best = distance[top + y, left + x]\n        for k in range(tile):",
         "best = distance[top + y, left + x]\n        for k in range(tile - 1):",
         "wrong",
-        r"n = \d+, .*: wrong at " + _WRONG + r"rest of round 1 .*: as if k = 3 were left out",
-        r"n = \d+, .*: wrong at " + _WRONG + r"rest of round 1 .*: as if k = 31 were left out",
+        r"n = \d+, .*: wrong at " + _WRONG + r"remainder of round 1 .*: as if k = 3 were left out",
+        r"n = \d+, .*: wrong at " + _WRONG + r"remainder of round 1 .*: as if k = 31 were left out",
     ),
     "stale tile": Edit(
         BLOCKED,
         "to[y, x] = distance[top + y, base + x]",
         "to[y, x] = kept[top + y, base + x]",
         "wrong",
-        r"n = \d+, .*: wrong at " + _WRONG + r"rest of round \d .*: as if d\[i, k\] were read from the graph as it was given",
-        r"n = \d+, .*: wrong at " + _WRONG + r"rest of round \d .*",
+        r"n = \d+, .*: wrong at "
+        + _WRONG
+        + r"remainder of round \d .*: as if d\[i, k\] were read from the graph as it was given",
+        r"n = \d+, .*: wrong at " + _WRONG + r"remainder of round \d .*",
         more=(
             ("def rest(distance, p):", "def rest(distance, kept, p):"),
             (_REST, _REST.replace(")),", "), lambda args: (0, 1)),")),
@@ -78,14 +82,14 @@ EDITS = {
         "to[y, x] = distance[top + y, base + x]",
         "to[x, y] = distance[top + y, base + x]",
         "wrong",
-        r"n = \d+, .*: wrong at " + _WRONG + r"rest of round \d .*: as if d\[i, k\] were read with its tile transposed",
+        r"n = \d+, .*: wrong at " + _WRONG + r"remainder of round \d .*: as if d\[i, k\] were read with its tile transposed",
     ),
     "race between panels and rest": Edit(
         BLOCKED,
         ", rest, 1, (panels_at,))",
         ", rest, 1)",
         "wrong",
-        r"the plan is wrong: panels of round 1 writes rows 0-3, columns 4-7, which rest of round 1 reads at the same time .*",
+        r"the plan is wrong: panels of round 1 writes rows 0-3, columns 4-7, which remainder of round 1 reads at the same .*",
     ),
     "no pad guard": Edit(
         BY_VERTEX,

@@ -125,7 +125,7 @@ PLANTED = {
         BY_VERTEX, _RELAXED, f"if to_k < number(20):\n                {_RELAXED}", "wrong", _WRONG
     ),
     "the pivot in place of a panel": _edit(
-        PHASES, _LOADED, _LOADED.replace("[i, ", "[p * tile + y, "), "wrong", _WRONG + "it began in rest of round 1 .*"
+        PHASES, _LOADED, _LOADED.replace("[i, ", "[p * tile + y, "), "wrong", _WRONG + "it began in remainder of round 1 .*"
     ),
     "a path of 9999 is none": _edit(
         BY_VERTEX,

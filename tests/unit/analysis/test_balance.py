@@ -22,13 +22,13 @@ def worked(name: str, *values: float | None, peak: float | None = None, **more: 
 @pytest.mark.parametrize(
     ("name", "values", "word", "why"),
     [
-        ("sm_utilisation", (0.97, 0.41, 0.96), "uneven", "SM busy 41 % on GPU 1, 97 % on GPU 0"),
-        ("sm_utilisation", (0.97, 0.94, 0.96), "even", "SM busy 94 to 97 % on 3 GPUs"),
-        ("sm_utilisation", (0.97, 0.97, 0.97), "even", "SM busy 97 % on each of 3 GPUs"),
-        ("sm_utilisation", (0.01, 0.0, 0.02), "idle", "SM busy 0 to 2 % on 3 GPUs"),
+        ("sm_utilisation", (0.97, 0.41, 0.96), "uneven", "SM activity 41 % on GPU 1, 97 % on GPU 0"),
+        ("sm_utilisation", (0.97, 0.94, 0.96), "even", "SM activity 94 to 97 % on 3 GPUs"),
+        ("sm_utilisation", (0.97, 0.97, 0.97), "even", "SM activity 97 % on each of 3 GPUs"),
+        ("sm_utilisation", (0.01, 0.0, 0.02), "idle", "SM activity 0 to 2 % on 3 GPUs"),
         ("gpu_power_watts", (600.0, 80.0, 590.0), "uneven", "power 80 W on GPU 1, 600 W on GPU 0"),
         ("gpu_power_watts", (0.01, 0.01), "even", "power 0 W on each of 2 GPUs"),
-        ("gpu_utilisation", (1.0, None, 0.5), "uneven", "kernels 50 % on GPU 2, 100 % on GPU 0"),
+        ("gpu_utilisation", (1.0, None, 0.5), "uneven", "GPU util 50 % on GPU 2, 100 % on GPU 0"),
     ],
 )
 def test_the_busiest_and_the_least_busy(name: str, values: tuple[float | None, ...], word: str, why: str) -> None:

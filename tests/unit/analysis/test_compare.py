@@ -17,8 +17,8 @@ from fwtui.analysis.compare import (
     SLOWER,
     UNCLEAR,
     ComparedRun,
+    classify,
     compare,
-    judge,
     pairs,
     run_name,
     speedup,
@@ -114,22 +114,22 @@ def test_verdicts(factor: float, verdict: str) -> None:
 def test_an_interval_across_what_matters_is_unclear_and_passes_that_were_left_out_are_not_too_few() -> None:
     session = Session()
     base = session.add([1.0, 1.2, 0.8, 1.1, 0.9, 1.15], SERIAL)
-    verdict, why, _ = judge(session.add([1.05, 1.25, 0.85, 1.0, 0.95, 1.1]), base)
-    assert verdict == UNCLEAR and "more passes" in why
+    verdict, why, _ = classify(session.add([1.05, 1.25, 0.85, 1.0, 0.95, 1.1]), base)
+    assert verdict == UNCLEAR and "more repetitions" in why
     session = Session()
     whole = session.add(STEADY, SERIAL)
     other = session.add(times(0.5))
     slim = other._replace(run=replace(other.run, samples=()))
     for run, base in ((slim, whole), (whole, slim)):
-        verdict, why, interval = judge(run, base)
+        verdict, why, interval = classify(run, base)
         assert (verdict, interval) == (UNCLEAR, None)
-        assert f"this recording keeps 0 of the {len(STEADY)} passes of run {other.run.id}" in why
+        assert f"this recording contains only 0 of the {len(STEADY)} repetitions of run {other.run.id}" in why
     tenth = session.add(times(0.1), changed(TILED, seed=8))
-    verdict, why, _ = judge(tenth._replace(run=replace(tenth.run, samples=())), whole)
-    assert verdict == FASTER and why == "about 10x (6 passes); for a better estimate run it again"
+    verdict, why, _ = classify(tenth._replace(run=replace(tenth.run, samples=())), whole)
+    assert verdict == FASTER and why == "about 10x (6 repetitions); for a better estimate run it again"
 
 
-@pytest.mark.parametrize(("passes", "words"), [(1, "1 pass per run is too few"), (2, "2 passes per run are too few")])
+@pytest.mark.parametrize(("passes", "words"), [(1, "1 repetition per run is too few"), (2, "2 repetitions per run are too few")])
 def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> None:
     assert [units.gain(ratio) for ratio in (8.123, 0.5, 0.0045)] == ["8.12x", "0.50x", "1/222"], "never rounded to nothing"
     session = Session()
@@ -145,18 +145,18 @@ def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> N
 @pytest.mark.parametrize(
     ("ours", "theirs", "verdict", "speedup", "words"),
     [
-        ([0.0103], [1.0], FASTER, 100, "about 100x (one pass)"),
-        ([123.0], [1.0], SLOWER, 1 / 100, "about 100x (one pass)"),
-        ([1.0, 1.1, 1.2], [0.16, 0.15, 0.14], SLOWER, 1 / 7, "about 7x (3 passes)"),
-        ([1.0], [4.0, 4.1, 4.2, 4.1, 4.0], FASTER, 4, "about 4x (one pass)"),
-        ([4.31, 4.32, 4.32], [8.57, 8.58, 8.58], FASTER, 2, "about 2x (3 passes)"),
+        ([0.0103], [1.0], FASTER, 100, "about 100x (one repetition)"),
+        ([123.0], [1.0], SLOWER, 1 / 100, "about 100x (one repetition)"),
+        ([1.0, 1.1, 1.2], [0.16, 0.15, 0.14], SLOWER, 1 / 7, "about 7x (3 repetitions)"),
+        ([1.0], [4.0, 4.1, 4.2, 4.1, 4.0], FASTER, 4, "about 4x (one repetition)"),
+        ([4.31, 4.32, 4.32], [8.57, 8.58, 8.58], FASTER, 2, "about 2x (3 repetitions)"),
     ],
 )
 def test_few_passes_tell_a_difference_beyond_noise(ours: Any, theirs: Any, verdict: str, speedup: float, words: str) -> None:
     session = Session()
     found = compare(session.add(ours), session.add(theirs, SERIAL))
     assert found.verdict == verdict and found.why.startswith(words) and found.speedup == pytest.approx(speedup)
-    assert found.gained.startswith("~"), "never as exact as one with an interval"
+    assert found.speedup_text.startswith("~"), "never as exact as one with an interval"
 
 
 def test_a_run_that_drifts_is_judged_by_passes_from_all_of_it() -> None:
@@ -187,7 +187,7 @@ def test_a_run_that_proves_nothing_wins_nothing(more: dict, words: str) -> None:
     good, bad = session.add(STEADY, phases=phases), session.add(times(0.5), phases=phases, **more)
     for pair in ((bad, good), (good, bad)):
         found = compare(*pair)
-        assert found.verdict == NOT_COMPARED and found.ratio is None and found.speedup is None and not found.gained
+        assert found.verdict == NOT_COMPARED and found.ratio is None and found.speedup is None and not found.speedup_text
         assert not any(part.change for part in (found.total, *found.phases, *found.stages)), "no ratio in disguise"
     assert words in compare(bad, good).why
 
@@ -197,8 +197,8 @@ def test_a_run_that_proves_nothing_wins_nothing(more: dict, words: str) -> None:
     ("backend", "experiment", "more", "words"),
     [
         ("cuda", NAIVE, {"throttle": 0x8}, "run 2 was throttled (hardware slowdown)"),
-        ("cuda", NAIVE, {"others": 0.9}, "run 2 was noisy (other work used 90 % of the CPU)"),
-        ("cpu", TILED, {"others": 0.6}, "run 2 was noisy (other work used 60 % of the CPU)"),
+        ("cuda", NAIVE, {"others": 0.9}, "run 2 was noisy (other processes used 90 % of the CPU)"),
+        ("cpu", TILED, {"others": 0.6}, "run 2 was noisy (other processes used 60 % of the CPU)"),
     ],
 )
 def test_a_disturbed_run_is_no_loser(backend: str, experiment: Experiment, more: Any, words: str, passes: Any) -> None:
@@ -206,7 +206,7 @@ def test_a_disturbed_run_is_no_loser(backend: str, experiment: Experiment, more:
     good = session.add(passes, SERIAL, backend="cpu")
     slow = session.add([4 * s for s in passes], experiment, backend=backend, **more)
     for pair in ((slow, good), (good, slow)):
-        verdict, why, interval = judge(*pair)
+        verdict, why, interval = classify(*pair)
         assert verdict == UNCLEAR and interval is not None and words in why
 
 
@@ -230,11 +230,11 @@ def test_what_is_left_of_a_great_difference_without_the_noise_is_judged(fast: An
     found, back = compare(one, other), compare(other, one)
     assert (found.verdict, back.verdict) == ((FASTER, SLOWER) if words else (UNCLEAR, UNCLEAR))
     if words:
-        assert found.gained == words and back.gained == words.replace(">", "<1/").removesuffix("x")
+        assert found.speedup_text == words and back.speedup_text == words.replace(">", "<1/").removesuffix("x")
         assert found.why.startswith(f"at least {words[1:]} (noisy): run")
         names = [run_name(e.run) if fast[0].kernel != slow[0].kernel else f"run {e.run.id}" for e in (one, other)]
-        assert found.headline.endswith(f" is at least {words[1:]} as fast as {names[1]} (noisy)")
-        assert back.headline.endswith(f" takes at least {words[1:]} as long as {names[0]} (noisy)")
+        assert found.headline.endswith(f": at least {words[1:]} speedup over {names[1]} (noisy)")
+        assert back.headline.endswith(f": at least {words[1:]} slower than {names[0]} (noisy)")
         assert found.interval is None and found.speedup == pytest.approx(factor)
 
 
@@ -243,7 +243,7 @@ def test_a_disturbance_is_named_once_with_all_that_tells_of_it() -> None:
     assert run.done is not None
     run = replace(run, done=replace(run.done, spread=0.01, instrumentation=-0.3))
     (found,) = disturbances(run, model.evidence(run))
-    assert str(found) == "noisy: its passes with a clock at each phase took 30 % less time; other work used 60 % of the CPU"
+    assert str(found) == "noisy: its instrumented repetitions took 30 % less time; other processes used 60 % of the CPU"
     assert wording.outcome(run, model) == "✓ verified · noisy"
     model, run, _ = Session().add(STEADY, throttle=0x8)
     assert disturbances(run, model.evidence(run)) == () == (*result(model, run)["throttled"],), "of a GPU's clock"
@@ -258,9 +258,9 @@ def test_phases_that_took_another_time_than_the_clean_passes_are_a_guide(seconds
     assert run.done is not None
     run = replace(run, done=replace(run.done, spread=spread, instrumentation=seconds - 1))
     said = phases_doubt(run)
-    expected = f"the passes with a clock at each phase took {words}; the phases' shares are approximate"
+    expected = f"the instrumented repetitions took {words}; the per-phase times are approximate"
     assert said == (expected if words else "")
-    assert ("the phases' shares are approximate" in instrumentation(run)) == bool(words)
+    assert ("the per-phase times are approximate" in instrumentation(run)) == bool(words)
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,9 @@ def test_a_difference_within_that_of_repetitions_is_unclear(
     session.add([9 * s for s in passes], others=0.6)
     session.add([9 * s for s in passes], others=0.0, verdict="wrong")  # neither of them says anything of repetitions
     session.add([again * s for s in passes], others=0.0)
-    verdict, why, _ = judge(session.add([near * s for s in passes], SERIAL), base)
+    verdict, why, _ = classify(session.add([near * s for s in passes], SERIAL), base)
     assert verdict == UNCLEAR and words in why
-    assert judge(session.add([far * s for s in passes], settle(Experiment(kernel="serial", n=256, seed=8))), base)[0] == SLOWER
+    assert classify(session.add([far * s for s in passes], settle(Experiment(kernel="serial", n=256, seed=8))), base)[0] == SLOWER
 
 
 def test_results_of_twice_as_many_runs_are_twice_the_work() -> None:
@@ -297,7 +297,7 @@ def test_results_of_twice_as_many_runs_are_twice_the_work() -> None:
             told = [result(session.model, run, "serial") for run in session.model.runs.values()]
         finally:
             sys.setprofile(None)
-        assert told[-1]["one_device"] and told[-1]["baseline"] and "slower" not in told[-1]["because"]
+        assert told[-1]["one_device"] and told[-1]["baseline"] and "takes" not in told[-1]["because"]
         return counted
 
     calls(10)  # what is looked up once for the whole program
@@ -313,19 +313,19 @@ def test_the_same_experiment_again_is_never_faster_or_slower(factor: float, verd
     assert found.verdict == verdict
     if verdict == UNCLEAR:
         took = {0.4: "59.9 % to 60.1 % less time", 2.5: "2.50x the time", 100: "99.8x the time"}[factor]
-        assert found.why == f"the same experiment again took {took}: the machine's doing; run it on a quiet machine"
+        assert found.why == f"the same experiment took {took} this time; rerun it on an idle machine"
     few = session.add([1.0], SERIAL), session.add([50.0], SERIAL)
-    assert judge(*few)[0] == UNCLEAR and "the same experiment again" in judge(*few)[1]
+    assert classify(*few)[0] == UNCLEAR and "the same experiment" in classify(*few)[1]
 
 
 def test_the_same_experiment_of_another_session_is_what_a_comparison_is_for() -> None:
     before, after, copied = Session(), Session("2025-01-02T12:00:00+00:00"), Session()
     base = before.add(STEADY)._replace(session="before")
-    assert judge(after.add(times(0.5))._replace(session="after"), base)[0] == FASTER
-    assert judge(after.add(times(0.5), others=0.9)._replace(session="after"), base)[0] == UNCLEAR
-    assert judge(copied.add(times(0.5))._replace(session="read once more"), base)[0] == UNCLEAR
+    assert classify(after.add(times(0.5))._replace(session="after"), base)[0] == FASTER
+    assert classify(after.add(times(0.5), others=0.9)._replace(session="after"), base)[0] == UNCLEAR
+    assert classify(copied.add(times(0.5))._replace(session="read once more"), base)[0] == UNCLEAR
     first, second = (before.add(times(gpu + 1), NAIVE, backend="cuda", gpu=gpu) for gpu in (0, 1))
-    assert judge(second, first)[0] == SLOWER, "another GPU"
+    assert classify(second, first)[0] == SLOWER, "another GPU"
 
 
 @pytest.mark.parametrize("later", [0.5, 1.0, 1.5])

@@ -65,30 +65,33 @@ FLOATS = replace(LOOP, mix={"vaddps": 4, "vminps": 4, "jne": 1})
 SCALAR = replace(LOOP, lanes=1, relaxations=1)
 # one of the eight cores does at most 1e10 relaxations a second, and moves 2e10 bytes a second in the L3 cache
 CASES: dict[str, tuple[Model, str]] = {
-    "one core": (modelled(0.125, LOOP, each_bytes=0), "by instructions: 80 % of the limit of its busy cores."),
-    "all cores": (modelled(0.0156, LOOP, each_bytes=0, busy=8.0), "by instructions: 80 % of the measured limit."),
-    "noisy limit": (modelled(0.125, LOOP, limits=NOISY_FORM), "by instructions: 80 % of the limit of its busy cores (noisy)."),
+    "one core": (modelled(0.125, LOOP, each_bytes=0), "instruction issue: 80 % of the peak rate of its busy cores."),
+    "all cores": (modelled(0.0156, LOOP, each_bytes=0, busy=8.0), "instruction issue: 80 % of the measured peak rate."),
+    "noisy limit": (
+        modelled(0.125, LOOP, limits=NOISY_FORM),
+        "instruction issue: 80 % of the peak rate of its busy cores (noisy).",
+    ),
     "float32": (
         modelled(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
-        "by instructions: 62 % of the float32 limit of its busy cores; a minimum of the bits would do 1.25x as many.",
+        "instruction issue: 62 % of the float32 peak rate of its busy cores; a minimum of the bits would do 1.25x as many.",
     ),
-    "cache": (modelled(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth."),
-    "memory": (modelled(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth."),
-    "noisy bandwidth": (modelled(0.75, SCALAR, limits=NOISY), "by scalar instructions: each does one relaxation"),
-    "library": (modelled(2.0, kernel="scipy", each_bytes=0), "by scalar instructions: each does one"),
+    "cache": (modelled(0.75, LOOP), "the L3 cache: 80 % of its bandwidth."),
+    "memory": (modelled(40.0, LOOP, n=3000), "memory: 81 % of its bandwidth."),
+    "noisy bandwidth": (modelled(0.75, SCALAR, limits=NOISY), "not vectorised: each instruction does one relaxation"),
+    "library": (modelled(2.0, kernel="scipy", each_bytes=0), "not vectorised: each instruction does one"),
     "in turn": (
         modelled(0.22, LOOP, each_bytes=2),
-        "by instructions and the L3 cache: 45 % of the limit of its busy cores and 45 % of the bandwidth, in turn.",
+        "instruction issue and the L3 cache: 45 % of the peak rate of its busy cores and 45 % of the bandwidth, alternating.",
     ),
-    "waiting": (modelled(2.0, LOOP), "by latency: 0.0 instructions a cycle, as it waits for results and for the L3 cache."),
-    "tiles": (modelled(2.0, kernel="tiled-cpu", tile=500), "by parallelism: 0 tiles for 8 cores."),
+    "waiting": (modelled(2.0, LOOP), "latency: 0.0 instructions per cycle, waiting for results and for the L3 cache."),
+    "tiles": (modelled(2.0, kernel="tiled-cpu", tile=500), "too few tiles: 0 tiles, 8 cores."),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_is_limited_by_what_is_proven(case: str) -> None:
     model, words = CASES[case]
-    assert f"It is limited {words}" in why(model)
+    assert f"Bottleneck: {words}" in why(model)
 
 
 def test_the_facts_of_a_run_follow_its_reason() -> None:
@@ -130,8 +133,8 @@ def test_no_share_above_one_is_a_reason(n: int, caches: Any, limits: events.Limi
 def test_absurd_facts_and_no_limits_harm_nothing() -> None:
     model = modelled(0.5, LOOP, limits=None)
     found = reason(ComparedRun(model, model.runs[1]), None)
-    assert found.missing == LIMITS and "limits are not measured" in why(model)
-    assert found.sentence("D measures them").startswith("What limits it is not known; D measures them. ")
+    assert found.missing == LIMITS and "peak rates of this device are not measured" in why(model)
+    assert found.sentence("D measures them").startswith("Bottleneck: unknown; D measures them. ")
     for busy in (0.0, 1e-300, 1e15):
         absurd = replace(LOOP, lanes=256, relaxations=1, mix={"a": 2**60})
         model = modelled(1e-9, absurd, busy=busy, n=2**17)

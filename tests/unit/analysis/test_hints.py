@@ -59,17 +59,37 @@ def waits(reason: str, share: int) -> dict[str, Any]:
     return {"sampled": {"reasons": {reason: share, "selected": 100 - share}}}
 
 
-WAITS = {  # for what, in which share of the samples that is said and in which it is not, and how the sentence goes on
-    "waits for device memory": ("long_scoreboard", 41, 30, "for device memory in 41 % of samples: load each number once"),
-    "queue of loads": ("lg_throttle", 12, 5, "because the queue of loads from device memory is full in 12 % of samples:"),
-    "waits for shared memory": ("short_scoreboard", 30, 20, "for shared memory in 30 % of samples: keep operands in registers"),
-    "shared memory pipe": ("mio_throttle", 40, 10, "because the shared memory pipe is full in 40 % of samples: use each number"),
-    "barriers": ("barrier", 20, 8, "at a barrier in 20 % of samples: fewer barriers, or smaller blocks; see `look-ahead`"),
-    "latency": ("wait", 33, 20, "for the instruction before it in 33 % of samples: several independent results in each thread"),
-    "branches": ("branch_resolving", 11, 4, "for a branch in 11 % of samples: replace branches by minimums; unroll; see `katz"),
-    "last stores": ("drain", 15, 4, "for its last stores in 15 % of samples: store whole rows of 128 bytes; see"),
-    "constants": ("imc_miss", 10, 9, "for a constant in 10 % of samples: pass fewer arguments, or larger tiles"),
-    "instruction cache": ("no_instructions", 25, 2, "for its instructions in 25 % of samples: unroll less"),
+WAITS = {  # reason, percentages of samples with and without a hint, and the sentence
+    "long scoreboard": (
+        "long_scoreboard",
+        41,
+        30,
+        "long scoreboard (global memory load) in 41 % of PC samples: load each value",
+    ),
+    "LG throttle": ("lg_throttle", 12, 5, "LG throttle (load/store queue full) in 12 % of PC samples:"),
+    "short scoreboard": ("short_scoreboard", 30, 20, "short scoreboard (shared memory) in 30 % of PC samples: keep operands"),
+    "MIO throttle": ("mio_throttle", 40, 10, "MIO throttle (shared memory queue full) in 40 % of PC samples: use each loaded"),
+    "barriers": (
+        "barrier",
+        20,
+        8,
+        "barrier (waits for its block) in 20 % of PC samples: fewer barriers",
+    ),
+    "latency": ("wait", 33, 20, "wait (fixed-latency dependency) in 33 % of PC samples: compute several independent results"),
+    "branches": ("branch_resolving", 11, 4, "branch resolving (branch target pending) in 11 % of PC samples: replace branches"),
+    "final stores": ("drain", 15, 4, "drain (final stores) in 15 % of PC samples: store whole rows of 128 bytes; see"),
+    "constants": (
+        "imc_miss",
+        10,
+        9,
+        "IMC miss (constant cache miss) in 10 % of PC samples: pass fewer",
+    ),
+    "instruction cache": (
+        "no_instructions",
+        25,
+        2,
+        "no instructions (instruction cache miss) in 25 % of PC samples: unroll",
+    ),
 }
 LATENT = {"dram_share": 0.1, "memory_share": 0.2, "compute_share": 0.3}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what triggers it, what does not, and what is said
@@ -81,12 +101,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
     "few tiles": (
         {"phases": (("panels", 0.91, 32, 62 * 32 * 32**3), ("rest", 0.09, 32, 961 * 32 * 32**3))},
         {"phases": (("panels", 0.2, 32, 62 * 32 * 32**3), ("rest", 0.8, 32, 961 * 32 * 32**3))},
-        "91.0 % of the time is in panels: 62 tiles a launch for 132 SM; see `look-ahead`",
+        "91.0 % of the time is in the panels phase: 62 tiles per launch for 132 SMs; see `look-ahead`",
     ),
     "bytes": (
         {"bytes_each": 16},
         {"bytes_each": 8},
-        "16.0 bytes are asked of memory for each relaxation, as many as 4.00 numbers have; see `katz-kider`",
+        "the kernel requests 16.0 bytes (4.00 values) per relaxation; see `katz-kider`",
     ),
     "device memory": (
         {"counters": {"dram_share": 0.85}},
@@ -96,73 +116,73 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
     "spills": (
         {"occupancy": {"spill_bytes": 48, "registers": 255}},
         {"occupancy": {"spill_bytes": 16}},
-        "rest keeps 48 bytes of each thread in device memory, beside 255 registers; see `register-tile`",
+        "rest spills 48 bytes per thread to local memory, with 255 registers in use; see `register-tile`",
     ),
     "shared memory": (
         {"occupancy": {"limiters": ("shared memory",), "shared_bytes": 98304, "blocks": 1, "warps": 8}},
         {"occupancy": {"limiters": ("shared memory",), "shared_bytes": 32768, "blocks": 4, "warps": 32}},
-        "96.0 KiB of shared memory limit rest to 1 block per SM: 8 of 64 warps; see `staged-row-major`",
+        "96.0 KiB of shared memory per block limit rest to 1 block per SM: 8 of 64 warps; see `staged-row-major`",
     ),
     "registers": (
         {"occupancy": {"registers": 168, "blocks": 1, "warps": 8}, "counters": LATENT},
         {"occupancy": {"registers": 168, "blocks": 1, "warps": 8}},
-        "168 registers a thread limit rest to 8 of 64 warps, and compute is 30 % busy, memory 20 % (counters); see `optimized`",
+        "168 registers per thread limit rest to 8 of 64 warps, and the phase is latency-bound: compute 30 %",
     ),
-    "resident warps": (
+    "achieved occupancy": (
         {"read": {"sm_occupancy": 0.2}},
         {"read": {"sm_occupancy": 0.5}},
-        "75.0 % of the warps could be resident, and 20.0 % were (GPM); see `look-ahead`",
+        "achieved occupancy is 20.0 %, theoretical occupancy 75.0 % (GPM); see `look-ahead`",
     ),
-    **{key: (waits(of, share), waits(of, less), f"a warp waits {words}") for key, (of, share, less, words) in WAITS.items()},
+    **{key: (waits(of, share), waits(of, less), f"warps stall on {words}") for key, (of, share, less, words) in WAITS.items()},
     "inner loop": (
         {"sampled": {"reasons": {"selected": 9}, "mix": {"VIADDMNMX": 8, "IMAD": 32}, "relaxations": 8}},
         {"sampled": {"reasons": {"selected": 9}, "mix": {"VIADDMNMX": 8, "IMAD": 8}, "relaxations": 8}},
-        "the inner loop has 5.00 instructions for each relaxation, whose own are at most two; see `optimized`",
+        "the inner loop has 5.00 instructions per relaxation; the relaxation itself needs at most two; see `optimized`",
     ),
-    "idle lanes": (
+    "idle threads": (
         {"occupancy": {"threads": 100}},
         {"occupancy": {"threads": 96}},
-        "rest has blocks of 100 threads: 28 of the 32 lanes of its last warp never work; see `naive`",
+        "rest has blocks of 100 threads: 28 of the 32 threads of its last warp are idle; see `naive`",
     ),
     "narrow tile": (
         {"tile": 8},
         {"tile": 16},
-        "a row of a tile is 32 bytes, and a warp can load 128 at once; see `register-tiled`",
+        "a row of a tile has 32 bytes, but a warp can load 128 at once; see `register-tiled`",
     ),
     "scattered loads": (
         {"counters": {"global_load_sectors": 32e6, "global_load_requests": 1e6}},
         {"counters": {"global_load_sectors": 4e6, "global_load_requests": 1e6}},
-        "a load of a warp touches 32.0 pieces of 32 bytes, where 4 hold as many numbers (counters); see `naive`",
+        "a load of a warp touches 32.0 sectors of 32 bytes; coalesced, it would touch 4 (counters)",
     ),
     "bank conflicts": (
         {"counters": {"shared_load_conflicts": 5e6, "shared_load_wavefronts": 1e7}},
         {"counters": {"shared_load_conflicts": 5e5, "shared_load_wavefronts": 1e7}},
-        "50.0 % of the loads from shared memory wait for a bank that another thread asks (counters); see `staged-row-major`",
+        "bank conflicts delay 50.0 % of the shared-memory loads (counters); see `staged-row-major`",
     ),
     "instructions": (
         {"counters": {"integer_instructions_per_relaxation": 6.0}},
         {"counters": {"integer_instructions_per_relaxation": 2.0}},
-        "6.00 integer instructions for each relaxation, whose own are at most two (counters); see `optimized`",
+        "6.00 integer instructions per relaxation; the relaxation itself needs at most two (counters); see `optimized`",
     ),
     "operands": (
         {"counters": {"shared_load_bytes": 8e9, "relaxations": 1e9}},
         {"counters": {"shared_load_bytes": 1e9, "relaxations": 1e9}},
-        "8.00 bytes of shared memory are read for each relaxation: both operands, every time (counters); see `register-tiled`",
+        "the kernel reads 8.00 bytes of shared memory per relaxation: both operands, every time (counters); see `register-tiled`",
     ),
     "padding": (
         {"n": 1000, "padded": 1088},
         {"n": 1000, "padded": 1024},
-        "1,000 vertices are padded to 1,088, to whole tiles: 1.29x the relaxations; see `katz-kider`",
+        "1,000 vertices are padded to 1,088 (whole tiles): 1.29x as many relaxations; see `katz-kider`",
     ),
-    "number type": (
+    "data type": (
         {"high": 10, "kernel": "katz-kider"},
         {"high": 17, "kernel": "katz-kider"},
-        "no path is longer than 10,230, which int16 holds in half the bytes of float32; see `blocked-vector`",
+        "no path is longer than 10,230: int16 can hold it, with half the bytes of float32; see `blocked-vector`",
     ),
     "copies": (
         {"copy": 0.02, "kernel": "katz-kider"},
         {"copy": 0.002, "kernel": "katz-kider"},
-        "copying in and out takes 40.0 ms, and computing 10.0 ms; pinned memory is offered; see `naive`",
+        "the copies take 40.0 ms, the kernel 10.0 ms; this kernel supports pinned memory; see `naive`",
     ),
     "cores": (
         {"backend": "cpu", "read": {"cpu_utilisation": 0.0625}},
@@ -172,7 +192,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
     "vectors": (
         {"backend": "cpu", "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
         {"backend": "cpu", "seconds": 0.01, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
-        "0.025 relaxations a clock on each busy core, where one vector instruction does several; see `tiled-cpu`",
+        "0.025 relaxations per cycle on each busy core; one vector instruction does several; see `tiled-cpu`",
     ),
 }  # fmt: skip
 
@@ -210,7 +230,7 @@ def test_what_is_near_its_limit_gets_none_and_no_rung_is_sent_to_itself() -> Non
     assert said(model) == {}
     for kernel in ("katz-kider", "register-tiled"):
         assert said(run_of(kernel=kernel, **CASES["bytes"][0])) == {}
-    assert "idle lanes" in said(run_of(kernel="register-tiled", **CASES["idle lanes"][0]))
+    assert "idle threads" in said(run_of(kernel="register-tiled", **CASES["idle threads"][0]))
 
 
 @pytest.mark.parametrize("odd", [0.0, 1e-300, 9.2e18])

@@ -183,7 +183,7 @@ def test_a_run_is_held_against_the_fastest_form_that_is_right_for_it() -> None:
     model = Model()
     bare = run_of(model, "float32")
     assert limit_of(model, bare) is None and result(model, bare)["share_of_limit"] is None
-    assert printed(model, bare)[PRINTED_HEAD.index("of limit")] == "n/a"
+    assert printed(model, bare)[PRINTED_HEAD.index("% of peak")] == "n/a"
     model.apply(GPU)
     for dtype, low, form, rate in (
         ("float32", 1.0, "float32-two", 17e12),

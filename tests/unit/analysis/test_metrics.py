@@ -91,7 +91,7 @@ class TestReport:
         got = [(data["baseline"], data["speedup"]) for data in (result(made, run, "serial") for run in made.runs.values())]
         assert got[3:] == [(1, 4.0), (2, 3.0), (2, 3.0), (None, None), (1, None)]
         assert got[0] == (1, 1.0)
-        at = PRINTED_HEAD.index("vs")
+        at = PRINTED_HEAD.index("speedup")
         assert [printed(made, run, "serial")[at] for run in made.runs.values()][3:] == ["4.00x", "3.00x", "3.00x", "-", "-"]
         assert printed(made, made.runs[4])[at] == "4.00x", "without a name the first run of the same graph"
         assert result(made, made.runs[5])["baseline"] == 1 and result(made, made.runs[7])["baseline"] == 7

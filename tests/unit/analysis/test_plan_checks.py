@@ -49,16 +49,16 @@ WRONG: dict[str, tuple[Change, str]] = {
     "nothing written": (at(1, writes=()), "panels of round 1 writes nothing"),
     "beyond the matrix": (at(1, reads=(Rect(0, 0, 4, 16),)), "panels of round 1 names rows 0-3, columns 0-15, which is no"),
     "written twice": (at(1, writes=(Rect(0, 4, 4, 12), Rect(0, 8, 4, 12))), "panels of round 1 writes rows 0-3, columns"),
-    "waits for itself": (at(2, after=(2,)), "rest of round 1 (step 2) waits for step 2, which is not before it"),
+    "waits for itself": (at(2, after=(2,)), "remainder of round 1 (step 2) waits for step 2, which is not before it"),
     "a race": (  # on two lanes
         lambda plan: [replace(step, lane=1) if step.phase == "rest" else step for step in plan],
-        "panels of round 1 writes rows 0-3, columns 4-11, which rest of round 1 reads at the same",
+        "panels of round 1 writes rows 0-3, columns 4-11, which remainder of round 1 reads at the same",
     ),
     "a step too few": (without(2), "256 of 1,728 relaxations are never done, the first of them row 4, column 4 over k ="),
     "a panel twice": (lambda plan: [*plan, plan[1]], "rows 0-3, columns 4-11 are relaxed over k = 0 twice, by panels of"),
-    "no k to be known": (at(2, cost=Cost(100, 0)), "rest of round 1 claims 100 relaxations of 64 cells, and what it reads"),
-    "rest before its panels": (swapped(1, 2), "rest of round 1 uses row 4, column 1 before panels of round 1 has"),
-    "the next pivot before this rest": (swapped(2, 3), "pivot of round 2 uses row 4, column 5 before rest of round 2 has"),
+    "no k to be known": (at(2, cost=Cost(100, 0)), "remainder of round 1 claims 100 relaxations of 64 cells, and what it reads"),
+    "rest before its panels": (swapped(1, 2), "remainder of round 1 uses row 4, column 1 before panels of round 1 has"),
+    "the next pivot before this rest": (swapped(2, 3), "pivot of round 2 uses row 4, column 5 before remainder of round 2 has"),
 }  # fmt: skip
 
 

@@ -155,9 +155,9 @@ def test_what_is_lit_follows_the_pace_of_a_pass() -> None:
     told = events.Progress(t=12.0, run=1, stage="clean", done=0.25)
     sample = events.Sample(t=11.0, run=1, seconds=0.001, since=10.9)
     quick = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,), progress=told), 12.0)
-    assert quick == Scene(256, ("clean passes:  25 % done", " 25 %"), filled=0.25)
+    assert quick == Scene(256, ("timed repetitions:  25 % done", " 25 %"), filled=0.25)
     assert at(run_of(KATZ, stage="compile"), 5.0) == Scene(256, ("compiling",)), "other stages light nothing up"
-    assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phase pass",))
+    assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("instrumented repetition",))
     sample = events.Sample(t=20.0, run=1, seconds=8.0, since=12.0)
     slow = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,)), 22.5)
     assert slow.words[0].startswith("about round 3 of 8 ·")
@@ -167,7 +167,7 @@ def test_what_is_lit_follows_the_pace_of_a_pass() -> None:
 
 def test_a_finished_run_shows_the_last_of_its_work() -> None:
     done = at(run_of(KATZ, state="done"), 99.0)
-    assert done.words[0] == "finished: round 8 of 8 · rest" and done.targets == (Rect(0, 0, 224, 224),)
+    assert done.words[0] == "finished: round 8 of 8 · remainder" and done.targets == (Rect(0, 0, 224, 224),)
     assert at(run_of(KATZ, state="cancelled"), 99.0) == Scene(256, ("cancelled",)), "nobody knows how far it came"
     many = run_of(settle(Experiment(kernel="naive", n=4096)), state="done")
     assert at(many, 0.0).words[0].startswith("finished: round 4096 of 4096")

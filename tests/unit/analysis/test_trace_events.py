@@ -52,7 +52,7 @@ def test_a_recorded_session_is_a_trace(name: str, tmp_path: Path) -> None:
     told = whole["traceEvents"]
     check(told)
     named = {event["args"]["name"] for event in told if event["ph"] == "M" and "name" in event["args"]}
-    assert {"runs", "stages", "clean passes", "host", "GPU 0: NVIDIA H200"} <= named
+    assert {"runs", "stages", "timed repetitions", "host", "GPU 0: NVIDIA H200"} <= named
     if name == "h200-four-gpus":
         assert "rank 3 (GPU 3)" in named and any(event["name"] == "wait" for event in told)
     assert {"power", "SM clock", "CPU"} <= {event["name"] for event in told if event["ph"] == "C"}

@@ -49,12 +49,12 @@ def verdict_of(made: Model, recorded: Model | None = None) -> Assessment:
 
 def test_two_runs_of_one_graph_say_who_how_many_times_why_and_what_next() -> None:
     found = verdict_of(model(NAIVE, KATZ, NEXT))
-    assert found.headline == "Katz-Kider is 8.00x as fast as Naive" and found.times == "8.00x" and found.same_answer
+    assert found.headline == "Katz-Kider: 8.00x speedup over Naive" and found.times == "8.00x" and found.same_answer
     assert found.why == (
-        "reads each number 32 times less: 17.2 GB -> 537 MB",
-        "7.8 times fewer integer instructions: 35.0 -> 4.50 a relaxation",
+        "32x fewer bytes requested: 17.2 GB -> 537 MB",
+        "7.8x fewer integer instructions: 35.0 -> 4.50 per relaxation",
     )
-    assert found.now() == "it is limited by instructions and caches: both 95 % busy"
+    assert found.now() == "instruction issue and caches: both 95 % busy"
     assert found.then == "Optimized & blocked: 10.0 ms -> 4.00 ms (run 3)"
 
 
@@ -63,10 +63,12 @@ def test_units_that_are_busy_far_below_the_limit_are_said_to_do_other_work() -> 
     found = verdict(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
     assert found.share is not None and found.share < 0.2
     assert found.now() == (
-        "instructions and shared memory are both 95 % busy, mainly loads and addresses; "
-        "most at k45_katz_kider.py:13, in phase rest (93 % of time)"
+        "instruction issue and shared memory in the remainder phase (93 % of the time): both 95 % busy, "
+        "most at k45_katz_kider.py:13, mainly loads and addresses"
     )
-    assert found.now(sourced=True).startswith("instructions and shared memory are both 95 % busy (counters), mainly")
+    assert found.now(sourced=True).startswith(
+        "instruction issue and shared memory in the remainder phase (93 % of the time): both 95 % busy (c"
+    )
 
 
 def test_the_rung_that_has_not_run_gains_what_the_recorded_ladder_does_with_the_cores_here() -> None:
@@ -103,7 +105,7 @@ def test_what_is_not_right_is_neither_compared_nor_recommended(change: dict[str,
 def test_a_printed_table_ends_with_the_verdict_on_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     printed = runs(model(NAIVE, KATZ))
-    place = printed.index("KATZ-KIDER IS 8.00x AS FAST AS NAIVE   same answer")
+    place = printed.index("KATZ-KIDER: 8.00x SPEEDUP OVER NAIVE   identical distances")
     assert [line.count("#") for line in printed[place + 1 : place + 3]] == [32, 4]
     assert not any(line.startswith("run 2:") for line in printed) and any(line.startswith("run 1:") for line in printed)
     assert not any(" IS " in line for line in runs(model(NAIVE)))
@@ -117,8 +119,8 @@ def why(first: list[Any], second: list[Any]) -> str:
 
 def test_a_number_that_is_used_more_often_is_the_reason() -> None:
     said = why(ran(1, "naive", 0.08, 16_000), ran(2, "katz-kider", 0.01, 500))
-    assert said.startswith("8.00x as fast as Naive: reads each number 32 times less: 17.2 GB -> 537 MB. ")
-    assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth; press h.")
+    assert said.startswith("8.00x speedup over Naive: 32x fewer bytes requested: 17.2 GB -> 537 MB. ")
+    assert said.endswith("Bottleneck: unknown: device memory 1 % of its bandwidth; press h.")
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
@@ -126,11 +128,11 @@ def test_units_that_are_busy_far_below_the_limit_are_no_riddle(share: float, sai
     counters = {"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95}
     model = model_of([GPU, *ran(1, "katz-kider", 0.01, 500, counters)])
     found = reason(ComparedRun(model, model.runs[1]), None)
-    assert found.limiter is not None and "95 % busy" in found.limiter.because and not found.beside, "nobody measured the limit"
+    assert found.limiter is not None and "95 % busy" in found.limiter.because and not found.busy_with, "nobody measured the limit"
     form = right_for("cuda", model.runs[1].experiment.dtype, True)[0].key
     most = events.FormLimit(form=form, relaxations_per_second=(model.runs[1].rate or 0.0) / share)
     model.apply(events.Limits(t=5.0, backend="cuda", forms=(most,), complete=True))
-    assert bool(reason(ComparedRun(model, model.runs[1]), None).beside) == said
+    assert bool(reason(ComparedRun(model, model.runs[1]), None).busy_with) == said
 
 
 @pytest.mark.parametrize(("l2", "why_idle"), [(60_000_000, "matrix of 4.19 MB fits in the L2 cache of 60.0 MB"), (4_000_000, "")])
@@ -143,26 +145,26 @@ def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, wh
     for event in (msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]):
         model.apply(event)
     found = reason(ComparedRun(model, model.runs[1]), None).limiter
-    assert found is not None and found.because == "device memory is 0.1 % busy" and found.source == "GPM"
+    assert found is not None and found.because == "device memory 0.1 % busy" and found.source == "GPM"
     assert ("because the " + why_idle in found.more) if why_idle else not found.more
 
 
 def test_what_changed_in_favour_of_the_faster_one_overlaps_or_differs_is_named() -> None:
     few, many = {"integer_instructions_per_relaxation": 2.0}, {"integer_instructions_per_relaxation": 9.0}
     faster = why(ran(1, "naive", 0.04, 500, many), ran(2, "katz-kider", 0.01, 500, few))
-    assert "4.00x as fast as Naive: 4.5 times fewer integer instructions: 9.00 -> 2.00 a relaxation." in faster
+    assert "4.00x speedup over Naive: 4.5x fewer integer instructions: 9.00 -> 2.00 per relaxation." in faster
     slower = why(ran(1, "naive", 0.01, 500, few), ran(2, "katz-kider", 0.04, 250, many))
-    assert "4.00x as long as Naive: 4.5 times more integer instructions: 2.00 -> 9.00 a relaxation." in slower
+    assert "4.00x slower than Naive: 4.5x more integer instructions: 2.00 -> 9.00 per relaxation." in slower
     neither = why(ran(1, "naive", 0.01, 500, many), ran(2, "katz-kider", 0.04, 500, few))
-    assert "4.00x as long as Naive; the measurements do not show why." in neither
+    assert "4.00x slower than Naive; the measurements do not explain the difference." in neither
     said = why(ran(1, "register-tiled", 0.010, 500, phases=0.010), ran(2, "look-ahead", 0.008, 500, phases=0.011))
-    assert "1.25x as fast as Register-Tiled: its phases overlap: 11.0 ms of work in 8.00 ms." in said
+    assert "1.25x speedup over Register-Tiled: its phases overlap: 11.0 ms of work in 8.00 ms." in said
     said = why(ran(1, "katz-kider", 0.02, 500, tile=16), ran(2, "katz-kider", 0.01, 500, tile=32))
-    assert "2.00x as fast as run 1: tile 32 against 16" in said
+    assert "2.00x speedup over run 1: tile 32 against 16" in said
     repeated = why(ran(1, "naive", 0.02, 500), ran(2, "naive", 0.01, 500))
-    assert repeated.startswith("2.00x as fast as run 1, but that is unclear: the same experiment again")
+    assert repeated.startswith("2.00x speedup over run 1, but the difference is unclear: the same experiment")
     types = why(ran(1, "katz-kider", 0.02, 500), ran(2, "katz-kider", 0.01, 250, dtype="int16"))
-    assert "numbers of 2 bytes instead of 4" in types and "reads each" not in types
+    assert "values of 2 bytes instead of 4" in types and "bytes requested" not in types
 
 
 def test_what_would_tell_more_is_named() -> None:

@@ -11,7 +11,7 @@ from fwtui.analysis.report import result
 from fwtui.analysis.warps import (
     STALLS,
     derived,
-    in_words,
+    describe_mix,
     line_changes,
     loop_facts,
     loop_rows,
@@ -52,42 +52,54 @@ def sentence(model: Model) -> str:
 
 def test_the_reason_names_what_it_waits_for_the_share_and_the_line() -> None:
     waits = sampled(samples(mio_throttle=41, not_selected=30, selected=19, barrier=10))
-    told = "It waits because the shared memory pipe is full in 41 % of samples, most at k60_optimized.py:48."
+    told = (
+        "Bottleneck: shared memory pipe: warps stall on MIO throttle (shared memory queue full) in 41 % of PC samples, "
+        "most at k60_optimized.py:48."
+    )
     assert sentence(waits) == told
-    assert result(waits, waits.runs[1])["limited_by"] == "the shared memory pipe"
+    assert result(waits, waits.runs[1])["limited_by"] == "shared memory pipe"
     (line,) = ledger(waits, waits.runs[1])
-    assert str(line.limiter) == "the shared memory pipe: 41 % of samples, most at k60_optimized.py:48"
+    assert str(line.limiter) == (
+        "shared memory pipe: warps stall on MIO throttle (shared memory queue full) in 41 % of PC samples, "
+        "most at k60_optimized.py:48"
+    )
     first = sampled(msgspec.structs.replace(samples(barrier=60, selected=40), rank=0))
-    assert sentence(first) == "It waits at a barrier in 60 % of rank 0's samples, most at k60_optimized.py:48."
+    assert sentence(first) == (
+        "Bottleneck: barriers: warps stall on barrier (waits for its block) in 60 % of rank 0's PC samples, "
+        "most at k60_optimized.py:48."
+    )
     assert result(first, first.runs[1])["samples"]["rest"]["rank"] == 0
     assert sentence(sampled(samples(mio_throttle=5, not_selected=50, math_pipe_throttle=30, selected=15))) == (
-        "It computes in 95 % of samples, most at k60_optimized.py:48."
+        "Bottleneck: instruction issue: of PC samples, issued 15 %, eligible but not selected 50 %, math pipe throttle 30 %, "
+        "most at k60_optimized.py:48."
     )
 
 
 def test_samples_come_before_counters_and_launches_before_samples() -> None:
     counters = events.Counters(t=4.0, run=1, op="rest", values={"dram_share": 0.9, "memory_share": 0.9, "compute_share": 0.1})
     assert "device memory: 90 % busy" in sentence(sampled(counters))
-    assert sentence(sampled(counters, samples(barrier=60, selected=40))).startswith("It waits at a barrier in 60 % of samples")
+    assert sentence(sampled(counters, samples(barrier=60, selected=40))).startswith(
+        "Bottleneck: barriers: warps stall on barrier (waits for its block) in 60 % of PC samples"
+    )
     full = events.Counters(t=4.0, run=1, op="rest", values={"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95})
     assert sentence(sampled(full, samples(not_selected=58, short_scoreboard=22, selected=20))) == (
-        "Instructions and caches are both 95 % busy; it computes in 78 % of samples, most at k60_optimized.py:48."
+        "Bottleneck: instruction issue and caches: both 95 % busy, most at k60_optimized.py:48."
     )
     launched = sentence(sampled(samples(barrier=60, selected=40), launches=20_000))
     assert launched == (
-        "It is limited by launches: 20,000 of 5.00 us; in one it waits at a barrier in 60 % of samples, most at "
-        "k60_optimized.py:48."
+        "Bottleneck: launch overhead: 20,000 launches of 5.00 us; within one, warps stall on barrier (waits for its block) in "
+        "60 % of PC samples, most at k60_optimized.py:48."
     )
 
 
 def test_every_reason_has_words_and_no_samples_are_none() -> None:
     empty = sampled(samples(), events.Sampled(t=5.0, run=1, note="no samples came of rest"))
     run = empty.runs[1]
-    assert samples_of(run, "rest") is None and "not known" in sentence(empty) and shares({}) == {}
+    assert samples_of(run, "rest") is None and "unknown" in sentence(empty) and shares({}) == {}
     assert result(empty, run)["not_sampled"] == "no samples came of rest"
-    assert all(one.verb and one.meaning and one.noun for one in STALLS.values())
+    assert all(one.name and one.plain and one.meaning and one.resource for one in STALLS.values())
     newer = warp_reason(samples(of_a_newer_gpu=9, selected=1))
-    assert newer.verb == "waits for something that is not known here" and newer.share == 0.9
+    assert newer.state == "warps stall on unlisted reason (unknown to this version) in 90 % of PC samples"
     assert main_reason({"selected": 5, "not_selected": 1}) == "selected" and main_reason({"wait": 5, "selected": 5}) == "wait"
 
 
@@ -110,7 +122,7 @@ def test_an_inner_loop_says_how_many_instructions_a_relaxation_takes_where_it_ha
     facts = loop_facts(Listing(mix=mix, relaxations=64))
     assert (facts.instructions, facts.shared_loads, facts.global_loads, facts.spills) == (96, 16, 2, 1)
     assert facts.each == 1.5 and facts.rate(132, 2e9) == 132 * 4 * 32 * 2e9 / 1.5
-    assert in_words(mix) == "64 of 96 instructions are VIADDMNMX, 16 LDS.128, 13 IADD3" and in_words({}) == ""
+    assert describe_mix(mix) == "64 of 96 instructions are VIADDMNMX, 16 LDS.128, 13 IADD3" and describe_mix({}) == ""
     assert loop_facts(Listing()).each is None and loop_facts(Listing(mix={"BRA": 1})).rate(132, 2e9) is None
     said = derived(Listing(mix={"HFMA2.MMA": 8, "LDS": 2}, total=10))
     assert said.startswith("none of its instructions is a minimum, ") and "8 of 10 instructions are HFMA2" in said

@@ -247,7 +247,7 @@ def test_numbers_of_devices_are_swept_on_one_graph() -> None:
     ]
     assert "n 512: 4 devices do 2.00x the relaxations/s of 1, efficiency 50.0 %." in found.sentences
     told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, found)
-    assert told[0].split()[:4] == ["devices", "n", "total", "rate"] and "efficiency" in told[0]
+    assert told[0].split()[:5] == ["devices", "n", "median", "time", "rate"] and "efficiency" in told[0]
     row = next(line for line in told if line.startswith("      2"))
     assert "1.60x" in row and "80.0 %" in row and "25.0 %" in row and "11.9 MB/s" in row
     again = Sweep(session, sweep.grid, 1000.0, clock=lambda: session.clock)

@@ -55,7 +55,11 @@ def test_the_exponent_is_the_regressions_and_break_even_lies_where_the_lines_cro
 @pytest.mark.parametrize(
     ("passes", "serial", "words"),
     [
-        (2, {32: 2.0, 128: 0.5, 512: 0.5}, "at n = 128 the comparison is UNCLEAR: 2 passes per run are too few; repeat it"),
+        (
+            2,
+            {32: 2.0, 128: 0.5, 512: 0.5},
+            "at n = 128 the comparison is UNCLEAR: 2 repetitions per run are too few; use at least 5",
+        ),
         (5, {32: 1.001, 128: 0.5, 512: 0.5}, "at n = 32 the comparison is SAME: time -0.2 % to +0.4 %, within 1"),
         (5, {32: 2.0, 128: 0.999, 512: 0.998}, "at n = 128 the comparison is SAME"),
     ],

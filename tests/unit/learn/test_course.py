@@ -86,7 +86,7 @@ class TestLoading:
 
     def test_the_first_step_has_nothing_to_be_faster_than(self, made: Path) -> None:
         (made / "01-naive.toml").write_text(FIRST.replace('"peak"', '"speedup"'))
-        with pytest.raises(Refused, match="is the first step and asks for a speed-up"):
+        with pytest.raises(Refused, match="is the first step and asks for a speedup"):
             load_course(made)
 
 

@@ -130,16 +130,16 @@ def sentences(told: list[WatchUpdate]) -> list[str]:
 
 
 def test_what_is_known_first_is_told_first(path: Path) -> None:
-    times = FakeTimes(Report("time", "n = 512: 1 ms", seconds=0.001), Report("reason", "It is limited by memory."))
+    times = FakeTimes(Report("time", "n = 512: 1 ms", seconds=0.001), Report("reason", "It is bottleneck memory."))
     told = judged(path, times, Compiled((USED,)))
     assert sentences(told) == [
-        "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (limited by registers)",
+        "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (bottleneck registers)",
         "n = 512 is left out: the simulator takes at most 24 vertices and has no clock",
         "the plan is good",
         "n = 1: right",
         "right in 1 case, up to n = 1",
         "n = 512: 1 ms",
-        "It is limited by memory.",
+        "It is bottleneck memory.",
     ]
     assert told[0] == Began(1) and times.parents == ["katz-kider"]
     end = told[-1]

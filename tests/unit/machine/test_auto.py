@@ -208,9 +208,9 @@ def test_the_tune_command_shows_what_it_tries(pretend: Pretend, capsys: pytest.C
     words = ["tune", "-n", "256", "--dtype", "float32", "-k", "tiled-cpu,serial", "--telemetry-hz", "0"]
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["n", "type", "kernel", "choices", "total"]
+    assert lines[0].split() == ["n", "type", "kernel", "choices", "median", "time"]
     assert lines[1].split()[:3] == ["256", "float32", "tiled-cpu"] and lines[1].endswith("best so far")
-    assert lines[-2].split() == ["n", "type", "auto", "picks", "choices", "total", "rate"]
+    assert lines[-2].split() == ["n", "type", "auto", "picks", "choices", "median", "time", "rate"]
     assert lines[-1].startswith("256  float32  tiled-cpu   tile 128, cores 1, order 0, vector 1")
     assert main([*words, "--fresh", "--json"]) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -1,4 +1,4 @@
-"""Graphs that are looked at and laid out on the device: the same answers, to the bit, as where the host does that."""
+"""Graphs that are looked at and laid out on the device: the identical distancess, to the bit, as where the host does that."""
 
 import json
 from typing import Any
