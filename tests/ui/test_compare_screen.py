@@ -95,7 +95,9 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp, tmp_pat
         table.move_cursor(row=table.row_count - 1)
         shown = await go(pilot)
         assert shown.count("n = 1024 is not the same work as n = 4096") == 1, "the reason of the row that is marked"
-        assert not any(row[:77].count("%") for row in shown.partition("n = 1024 is not")[2].partition("not timed")[0].splitlines())
+        assert not any(
+            row[:77].count("%") for row in shown.partition("n = 1024 is not")[2].partition("not timed")[0].splitlines()
+        )
         await proceed(pilot, "b")
         assert screen.pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
         await proceed(pilot, "B")
@@ -232,7 +234,9 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
     pair = pair_of(model_of([*first, *second]), 2, 1)
     shown = "\n".join(row.plain for row in CompareVerdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
-    assert ("about 100x (one repetition); for a better estimate use at least 5 repetitions" in " ".join(shown.split())) == (words != "UNCLEAR")
+    assert ("about 100x (one repetition); for a better estimate use at least 5 repetitions" in " ".join(shown.split())) == (
+        words != "UNCLEAR"
+    )
     assert row_cells(CompareRow(pair.entrant, pair.comparison), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 

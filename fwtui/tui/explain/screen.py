@@ -159,9 +159,7 @@ class ExplainScreen(Frame):
     BINDINGS: ClassVar = [
         look("v", "panel", "View", "each panel on the whole screen in turn, then all", bindings.no_run, "explain.view"),
         bindings.CURSOR,
-        hidden_look(
-            "j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"
-        ),
+        hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
         hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
         look("O", "op", "Function", "the next kernel function of this run", _one_operation, "explain.op"),
         look(
