@@ -150,7 +150,10 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if _interrupted(error):
             return SIGNALLED + signal.SIGINT
-        raise
+        if str(error) != "can't start new thread":
+            raise
+        report("no thread can be started; end other programs, or raise the limit, which `ulimit -u` shows")
+        return USAGE
 
 
 def _interrupted(error: BaseException | None) -> bool:

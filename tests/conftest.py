@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from pretending import Pretend
 
-from fwtui.common.environment import cache_folder, worker_environment
+from fwtui.common.environment import code_cache, worker_environment
 from fwtui.experiment import own_kernels
 
 # numba reads them when it is imported: what one process compiled, tests and workers find
@@ -42,8 +42,8 @@ def own_cache(tmp_path: Path) -> str:
     """An XDG_CACHE_HOME where nothing was measured before; kernels that tests have compiled are there."""
     kept = tmp_path / "cache" / "fwtui"
     kept.mkdir(parents=True)
-    if cache_folder().parent.name == "numba":  # not a temporary folder
-        (kept / "numba").symlink_to(cache_folder().parent)
+    if (folder := code_cache().folder) is not None:
+        (kept / "numba").symlink_to(folder.parent)
     return str(kept.parent)
 
 

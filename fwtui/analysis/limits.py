@@ -8,7 +8,6 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from fwtui.common.errors import Corrupt
 from fwtui.experiment.device import DeviceId
 from fwtui.machine import device_cache
 from fwtui.stream import codec, events
@@ -80,13 +79,7 @@ def _clock_factor(model: Model, run: Run, form: events.FormLimit) -> float:
 
 def load(device: DeviceId) -> events.Limits | None:
     """The measured limits of this device, or None."""
-    raw = device_cache.read(KIND, device)
-    if raw is None:
-        return None
-    try:
-        event = codec.decode(raw.rstrip(b"\n"))
-    except Corrupt:
-        return None
+    event = device_cache.read(KIND, device, lambda data: codec.decode(data.rstrip(b"\n")))
     if not isinstance(event, events.Limits) or event.backend != device.backend or not event.complete:
         return None
     return msgspec.structs.replace(event, gpu=device.index)

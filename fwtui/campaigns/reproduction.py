@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from math import inf
-from pathlib import Path
 from threading import Thread
 
 from fwtui.campaigns.claims import BEGIN, END, Paper
@@ -13,6 +11,7 @@ from fwtui.campaigns.evidence import SKIPPED, Evidence, Missing, experiment, lab
 from fwtui.campaigns.queue import Queue, Runner
 from fwtui.common.child_process import ModuleProcess
 from fwtui.common.errors import Refused
+from fwtui.common.temporary_folder import temporary_folder
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, Settled, as_it_ran, changed, identity
 from fwtui.live import counters
 from fwtui.live.protocols import RunSession
@@ -84,9 +83,9 @@ class Reproduction:
                     yield settled
 
     def _from_files(self, spec: str, sizes: tuple[int, ...]) -> Iterator[Experiment | None]:
-        with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
+        with temporary_folder() as folder:
             for n in sizes:
-                path = Path(folder) / f"graph-{n}.gr"
+                path = folder / f"graph-{n}.gr"
                 request = SaveRequest(experiment("serial", n, self.paper.dtype), str(path))
                 process = ModuleProcess("fwtui.measure.save_graph")
                 writer = Thread(target=process.finish, args=(MAX_WRITING_SECONDS, request), daemon=True)

@@ -16,16 +16,18 @@ from fwtui.analysis.cpu import level_name
 from fwtui.commands.support.printing import add_forms, table
 from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common import units
+from fwtui.common.environment import code_cache
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WORKER_DIED, WRONG
 from fwtui.common.text import clean
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
-from fwtui.machine import hardware
+from fwtui.machine import device_cache, hardware
 from fwtui.sessions.folders import files_in, own_folder, shipped_folder
 from fwtui.stream import events
 from fwtui.tui.frame.places import LEAST
+from fwtui_kernels.compiled.cache_files import damaged_functions
 from fwtui_kernels.probes import probe_forms
 
 FOUND, MISSING, NOTE = "ok", "missing", "note"
@@ -103,6 +105,7 @@ def report() -> list[DoctorCheck]:
         *_limits(),
         _terminal(),
         _data_folder(),
+        _code_cache(),
         DoctorCheck("sessions", FOUND if users or shipped else NOTE, f"{users} of yours, {shipped} shipped"),
     ]
 
@@ -254,6 +257,17 @@ def _terminal() -> DoctorCheck:
     if columns < LEAST[0] or lines < LEAST[1]:
         return DoctorCheck("terminal", NOTE, found, "enlarge it to at least {}x{}".format(*LEAST))
     return DoctorCheck("terminal", FOUND, found)
+
+
+def _code_cache() -> DoctorCheck:
+    name = "cache"
+    folder, reason, fix = code_cache()
+    if folder is None:
+        return DoctorCheck(name, NOTE, f"compiled kernels are not kept: {reason}", fix)
+    if damaged := damaged_functions(folder) + len(device_cache.damaged()):
+        made_again = f"{units.counted(damaged, 'damaged file')} in {folder.parents[1]}, made again when needed"
+        return DoctorCheck(name, NOTE, made_again)
+    return DoctorCheck(name, FOUND, f"compiled kernels are kept in {folder}")
 
 
 def _data_folder() -> DoctorCheck:

@@ -39,7 +39,9 @@ def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str
         with _removed_unless_whole(temporary):
             with open(temporary, "xb") as file:
                 yield file
+            _sync_path(temporary)  # a power cut leaves the old file or the new one, and never an empty one
             os.replace(temporary, out)
+            sync_folder(out.parent)
     except (OSError, ValueError) as error:
         if isinstance(error, Refused):
             raise
@@ -107,14 +109,18 @@ def sync(
     (fsync or os.fsync)(descriptor)
 
 
+def _sync_path(path: Path, flags: int = 0) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a new file's name survive a power cut, if the file system can."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            sync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync_path(folder, os.O_DIRECTORY)
 
 
 @contextlib.contextmanager
@@ -128,6 +134,9 @@ def new_whole_file(
     try:
         with _removed_unless_whole(out), open(descriptor, "wb") as file:
             yield file
+            file.close()
+            _sync_path(out)
+        sync_folder(out.parent)
     except OSError as error:
         raise _unwritable(out, error, done, instead) from None
 

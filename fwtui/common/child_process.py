@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import signal
@@ -17,11 +18,26 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.common.environment import worker_environment
+from fwtui.common.errors import Refused, why
 from fwtui.common.process_limits import MARK, end_family, new_mark
-from fwtui.common.text import clean
+from fwtui.common.text import clean, quoted
 
 LISTENS_EVERY = 0.2  # seconds between checks of `stop`
 CHUNK = 64 * 1024  # bytes read at once
+_FILES = "; close some, or raise the limit, which `ulimit -n` shows"
+_WAYS: dict[int | None, str] = {
+    errno.EAGAIN: "; end other programs, or raise the limit of processes, which `ulimit -u` shows",
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+}
+
+
+class NotStarted(Refused, OSError):
+    """The system has started no process; one sentence with the limit that was reached."""
+
+    def __init__(self, error: OSError, command: str):
+        name, way = clean(os.path.basename(command)), _WAYS.get(error.errno, "")
+        super().__init__(f"the process {name} was not started: {why(error)}{way}")
 
 
 class Ended(NamedTuple):
@@ -54,7 +70,7 @@ class Output(NamedTuple):
 class ChildProcess:
     """A command in its own process session: the terminal's Ctrl-C does not reach it, and its children are killed with it.
 
-    By default its stdin is empty and its output is kept. Raises OSError.
+    By default its stdin is empty and its output is kept. Raises NotStarted.
     """
 
     def __init__(
@@ -66,14 +82,17 @@ class ChildProcess:
     ):
         self._selector: selectors.BaseSelector | None = None
         self.mark = new_mark()
-        self._process = subprocess.Popen(
-            command,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env={**os.environ, **(environment or {}), MARK: self.mark},
-        )
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                env={**os.environ, **(environment or {}), MARK: self.mark},
+            )
+        except OSError as error:
+            raise NotStarted(error, command[0]) from None
 
     @property
     def pid(self) -> int:
@@ -170,9 +189,21 @@ class ModuleProcess(ChildProcess):
             end_family(self.pid, self.mark)
 
 
+def check_utf8(path: str) -> None:
+    """Raises Refused for a file whose name cannot be sent to another process."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise Refused(f"the name {quoted(path)} is not UTF-8, and cannot be handed on; rename the file") from None
+
+
 def request_line(request: Struct | bytes) -> bytes:
-    """A request as fwtui.common.serve reads it; bytes as they are."""
-    return request if isinstance(request, bytes) else msgspec.json.encode(request) + b"\n"
+    """Return a request as fwtui.common.serve reads it; bytes as they are. Raises Refused for a name that is not UTF-8."""
+    try:
+        return request if isinstance(request, bytes) else msgspec.json.encode(request) + b"\n"
+    except UnicodeEncodeError as error:
+        check_utf8(error.object)
+        raise
 
 
 Process = TypeVar("Process", bound=ChildProcess)

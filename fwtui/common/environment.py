@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
+import shlex
 import shutil
 import stat
-import sys
-import tempfile
 import time
 import zlib
 from collections.abc import Mapping
@@ -15,16 +13,18 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 
-from fwtui.common.errors import Refused
-from fwtui.common.text import clean, quoted
+from fwtui.common.errors import Refused, why
+from fwtui.common.text import quoted
 from fwtui_kernels.compiled import SIMULATOR
 
 _THREADS = "NUMBA_NUM_THREADS"
 _MONTH = 30 * 24 * 3600  # seconds
 CACHE_ROOM = 32 * 2**20  # bytes needed for compiled kernels
+_ELSEWHERE = "set XDG_CACHE_HOME to a folder that you can write to"
 
 
 def worker_environment(kind: str) -> Mapping[str, str]:
@@ -33,8 +33,7 @@ def worker_environment(kind: str) -> Mapping[str, str]:
     if threads.lstrip("+-").isdecimal() and int(threads) < 1:
         raise Refused(f"{_THREADS} is {quoted(threads)}, and compiled kernels need a thread; give 1 or more, or unset it")
     return {
-        # numba unpickles what it kept, and object code is run, so only this user may write to their folder
-        "NUMBA_CACHE_DIR": str(cache_folder()),
+        "NUMBA_CACHE_DIR": str(code_cache().folder or ""),  # empty: each process compiles for itself
         "OPENBLAS_NUM_THREADS": "1",  # NumPy starts one on each core at its import, and nothing here multiplies matrices
         "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve others on shared cores
         "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
@@ -44,32 +43,35 @@ def worker_environment(kind: str) -> Mapping[str, str]:
     }
 
 
+class CodeCache(NamedTuple):
+    """The folder that keeps compiled kernels between runs of the program: None, and the reason, if there is none."""
+
+    folder: Path | None
+    reason: str = ""
+    fix: str = ""
+
+
 @cache
-def cache_folder() -> Path:
-    """Where compiled kernels are kept between runs of the program; a private temporary folder if there is no room, or if
-    another user could write there, which is said on stderr.
-    """
+def code_cache() -> CodeCache:
+    """Return the cache folder of compiled kernels, which only this user can write to."""
     root = platformdirs.user_cache_path("fwtui")
-    folder = root / "numba" / _edition()
+    folder = root / "numba" / edition()
     try:
         if not folder.exists():
             _forget_old_editions(folder.parent)
         _make_private(folder, root)
-        writable = writable_by_others(folder)
-        if writable is not None:
+        if (writable := writable_by_others(folder)) is not None:
             owner = "belongs to another user" if writable.stat().st_uid not in (0, os.getuid()) else "is writable by other users"
-            print(
-                f"fwtui: compiled kernels are not kept, as {clean(str(writable))} {owner}, and what is kept there is run; "
-                "`chmod go-w` it, or set XDG_CACHE_HOME to another folder",
-                file=sys.stderr,
-            )
-        elif os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= CACHE_ROOM:
-            return folder
-    except OSError:
-        pass
-    temporary = tempfile.mkdtemp(prefix="fwtui-")
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    return Path(temporary)
+            fix = f"chmod go-w {shlex.quote(str(writable))}, or set XDG_CACHE_HOME to another folder"
+            return CodeCache(None, f"{writable} {owner}, who could change the code that is run", fix)
+        if not os.access(folder, os.W_OK):
+            return CodeCache(None, f"{folder} cannot be written", _ELSEWHERE)
+        if (free := shutil.disk_usage(folder).free) < CACHE_ROOM:
+            reason = f"{folder} has {free >> 20} MiB of free space, and at least {CACHE_ROOM >> 20} MiB are needed"
+            return CodeCache(None, reason, "free some space, or set XDG_CACHE_HOME to another folder")
+    except OSError as error:
+        return CodeCache(None, f"{error.filename or folder} cannot be used: {why(error)}", _ELSEWHERE)
+    return CodeCache(folder)
 
 
 def _make_private(folder: Path, root: Path) -> None:
@@ -107,8 +109,9 @@ def _forget_old_editions(editions: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _edition() -> str:
-    """Changes with any source file of compiled code: numba itself checks only the file of each function."""
+@cache
+def edition() -> str:
+    """Return a name that changes with any source file of compiled code: numba itself checks only the file of each function."""
     program, ladder = Path(__file__).parents[1], find_spec("fwtui_kernels")
     folders = [program / "engine", program / "graphs", program / "solver"]
     folders += map(Path, (ladder and ladder.submodule_search_locations) or ())

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from fwtui.common.errors import Failed, NoGpu, Refused
+from fwtui.common.errors import Failed, NoGpu, Refused, why
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.text import clean
 
@@ -19,6 +19,10 @@ _ASCII = {
     **dict(zip("░▒▓█·×²³–—", ".:%#-x23--", strict=True)),
     **{"±": "+-", "…": "..", "→": "->", "≤": "<=", "≥": ">=", "✓": "ok"},
 }
+
+
+# what a write to a stream ends with; an error of anything else keeps its own sentence
+_OF_OUTPUT = (errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
@@ -62,8 +66,11 @@ def unwritten(error: OSError) -> int:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         report("too many files are open; close some, or raise the limit, which `ulimit -n` shows")
         return USAGE
-    where = f" {error.filename}" if error.filename else " the output"
-    report(f"writing{where} failed: {error.strerror or error}")
+    if error.filename is not None:
+        report(f"{error.filename} cannot be used: {why(error)}")
+        return WRONG
+    failed = "writing the output failed" if error.errno in _OF_OUTPUT else "the system refused a call"
+    report(f"{failed}: {error.strerror or error}")
     return WRONG
 
 

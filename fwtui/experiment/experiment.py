@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from fwtui.common.child_process import check_utf8
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, quoted
 from fwtui.common.units import LARGEST
@@ -280,10 +281,7 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
         raise Refused("int16 takes no negative weights; choose int32 or float32")
     if e.negative and e.low < 0:
         raise Refused(f"a negative share needs weights from 0 up, and {e.low:g} is below; start the range at 0 or more")
-    try:
-        e.file.encode()
-    except UnicodeEncodeError:
-        raise Refused(f"the name {quoted(Path(e.file).name)} is not UTF-8, and cannot be handed on; rename the file") from None
+    check_utf8(e.file)
     if e.file:
         suffix_of(e.file)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from fwtui.common.child_process import ModuleProcess
+from fwtui.common.child_process import ModuleProcess, check_utf8
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, quoted
 from fwtui_kernels import registry
@@ -78,6 +78,7 @@ def is_path(text: str) -> bool:
 def located(text: str) -> Path:
     """The kernel's file that a user named. Raises Refused."""
     path = Path(text).expanduser().absolute()
+    check_utf8(str(path))
     if path.suffix != ".py":
         way = "name a Python file with plan and build; `fwtui new FILE.py` writes one"
         raise Refused(f"{quoted(text)} is no kernel's file, which ends in .py; {way}")

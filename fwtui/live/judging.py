@@ -72,7 +72,7 @@ from fwtui.stream.trials import (
 )
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.own import begun_from
+from fwtui_kernels.own import begun_from, text_of
 
 SIMPLEST = {"cuda": "naive", "cpu": "serial"}  # what is compared with where a file does not say which rung it was made from
 USUAL_N = 512  # vertices at which it is timed unless asked otherwise
@@ -312,8 +312,8 @@ class WatchLoop:
     def _judged(self, number: int, ended: Event) -> Iterator[WatchUpdate]:
         stop = Saved(self.watched, ended)
         request, parent, last = self.request, "", self._last
-        with suppress(OSError, UnicodeDecodeError):  # the compiler reports a file that cannot be read
-            parent = begun_from(request.path.read_text(encoding="utf-8"))
+        with suppress(OSError):  # the compiler reports a file that cannot be read
+            parent = begun_from(text_of(request.path))
         findings: list[Finding] = []
         seconds, right, compiled = None, False, False
         for report in self._tried(stop, ended):

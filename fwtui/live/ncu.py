@@ -9,13 +9,13 @@ import csv
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
 from fwtui.common.child_process import ChildProcess
+from fwtui.common.temporary_folder import temporary_folder
 
 PLACES = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 PARAMETERS = "/proc/driver/nvidia/params"
@@ -79,14 +79,14 @@ def run(
     tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str], stop: Event, seconds: float
 ) -> NcuOutput:
     """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop; ended early by `stop`."""
-    with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
-        log = Path(folder) / "log.csv"
+    with temporary_folder() as folder:
+        log = folder / "log.csv"
         command = [tool, "--target-processes", "all", "--profile-from-start", "off", "--replay-mode", "kernel"]
         # locked clocks and flushed caches would differ from the timed runs
         command += ["--cache-control", "none", "--clock-control", "none", "--metrics", ",".join(metrics)]
         command += ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log), *program]
         # LC_ALL decides the number format; another user's lock file in /tmp would block
-        process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": folder})
+        process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": str(folder)})
         ended = process.finish(seconds, stop=stop)
         output = log.read_bytes() if log.exists() else b""
     return NcuOutput(ended.code, *(part.decode("utf-8", "replace") for part in (output, ended.stdout, ended.stderr)))

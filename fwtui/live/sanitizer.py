@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ import msgspec
 
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.environment import worker_environment
+from fwtui.common.temporary_folder import temporary_folder
 from fwtui.common.text import clean
 from fwtui.live import ncu
 from fwtui.stream.trials import BROKEN, DOUBTFUL, LEFT_OUT, RIGHT, Begun, Finding, TrialRequest
@@ -70,14 +70,14 @@ def sanitized(request: TrialRequest, stop: Event, seconds: float = SECONDS) -> I
 
 
 def _checked(tool: str, name: str, check: SanitizerTool, request: TrialRequest, stop: Event, seconds: float) -> Finding:
-    with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
-        log = Path(folder) / "log"
+    with temporary_folder() as folder:
+        log = folder / "log"
         command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
         try:
             process = ChildProcess([*command, *python("fwtui.measure.trial_target")], worker_environment("real"), subprocess.PIPE)
             ended = process.finish(seconds, request, stop)
         except OSError as error:
-            return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not start: {error}"))
+            return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {error}"))
         report = log.read_text("utf-8", "replace") if log.exists() else ""
     if sentence := check.found(report):
         return Finding(case=name, outcome=check.outcome, sentence=clean(f"{NAME}: {sentence}"))

@@ -22,7 +22,7 @@ from fwtui.stream.trials import REST, Compiled, CompileRequest, Finding, Operati
 from fwtui_kernels.own import files_of
 
 EVERY = 0.05  # seconds between two looks
-State = tuple[tuple[str, int, int], ...]
+State = tuple[tuple[str, int, int, int], ...]
 SECONDS = 30.0  # that a compiler may take
 # what a line is about
 COMPILED, DERIVED, PLAN, CASE, VERDICT = "compiled", "derived", "plan", "case", "verdict"
@@ -60,7 +60,9 @@ class Watched:
 
     def _state(self) -> State:
         try:
-            return tuple((file.name, s.st_mtime_ns, s.st_size) for file in files_of(self.path) if (s := file.stat()))
+            states = ((file.name, file.stat()) for file in files_of(self.path))
+            # copied times and sizes may be those of other contents; the time of the last change of a file cannot be set
+            return tuple((name, state.st_ctime_ns, state.st_ino, state.st_size) for name, state in states)
         except OSError:
             return ()
 

@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 import platformdirs
 
 from fwtui.common.atomic_file import whole_file
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Corrupt, Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.machine import hardware
+from fwtui_kernels.compiled.cache_files import sealed, unsealed
 
-MOST_BYTES = 1 << 22  # a larger file is not from this program
+Facts = TypeVar("Facts")
+_SUFFIX = ".facts"
 
 
-def read(kind: str, device: DeviceId) -> bytes | None:
-    """The facts kept about this device in its present state; None if there are none or they cannot be read."""
-    try:
-        path = _path(kind, device)
-        return path.read_bytes() if path.stat().st_size <= MOST_BYTES else None
-    except OSError:
-        return None
+def read(kind: str, device: DeviceId, decode: Callable[[bytes], Facts]) -> Facts | None:
+    """Return the facts kept about this device in its present state.
+
+    None if there are none, if the file is damaged, or if `decode` does not understand its data.
+    """
+    data = unsealed(_path(kind, device), kind)
+    with suppress(msgspec.MsgspecError, Corrupt):
+        return decode(data) if data is not None else None
+    return None
+
+
+def damaged() -> list[Path]:
+    """Return the files of this cache that are damaged: their facts count as missing."""
+    root = platformdirs.user_cache_path("fwtui")
+    return [path for path in root.rglob(f"*{_SUFFIX}") if unsealed(path, path.parent.relative_to(root).as_posix()) is None]
 
 
 def write(kind: str, device: DeviceId, data: bytes) -> bool:
-    """Keep it whole or not at all; False if the cache folder cannot be written, and nothing is kept."""
+    """Keep the facts; return False if the cache folder cannot be written."""
     path = _path(kind, device)
     with suppress(OSError, Refused):
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
-            file.write(data)
+            file.write(sealed(kind, data))
         return True
     return False
 
@@ -47,4 +60,4 @@ def _path(kind: str, device: DeviceId) -> Path:
             (gpu.name, gpu.driver, gpu.multiprocessors) for gpu in hardware.gpus().gpus[device.index : device.index + 1]
         ]
         identity = (*chain(*identities), hardware.cuda_package())
-    return platformdirs.user_cache_path("fwtui") / kind / f"{device.backend}-{zlib.crc32(repr(identity).encode()):08x}.json"
+    return platformdirs.user_cache_path("fwtui") / kind / f"{device.backend}-{zlib.crc32(repr(identity).encode()):08x}{_SUFFIX}"

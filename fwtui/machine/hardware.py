@@ -35,8 +35,14 @@ DISTRIBUTIONS = (
 )
 
 
+def _found_library(name: str) -> str | None:
+    with contextlib.suppress(OSError):  # it writes a temporary file where the linker's cache does not name the library
+        return ctypes.util.find_library(name)
+    return None
+
+
 @cache
-def driver_present(files: tuple[str, ...] = DRIVER_FILES, library: Callable[[str], object] = ctypes.util.find_library) -> bool:
+def driver_present(files: tuple[str, ...] = DRIVER_FILES, library: Callable[[str], object] = _found_library) -> bool:
     """Whether there is a sign of an NVIDIA driver; cheap, and does not prove that it works."""
     return any(Path(file).exists() for file in files) or library("cuda") is not None
 
@@ -50,7 +56,7 @@ def gpus(seconds: float = 10.0) -> Hardware:
     try:
         ended = ChildProcess(python("fwtui.machine.telemetry.sampler", "--probe")).finish(seconds)
     except OSError as error:
-        return Hardware(reason=f"the process that looks for GPUs did not start: {error}")
+        return Hardware(reason=str(error))
     if ended.code is None:
         return Hardware(reason=f"the NVIDIA driver did not answer within {seconds:g} s; run nvidia-smi to see why")
     if ended.code < 0:

@@ -71,12 +71,8 @@ def config_of(source: Experiment | TunedTrial) -> Config:
 
 
 def load(device: DeviceId) -> list[TunedTrial]:
-    """Everything measured on this device; an unreadable file counts as no measurements."""
-    raw = device_cache.read(KIND, device)
-    try:
-        return [] if raw is None else msgspec.json.decode(raw, type=list[TunedTrial])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return []
+    """Return everything measured on this device."""
+    return device_cache.read(KIND, device, msgspec.json.Decoder(list[TunedTrial]).decode) or []
 
 
 def save(trials: Iterable[TunedTrial], device: DeviceId) -> bool:

@@ -6,12 +6,11 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
-from fwtui.common.environment import cache_folder
+from fwtui.common.environment import edition
 from fwtui.engine.engine import one_of_each_op
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.experiment.device import CPU
@@ -51,21 +50,15 @@ def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
         return
     most = shape.tile if it.kernel.tiles else MOST_LANES  # no row is longer than a tile
     for step in one_of_each_op([step for step in it.plan if step.op in program.ops]):
-        identity = (cache_folder().name, it.kernel.id, shape.dtype, shape.tile, shape.options, step.op)
+        identity = (edition(), it.kernel.id, shape.dtype, shape.tile, shape.options, step.op)
         kind = f"loops/{zlib.crc32(repr(identity).encode()):08x}"
-        loop = _read_kept(kind) if cached else None
+        loop = device_cache.read(kind, CPU, msgspec.json.Decoder(Loop).decode) if cached else None
         if loop is None:
             loop = inner_loop(assembly(program.ops[step.op], *program.arguments(step, it.buffers)), most)
             if loop is not None and cached:
                 device_cache.write(kind, CPU, msgspec.json.encode(loop))
         if loop is not None:
             yield step.op, loop
-
-
-def _read_kept(kind: str) -> Loop | None:
-    with suppress(msgspec.MsgspecError):
-        return msgspec.json.decode(device_cache.read(kind, CPU) or b"", type=Loop)
-    return None
 
 
 def inner_loop(assembly: str, most: int = MOST_LANES) -> Loop | None:

@@ -13,6 +13,7 @@ from fwtui.common.text import clean
 from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES, MOST_MIX, OTHER, CodeLine, Instruction, Listing, Reasons, opcode
 from fwtui_kernels.compiled.disassembly import MachineInstruction
 from fwtui_kernels.compiled.source_lines import SourceLine
+from fwtui_kernels.own import text_of
 
 AROUND = 2  # lines of source shown around those that have instructions
 GAP = 12  # lines without any that are shown all the same
@@ -189,7 +190,7 @@ def _text(path: str, user_file: str) -> tuple[str, ...]:
     """The lines of a file; a compiler may name only its last part, which is then beside the user's."""
     for file in (Path(path), Path(user_file).parent / Path(path).name):
         try:
-            return tuple(file.read_text("utf-8", "replace").splitlines())
+            return tuple(text_of(file).splitlines())
         except OSError:
             continue
     return ()

@@ -21,7 +21,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.own_kernels import MOST_STEPS, KernelReply, KernelRequest, install, path_of
 from fwtui.stream import events
-from fwtui_kernels.own import OwnKernelError, check, complaint, files_of, fingerprint, load
+from fwtui_kernels.own import OwnKernelError, check, complaint, files_of, fingerprint, load, text_of
 from fwtui_kernels.plan import Kernel, Shape
 
 MOST_SOURCE = 128 * 1024  # characters of a kernel's source in a session
@@ -79,7 +79,7 @@ def source_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The kernel's files in parts, each the fields of an event, up to a limit; tabs as spaces."""
     left = MOST_SOURCE
     for file in files_of(path):
-        lines = file.read_text("utf-8", "replace").expandtabs(4).splitlines()
+        lines = text_of(file).expandtabs(4).splitlines()
         part: list[str] = []
         first = 1
         for number, line in enumerate(lines, 1):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fwtui.common.atomic_file import new_whole_file, sync_folder, whole_file
+from fwtui.common.atomic_file import new_whole_file, whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import some
@@ -154,5 +154,4 @@ def _write(
         writer.close(*(("closed", missing) if condition.closed else (INCOMPLETE, max(missing, 1))))
         if writer.error is not None:
             raise writer.error
-        sync_folder(Path(out).parent)  # the source may be deleted next
     return condition.complete

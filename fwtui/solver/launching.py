@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.common.environment import cache_folder
+from fwtui.common.environment import code_cache
 from fwtui.engine.engine import Engine
 from fwtui.solver.call import Clock
 from fwtui_kernels.compiled import SIMULATED, cubin_cache
@@ -48,16 +48,25 @@ def compiled(backend: str = "cpu") -> Iterator[None]:
     A GPU's kernels import numba only if one of them is missing in the cache.
     """
     with _one_at_a_time:
-        if not os.environ.get("NUMBA_CACHE_DIR"):
-            cubin_cache.fallback = cache_folder()
-        if backend != "cpu" and "numba" not in sys.modules:
+        if os.environ.get("NUMBA_CACHE_DIR"):
             yield
+            return
+        cubin_cache.fallback = code_cache().folder
+        folder = str(cubin_cache.fallback or "")
+        if backend != "cpu" and "numba" not in sys.modules:
+            os.environ["NUMBA_CACHE_DIR"] = folder  # for a numba that is imported within
+            try:
+                yield
+            finally:
+                del os.environ["NUMBA_CACHE_DIR"]
+                if (numba := sys.modules.get("numba")) is not None:
+                    numba.config.CACHE_DIR = ""
             return
         import numba
 
         config: Any = numba.config  # pyright: ignore[reportPrivateImportUsage]  # documented for all users
         before = config.CACHE_DIR
-        config.CACHE_DIR = before or str(cache_folder())
+        config.CACHE_DIR = before or folder
         try:
             yield
         finally:

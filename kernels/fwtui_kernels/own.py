@@ -23,6 +23,7 @@ from typing import Any
 
 from fwtui_kernels import plan_only
 from fwtui_kernels.plan import DTYPES, Kernel, Shape, Step
+from fwtui_kernels.regular_file import read_regular
 
 # what such a file says of its kernel, where it says it: own(plan, build, tiles=(16, 32), default_tile=32)
 _KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"), simulator_tiles=())
@@ -57,11 +58,16 @@ def files_of(path: Path) -> tuple[Path, ...]:
     return (path, *(beside for suffix in SOURCES if (beside := path.with_suffix(suffix)).is_file()))
 
 
+def text_of(path: Path) -> str:
+    """Return the text of a kernel's source file. Raises OSError, also for a file that is too large or not a regular one."""
+    return read_regular(path, LARGEST_FILE).decode("utf-8", "replace")
+
+
 def fingerprint(path: Path) -> str:
     """What tells this edition of the kernel from others: a hash of its files. Raises OSError."""
     digest = sha256()
     for file in files_of(path):
-        text = file.read_bytes()
+        text = read_regular(file, LARGEST_FILE)
         digest.update(b"%d " % len(text))
         digest.update(text)
     return digest.hexdigest()[:16]
@@ -76,9 +82,8 @@ def begun_from(text: str) -> str:
 def about(path: Path) -> str | None:
     """The first line of a kernel's docstring, read without running the file; None for a file that is no kernel."""
     try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST_FILE + 1)
-        if len(text) > LARGEST_FILE or not re.search(rb"^(def +plan|KERNEL)\b", text, re.MULTILINE):
+        text = read_regular(path, LARGEST_FILE)
+        if not re.search(rb"^(def +plan|KERNEL)\b", text, re.MULTILINE):
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the compiler, about the user's code
@@ -172,7 +177,7 @@ def at_function(path: Path, name: str, message: str, *within: str) -> OwnKernelE
     """What is wrong with a function of that file, Python's or CUDA's, at its line, or at the first in it with one of `within`."""
     begins = re.compile(rf"\s*def\s+{name}\s*\(" if path.suffix == ".py" else rf".*\b{name}\s*\(.*")
     ends = re.compile(r"\s*(def|@jit|@cuda\.jit)\b" if path.suffix == ".py" else r".*__global__")
-    lines = path.read_text("utf-8", "replace").splitlines()
+    lines = text_of(path).splitlines()
     first = next((at for at, line in enumerate(lines) if begins.match(line)), None)
     if first is None:
         return OwnKernelError(f"{path.name}: {message}")
@@ -245,7 +250,7 @@ def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object
     """The file as a module, run anew each time; beside it may stand modules that it imports."""
     folder = str(path.parent)
     try:
-        text = path.read_bytes()
+        text = read_regular(path, LARGEST_FILE)
     except OSError as error:
         raise OwnKernelError(f"{path.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
     for imported in _IMPORTED.pop(folder, ()):  # they may have changed since

@@ -31,6 +31,7 @@ VALUES = (
     "/dev/null",
     "C",
     "xterm",
+    "UTC+26",
     os.fsdecode(b"\xff"),
 )
 PLACES = ("", "/dev/null", "/proc", "/proc/nowhere/at/all", "relative", os.fsdecode(b"/tmp/\xff"), "/" + "x" * 300)

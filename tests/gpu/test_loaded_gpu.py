@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from path_checks import by_scipy, check_paths, random_matrix
 
-from fwtui.common.environment import cache_folder, worker_environment
+from fwtui.common.environment import edition, worker_environment
 from fwtui.solver.costs import WORTH
 
 pytestmark = pytest.mark.gpu
@@ -24,7 +24,7 @@ N = 2100  # from WORTH on
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     """That of the command, with a folder of its own for what is compiled."""
     caches = tmp_path_factory.mktemp("compiled")
-    folder = caches / "fwtui" / "numba" / cache_folder().name
+    folder = caches / "fwtui" / "numba" / edition()
     return {**os.environ, **worker_environment("real"), "XDG_CACHE_HOME": str(caches), "NUMBA_CACHE_DIR": str(folder)}
 
 

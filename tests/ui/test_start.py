@@ -1,6 +1,7 @@
 """What a start does not do twice, what waits for the first frame, and what the next start begins with."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,14 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
         assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment().n == 64
         await proceed(pilot, "alt+2")
         assert app.screen.query_one("#field-n", Input).value == "64..512"
+
+
+@pytest.mark.parametrize("become", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_not_a_small_file_is_no_last_visit(become: Callable[[Path], None]) -> None:
+    last_visit.path().parent.mkdir(parents=True, exist_ok=True)
+    last_visit.path().unlink(missing_ok=True)
+    become(last_visit.path())
+    assert last_visit.load() == LastVisit()
 
 
 async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(live: FakeLive) -> None:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 PAGING = ("page_up", "page_down", "command_list('page_up')", "command_list('page_down')")
 MAX_SIZE = (1000, 300)  # columns and rows of the screen
+REMEMBER_EVERY = 2.0  # seconds, while somebody types
 
 
 def bounded(size: Size) -> Size:
@@ -107,7 +108,7 @@ class FwtuiApp(Survivor):
         self.source = source
         self.left_by_signal = False
         self.experiment = experiment or Experiment()
-        self._last_visit = last_visit
+        self._last_visit, self._remembered_at = last_visit, 0.0
         self._replay = replay
         self.refusal: str | None = None  # why there was nothing to show
         self._how = {"speed": speed, "start": start, "max_gap": max_gap}
@@ -334,7 +335,8 @@ class FwtuiApp(Survivor):
         self.pace.adapt(self._going)
         if self.source is not None:
             self.source.drain()
-            self._remember()
+            if not isinstance(self.focused, Input) or time.monotonic() >= self._remembered_at + REMEMBER_EVERY:
+                self._remember()
         else:
             self._opener.hear()
         for view in self.views.views:
@@ -351,6 +353,7 @@ class FwtuiApp(Survivor):
 
     def _remember(self) -> None:
         """Write down how the dashboard would be left now."""
+        self._remembered_at = time.monotonic()
         if self._last_visit is not None:
             self._last_visit = self._last_visit.after(self.views.views[0], self.experiment)
 

@@ -16,12 +16,13 @@ from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.sessions.autosave import Earlier, earlier
 from fwtui.sessions.folders import own_folder
 from fwtui.stream.model import Model
+from fwtui_kernels.regular_file import read_regular
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.view import View
 
 VERSION = 1
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 
 class LastVisit(Struct, frozen=True, kw_only=True):
@@ -70,14 +71,13 @@ def path() -> Path:
 def load() -> LastVisit:
     """What was written last, or nothing."""
     with suppress(OSError, ValueError, RecursionError):
-        if path().stat().st_size <= MOST_BYTES:
-            visit = msgspec.json.decode(path().read_bytes(), type=LastVisit)
-            if visit.form is not None:
-                try:
-                    kernel_named(visit.form.kernel)
-                except Refused:  # of another version, or a user's kernel whose file was not given here
-                    visit = replace(visit, form=None)
-            return visit if visit.version == VERSION else LastVisit()
+        visit = msgspec.json.decode(read_regular(path(), MAX_BYTES), type=LastVisit)
+        if visit.form is not None:
+            try:
+                kernel_named(visit.form.kernel)
+            except Refused:  # of another version, or a user's kernel whose file was not given here
+                visit = replace(visit, form=None)
+        return visit if visit.version == VERSION else LastVisit()
     return LastVisit()
 
 

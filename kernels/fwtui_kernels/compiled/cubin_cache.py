@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui_kernels.compiled import SIMULATED
+from fwtui_kernels.compiled.cache_files import sealed, unsealed
 
 fallback: Path | None = None  # numba's folder where the environment names none
 MAX_BYTES = 64 << 20  # of all files: those that were not used for longest go
-_LARGEST = 16 << 20  # bytes; a larger file is not from here
 _FORM = 2  # of the files
 _COMPILER = re.compile(r"(numba|llvmlite|numpy|cuda_|nvidia_).*-info")
-_DIGEST = hashlib.sha256().digest_size
 
 
 class NoKey(TypeError):
@@ -89,29 +88,13 @@ def key(function: Any, options: Mapping[str, Any], types: Sequence[Any], cc: tup
 
 def load(place: Path, name: str) -> CompiledCode | None:
     """Return the code; None if there is none, if it is damaged, or if another user could have written it."""
-    data = unsealed(place / name, name, _LARGEST)
+    data = unsealed(place / name, name, private=True)
     if data is None:
         return None
     with suppress(OSError):
         os.utime(place / name)
     entry, _, cubin = data[1:].partition(b"\0")
     return CompiledCode(entry.decode(), cubin, data[:1] == b"1")
-
-
-def sealed(name: str, data: bytes) -> bytes:
-    """Return the contents of a file that unsealed() accepts only under that name."""
-    return hashlib.sha256(name.encode() + b"\0" + data).digest() + data
-
-
-def unsealed(path: Path, name: str, most: int) -> bytes | None:
-    """Return the data sealed in a file of at most `most` bytes; None if it is missing, damaged, or could be another user's."""
-    with suppress(OSError), open(path, "rb") as file:
-        state = os.fstat(file.fileno())
-        contents = file.read(most)
-        trusted = state.st_uid == os.getuid() and not state.st_mode & 0o022
-        if trusted and contents == sealed(name, contents[_DIGEST:]):
-            return contents[_DIGEST:]
-    return None
 
 
 def keep(place: Path, name: str, code: CompiledCode, max_bytes: int = MAX_BYTES) -> None:

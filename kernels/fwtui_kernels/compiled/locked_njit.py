@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numba
 
+from fwtui_kernels.compiled.cache_files import sealed_function
 from fwtui_kernels.compiled.numba_internals import COMPILER_LOCK, FOR_PYTHON
 
 _SOON = 0.02
@@ -24,12 +25,18 @@ _numba: Any = numba  # whose types know neither the option that is added here no
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def made(function: Callable[..., Any]) -> Any:
+        folder, uncached = _numba.config.CACHE_DIR, _numba.njit(**{**options, "cache": False}, **FOR_PYTHON)
+        if not (folder and options.get("cache")):  # numba would choose a folder that other users may be able to write to
+            return uncached(function)
         try:
             dispatcher: Any = _numba.njit(**options, **FOR_PYTHON)(function)
-        except RuntimeError:  # there is no folder that numba could cache it in
-            return _numba.njit(**{**options, "cache": False}, **FOR_PYTHON)(function)
-        if options.get("cache") and hasattr(dispatcher, "compile"):  # not with NUMBA_DISABLE_JIT
-            dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
+        except RuntimeError:  # numba cannot write to any folder
+            return uncached(function)
+        if not hasattr(dispatcher, "compile"):  # with NUMBA_DISABLE_JIT
+            return dispatcher
+        if not Path(dispatcher.stats.cache_path).is_relative_to(folder):
+            return uncached(function)
+        dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
         return dispatcher
 
     return made
@@ -39,8 +46,10 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
     # of the threads of a process one compiles at a time anyway, and a lock on a file is the whole process's; none of these
     # functions calls itself, which would give the lock up too early
     function = dispatcher.py_func
-    name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
-    with COMPILER_LOCK, alone(Path(dispatcher.stats.cache_path, name)):
+    folder, code = Path(dispatcher.stats.cache_path), function.__code__
+    name = function.__qualname__.replace("<", "").replace(">", "")  # as numba names its files
+    prefix = f"{Path(code.co_filename).stem}.{name}-{code.co_firstlineno}."
+    with COMPILER_LOCK, alone(folder / f"{prefix}lock"), sealed_function(folder, prefix):
         # once for all constants of a type, too; so no function here may need one, as an index into a tuple of mixed types does
         return compile_(tuple(map(_numba.types.unliteral, signature)))
 

@@ -19,7 +19,7 @@ from fwtui_kernels.compiled import gpu
 from fwtui_kernels.compiled.cubin_cache import CompiledCode
 from fwtui_kernels.compiled.driver_calls import allow_dynamic_shared_memory
 from fwtui_kernels.compiled.ptxas import KernelUse, used_in
-from fwtui_kernels.own import OwnKernelError, at_function
+from fwtui_kernels.own import OwnKernelError, at_function, text_of
 
 toolkit: Any = core
 STANDARD = "c++17"
@@ -41,7 +41,7 @@ def compiled(
 ) -> SourceCode:
     """The functions for a GPU of that compute capability, which need not be here. Raises OwnKernelError."""
     try:
-        text = source.read_text("utf-8", "replace")
+        text = text_of(source)
     except OSError as error:
         raise OwnKernelError(f"{source.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
     headers = find_nvidia_header_directory("cudart")
@@ -166,6 +166,6 @@ def _line(source: Path, match: re.Match[str]) -> str:
     """The line of the user's file that an error names: the compiler's own copy is indented by two."""
     if Path(match["file"]).name != source.name:
         return ""
-    lines = source.read_text("utf-8", "replace").splitlines()
+    lines = text_of(source).splitlines()
     number = int(match["line"])
     return lines[number - 1] if number <= len(lines) else ""

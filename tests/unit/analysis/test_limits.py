@@ -235,7 +235,7 @@ def test_limits_are_kept_for_one_device_and_a_busy_machine_does_not_lower_them(
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(hardware, "machine", lambda: replace(machine, cpu="another processor"))
         assert limits.load(CPU.device_id) is None
-    (file,) = cache.rglob("*.json")
+    (file,) = cache.rglob("*.facts")
     damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     file.write_bytes(damaged)

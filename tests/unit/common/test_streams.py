@@ -5,17 +5,22 @@ import io
 import json
 import os
 import re
+import tempfile
 from contextlib import redirect_stdout
 from math import inf, nan
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fwtui.analysis import export
+from fwtui.common import atomic_file
 from fwtui.common.as_json import as_json
-from fwtui.common.atomic_file import sync, whole_file
+from fwtui.common.atomic_file import new_whole_file, sync, whole_file
+from fwtui.common.child_process import NotStarted
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.streams import flushed, ready_streams, reported
+from fwtui.common.temporary_folder import temporary_folder
 
 
 def test_signs_of_tables_have_a_spelling_in_ascii() -> None:
@@ -56,6 +61,15 @@ def test_what_cannot_be_flushed_decides_the_exit_code(
         (NoGpu("there is no GPU"), 3, "there is no GPU"),
         (Failed("it died"), 4, "it died"),
         (OSError(errno.EMFILE, "Too many open files"), 2, "too many files are open; close some, or raise the limit, which"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "writing the output failed: No space left on device"),
+        (OSError(errno.EAGAIN, "Try again"), 1, "the system refused a call: Try again"),
+        (OSError(errno.EACCES, "Permission denied", "a.gr"), 1, "a.gr cannot be used: permission denied"),
+        (NotStarted(OSError(errno.EAGAIN, "Try again"), "/bin/python"), 2, "the process python was not started: try again; end"),
+        (
+            NotStarted(OSError(errno.EMFILE, "Too many"), "mpiexec"),
+            2,
+            "the process mpiexec was not started: too many; close",
+        ),
     ],
 )
 def test_a_process_that_is_refused_says_why_in_one_sentence(
@@ -77,6 +91,30 @@ def test_a_device_is_written_to_and_keeps_its_name() -> None:
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize("opened", [whole_file, new_whole_file])
+def test_a_file_is_on_the_disk_before_it_has_its_name(opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, done = tmp_path / "out", list[str]()
+    monkeypatch.setattr(atomic_file, "sync", lambda descriptor: done.append(os.readlink(f"/proc/self/fd/{descriptor}")))
+    monkeypatch.setattr(os, "replace", lambda source, target, replace=os.replace: (done.append("named"), replace(source, target)))
+    with opened(path) as file, io.TextIOWrapper(file) as text:
+        text.write("whole")
+    assert path.read_text() == "whole" and done.pop() == str(tmp_path)
+    assert done == ([str(path)] if opened is new_whole_file else [done[0], "named"]) and done[0].startswith(f"{tmp_path}/")
+
+
+def test_a_temporary_folder_does_not_outlive_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killed, others = tmp_path / "fwtui-4194305-abc", tmp_path / "fwtui-notes"
+    killed.mkdir()
+    others.mkdir()
+    with temporary_folder() as folder, temporary_folder() as second:
+        assert {*tmp_path.iterdir()} == {folder, second, others}
+    assert [*tmp_path.iterdir()] == [others]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    with pytest.raises(Refused, match="set TMPDIR"), temporary_folder():
+        pass
 
 
 @pytest.mark.parametrize(

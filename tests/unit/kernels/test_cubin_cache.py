@@ -94,7 +94,7 @@ SCRIPT = """
 import json, sys
 from fwtui.solver.launching import compiled
 from fwtui_kernels.compiled import cubin_cache
-with compiled():
+with compiled("cuda"):
     from fwtui.solver.graph_kernels import diagonal
     types = "array(int32, 2d, C)", "int32", "array(float64, 1d, C)"
     code = cubin_cache.found_or_compiled(diagonal, types, (9, 0))

@@ -295,6 +295,20 @@ def test_a_file_is_taken_when_it_is_there_and_at_rest_and_an_end_ends_the_waitin
     os.utime(path, (1, 1))
     assert watched.changed
     watched.wait(Event())
+    state = path.stat()
+    for change in (lambda: save(path, "abd"), lambda: save(path.with_name("new"), "abe") or path.with_name("new").replace(path)):
+        change()
+        os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+        assert watched.changed, "its size and its time are as before"
+        watched.wait(Event())
+    for become in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+        path.unlink()
+        become(path)
+        assert watched.changed, "it is judged, and refused in a sentence"
+        watched.wait(Event())
+    path.unlink()
+    save(path, "abc")
+    watched.wait(Event())
     save(path.with_suffix(".cu"), "// kernels")
     assert watched.changed, "the source beside it is part of the kernel"
     ended = Event()

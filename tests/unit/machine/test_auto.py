@@ -100,8 +100,8 @@ def test_negative_edges_have_measurements_of_their_own_and_a_damaged_table_is_no
     assert picked(nonnegative, negative=0.2)[1] == 16
     assert picked(trial(1024, 0.1, 32), trial(4096, 0.9, 16), n=1, file="roads.gr")[1] == 32, "as for a typical size"
     assert picked(trial(512, 0.01, 16))[1] == 16
-    (file,) = cache.rglob("*.json")
-    for damage in (b"", b"[", b'[{"n": "many"}]', b"\xff\xfe", b"[" * 100_000):
+    (file,) = cache.rglob("*.facts")
+    for damage in (b"", b"[", b'[{"n": "many"}]', b"\xff\xfe", b'[{"n": 0}]', b"[" * 100_000):
         file.write_bytes(damage)
         assert tuned.load(CPU) == [] and settle_here(ASKED).auto == KNOWN
 

@@ -1,0 +1,99 @@
+"""Cache files that a power cut or a disk has damaged, and small files that have become something else."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+
+from fwtui_kernels.compiled import locked_njit
+from fwtui_kernels.compiled.cache_files import damaged_functions, sealed, unsealed
+from fwtui_kernels.own import about, fingerprint
+from fwtui_kernels.regular_file import read_regular
+
+
+def added(value: int) -> int:
+    return value + 7
+
+
+def flip(path: Path, place: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def become_pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def become_zeros(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to("/dev/zero")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "random": lambda path: path.write_bytes(b"\x93\x01not a pickle" * 9),
+    "flipped": lambda path: flip(path, -20),
+    "missing": Path.unlink,
+    "a pipe": become_pipe,
+    "endless": become_zeros,
+}
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Numba's cache folder, which has the code of `added`."""
+    config: Any = numba.config  # pyright: ignore[reportPrivateImportUsage]
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    assert not loaded() and loaded() and not damaged_functions(tmp_path)
+    yield tmp_path
+
+
+def loaded() -> bool:
+    """Call `added` as a new process would; return whether its code came from the cache."""
+    dispatcher = locked_njit.njit(cache=True)(added)
+    assert dispatcher(5) == 12
+    return bool(dispatcher.stats.cache_hits)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("suffix", ["nbi", "nbc", "seal"])
+def test_a_damaged_file_of_numba_is_a_miss_and_is_made_again(cache: Path, suffix: str, damage: str) -> None:
+    (path,) = cache.rglob(f"*.{suffix}")
+    DAMAGES[damage](path)
+    assert damaged_functions(cache) == (0 if (suffix, damage) == ("nbi", "missing") else 1)
+    assert not loaded() and loaded() and not damaged_functions(cache)
+
+
+def test_numba_keeps_nothing_where_no_folder_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")  # pyright: ignore[reportPrivateImportUsage]
+    assert not loaded() and not loaded()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_sealed_file_is_missing(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "facts"
+    path.write_bytes(sealed("facts", bytes(100)))
+    assert unsealed(path, "facts") == bytes(100) and unsealed(path, "others") is None
+    DAMAGES[damage](path)
+    assert unsealed(path, "facts") is None
+
+
+@pytest.mark.parametrize("what", ["a pipe", "endless", "a folder", "large", "missing"])
+def test_what_is_not_a_small_file_is_not_read(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "mine.py"
+    if what == "a folder":
+        path.mkdir()
+    elif what == "large":
+        path.write_bytes(bytes(2**20 + 1))
+    elif what != "missing":
+        DAMAGES[what](path)
+    for read in (lambda: read_regular(path, 2**20), lambda: fingerprint(path)):
+        with pytest.raises(OSError):
+            read()
+    assert about(path) is None
