@@ -318,14 +318,13 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(monkeypat
             done.append((step.op, step.args))
         launch(self, step, buffers, stream)
 
-    def switch(value: bool) -> tuple[Any]:
+    def switch(value: bool) -> None:
         on[0] = value
-        return (counted.driver.CUresult.CUDA_SUCCESS,)
 
     monkeypatch.setattr(CpuProgram, "launch", watched)
     monkeypatch.setattr(counted, "engine_for", lambda gpu: HostEngine(Target("cpu")))
-    fake = SimpleNamespace(cuProfilerStart=lambda: switch(True), cuProfilerStop=lambda: switch(False))
-    monkeypatch.setattr(counted, "driver", SimpleNamespace(CUresult=counted.driver.CUresult, **vars(fake)))
+    profiler = SimpleNamespace(start_profiler=lambda: switch(True), stop_profiler=lambda: switch(False))
+    monkeypatch.setattr(counted, "driver_calls", profiler)
     experiment = settle(Experiment(kernel="tiled-cpu", n=80, tile=16))
     told: list[ProfiledLaunch] = []
     counted.count(ProfileRequest(experiment), cast(Any, SimpleNamespace(send=told.append)))
