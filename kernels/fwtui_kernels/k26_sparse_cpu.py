@@ -39,7 +39,7 @@ WIDE = 256  # columns of a task's block
 
 @njit(cache=True)
 def assemble(front, node, weights, rows, columns, kids, to, no_edge):
-    """A front of its own arcs and of its children's fronts."""
+    """Fill a front from its own arcs and its children's fronts."""
     for at in range(node[BASE], node[BASE] + node[COLUMNS]):
         row = front[at]
         row[: rows[at, WIDTH]] = no_edge
@@ -64,7 +64,7 @@ def eliminate(front, weights, nodes, rows, columns, kids, to, no_edge, width):
 
 @njit(cache=True)
 def legs_of(front, node, back):
-    """The front's rows of a supernode's vertices, by the vertices above; `back`: its columns likewise."""
+    """Return the front's rows of a supernode's vertices, by the vertices above; `back`: its columns likewise."""
     rows, base, closed = -(-(node[END] - node[START]) // ROWS) * ROWS, node[BASE], node[CLOSED]
     legs = np.empty((rows, node[DEPTH]), front.dtype)
     for i in range(rows):
@@ -101,7 +101,7 @@ def some_swept(own, other, front, nodes, index, low, high, back, halved, counter
 
 @njit(cache=True)
 def store(block, own, other, start, end, left, first, right, halved):
-    """The columns from `first` on to the rows of `own`, and transposed to those of `other`; each array has some rows."""
+    """Store the columns from `first` on in the rows of `own`, and transposed in those of `other`, as far as each has them."""
     if start < len(own):
         for i in range(end - start):
             own[start + i, first:right] = block[i, first - left : right - left]

@@ -107,7 +107,7 @@ class SparseProgram(CudaProgram):
             super().launch(replace(step, args=args), there, stream)
 
     def _launches(self, step: Step) -> list[tuple[int, ...]]:
-        """The args of the op for each launch; its first two are where its rows of a table begin, and how many there are."""
+        """Return the args of the op for each launch; its first two are where its rows of a table begin, and how many there are."""
         (stage, part), levels, order = step.args, len(self._levels), self.shape.order
         assert order is not None
         if step.op == "turn":
@@ -122,7 +122,7 @@ class SparseProgram(CudaProgram):
         return [(first, end - first, 0, level.first, left, 0) for left in (0, self._left_rows)[: 1 + order.directed]]
 
     def _round(self, level: int, place: int) -> tuple[int, int, int]:
-        """The first of a level's nodes, how many have that tile to close, and the most tiles of a row of their fronts."""
+        """Return the first of a level's nodes, how many have that tile to close, and the most tiles of a row of their fronts."""
         first, end = self._fronts.levels[level]
         nodes = self._fronts.nodes[first:end]
         nodes = nodes[nodes[:, CLOSED] > place * self.shape.tile]

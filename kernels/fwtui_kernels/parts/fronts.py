@@ -39,13 +39,14 @@ class Fronts(NamedTuple):
         return len(self.rows) - 1
 
     def span(self, level: int) -> tuple[int, int]:
-        """The first of the fronts' rows of a level, and how many."""
+        """Return the first of the fronts' rows of a level, and how many there are."""
         first, end = self.levels[level]
         low = int(self.nodes[first, BASE])
         return low, (int(self.nodes[end, BASE]) if end < len(self.nodes) else self.height) - low
 
 
 def fronts(shape: Shape) -> Fronts:
+    """Lay out the fronts of the shape's order, and the tables that say where their arcs and their children's fronts go."""
     order, tile, n = shape.order, shape.tile, shape.n
     assert order is not None
     factor, levels = order.factor, order.levels(shape.tile, shape.itemsize)
