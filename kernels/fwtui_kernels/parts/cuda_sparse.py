@@ -107,7 +107,7 @@ class SparseProgram(CudaProgram):
             super().launch(replace(step, args=args), there, stream)
 
     def _launches(self, step: Step) -> list[tuple[int, ...]]:
-        """Return the args of the op for each launch; its first two are where its rows of a table begin, and how many there are."""
+        """Return the args of the op for each launch; the first two are where its rows of a table begin, and their number."""
         (stage, part), levels, order = step.args, len(self._levels), self.shape.order
         assert order is not None
         if step.op == "turn":
