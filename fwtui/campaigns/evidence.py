@@ -93,7 +93,7 @@ def label(wanted: Experiment) -> str:
 
 
 class Evidence:
-    """One paper's runs of a session: those that began between `since` and `until`. `others` are sessions of other machines."""
+    """The runs of one paper in a session, started between `since` and `until`; `others` are sessions of other machines."""
 
     def __init__(self, model: Model, dtype: str, others: Sequence[Model] = (), since: float = -inf, until: float = inf):
         self.model, self._dtype, self._since, self._until = model, dtype, since, until

@@ -84,7 +84,7 @@ class Queue:
         return ""
 
     def repeated(self, experiment: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
-        """With the rule's number of passes for their length, unless set by the user or longer in total than `within`."""
+        """Set the rule's number of repetitions, unless the user set it or `within` seconds would be exceeded."""
         one = self.expect(experiment).one
         often = experiment.measured(repeats=experiment.repeats or next(count for seconds, count in rule if one < seconds))
         return often if self.expect(often).total <= within else experiment

@@ -68,7 +68,7 @@ def neighbours(kernel: Kernel, config: Config) -> list[Config]:
 
 
 def _settled(experiment: Experiment) -> Experiment | None:
-    """With every default filled in; None if its kernel does not take it."""
+    """Fill in every default; None if the kernel does not accept the configuration."""
     try:
         return settle(experiment)
     except Refused:

@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _entrants(text: str) -> tuple[list[ComparedRun], int]:
-    """One run, or all of a session's; and the exit code of that session."""
+    """Return one run, or all runs of a session, and the exit code of the session."""
     name, colon, number = text.rpartition(":")
     whole = not colon or not (number.isascii() and number.isdecimal()) or os.path.exists(text)
     path = resolve(text if whole else name)

@@ -66,7 +66,7 @@ def _tell_words(root: argparse.ArgumentParser, command: str) -> None:
 
 
 def _completed(words: Callable[[], Iterable[str]], prefix: str, **_: Any) -> list[str]:
-    """What begins as the last of the words that commas divide, and files beside it."""
+    """Complete the last of several comma-separated words, also with file names."""
     from argcomplete.completers import FilesCompleter
 
     before, comma, last = prefix.rpartition(",")
@@ -81,7 +81,7 @@ def _kernels() -> Iterable[str]:
 
 
 def _offered(choices: Choices) -> Iterable[str]:
-    """What any kernel offers."""
+    """Return the values that any kernel supports."""
     return dict.fromkeys(word for kernel in registry().values() for word in choices(kernel, False))
 
 

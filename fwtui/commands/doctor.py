@@ -80,7 +80,7 @@ def measure() -> int:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """One thing that was looked at: "ok", "missing" (something will not work) or "note" (something will be limited)."""
+    """The result of one check: "ok", "missing" (a feature will not work) or "note" (a feature will be limited)."""
 
     name: str
     state: str
@@ -186,7 +186,7 @@ def _numba_cuda(found: hardware.Hardware) -> DoctorCheck:
 
 
 def counters(parameters: Path = PROFILING_PARAMETERS, user: int | None = None) -> DoctorCheck:
-    """Whether hardware counters may be read: what the driver's parameters say, for the user with that number."""
+    """Return whether the driver's parameters allow the user with that id to read hardware counters."""
     try:
         lines = parameters.read_text(errors="replace").splitlines()
     except OSError:

@@ -38,7 +38,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def data(entry: LibraryEntry) -> dict[str, object]:
-    """What is known of a session under stable names; seconds, bytes, relaxations per second, None if not known."""
+    """Return the fields of a session under stable names: seconds, bytes, relaxations per second; None if unknown."""
     return {
         "name": entry.name,
         "from": entry.origin,

@@ -81,7 +81,7 @@ def _write(session: Path, out: str, force: bool = False) -> int:
 
 
 def _missing(session: Path, text: Path) -> int:
-    """How many cue cards of the session are not in a text; 0 if that has a mistake, as it is not applied before it has none."""
+    """Return the number of the session's cue cards that a text lacks; 0 if the text has an error, as it is not applied then."""
     source = notes.text_of(session)
     try:
         there = {(marker.title, marker.text) for _, marker in notes.read(text).cues}

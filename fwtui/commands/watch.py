@@ -104,7 +104,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _count(args: argparse.Namespace, name: str) -> int:
-    """What an experiment's field of that name reads; 0 where nothing was said. Raises Refused."""
+    """Parse the value of an experiment's field; 0 if it was omitted. Raises Refused."""
     text = getattr(args, name)
     field = next(field for field in FIELDS if field.name == name)
     return int(field.read(text)[name]) if text is not None else 0
@@ -153,13 +153,13 @@ def _finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def _prompt(prompted: Prompted, before: int = 1) -> list[str]:
-    """Which prompts the save has done, and what comes next."""
+    """List the course prompts that the save completes, and the next prompt."""
     done = [f"+ prompt {number} is done" for number in range(before, prompted.place.number)]
     return ["", *done, *folded([f"{prompted.head}: {prompted.text}"]), ""]
 
 
 def line(report: Report) -> str:
-    """What is printed of it; the verdict stands out."""
+    """Format a report for the terminal; the verdict is emphasised."""
     if report.about == VERDICT:
         return f"{VERDICTS[report.right]}: {report.sentence}"
     return f"{MARKS[report.right]} {report.sentence}"

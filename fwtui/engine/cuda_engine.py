@@ -68,7 +68,7 @@ def _fill(out: Any, recipe: Recipe) -> None:
 
 
 class CudaEngine(Engine):
-    """One GPU and one context. Lane 0 is `stream`; each further lane has its own stream, higher lanes with higher priority."""
+    """An engine for one GPU. Lane 0 is `stream`; further lanes have separate streams, with higher priority for higher lanes."""
 
     timed = True
 

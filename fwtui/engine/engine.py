@@ -97,7 +97,7 @@ class Engine(Protocol):
             program.launch(step, buffers, self.stream)
 
     def stretches(self, plan: Sequence[Step]) -> list[PhaseStretch]:
-        """What a phase pass times."""
+        """Return the stretches of the plan that the instrumented repetition times."""
         return stretches(plan)
 
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:

@@ -25,7 +25,7 @@ def fill(out: np.ndarray, recipe: Recipe) -> None:
 
 @njit(inline="always")
 def set_cell(out, row, column, potentials, rule):
-    """One cell of the matrix; numba compiles it for GPUs as well."""
+    """Compute one cell of the matrix; numba also compiles this function for GPUs."""
     n = np.int64(out.shape[0])
     i, j = np.uint64(row), np.uint64(column)
     following = (row + np.int64(1)) % n if rule.connected else np.int64(-1)

@@ -15,7 +15,7 @@ THREADS = 256
 
 @jit
 def generate(out, potentials, rule):
-    """One block for each row; neighbouring threads write neighbouring cells."""
+    """Generate the matrix with one block per row; neighbouring threads write neighbouring cells."""
     row = np.int64(cuda.blockIdx.x)
     for column in range(np.int64(cuda.threadIdx.x), np.int64(out.shape[0]), np.int64(cuda.blockDim.x)):
         set_cell(out, row, column, potentials, rule)

@@ -1,4 +1,4 @@
-"""How ranks exchange orders and data: by MPI on hosts, by NCCL between arrays of GPUs."""
+"""Links between ranks for orders and data: MPI between hosts, NCCL between GPU arrays."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def received(comm: Any, source: int, tag: int) -> bytearray:
 
 
 def arrays_of_all(comm: Any, mine: np.ndarray) -> list[np.ndarray]:
-    """What every rank has given, in their order: arrays of one type and of any length. All ranks call this together."""
+    """Gather the arrays of all ranks, in rank order; one dtype, any length. Collective."""
     sizes = np.empty(comm.size, np.int64)
     comm.Allgather(np.array([mine.size]), sizes)
     every = np.empty(sizes.sum(), mine.dtype)
@@ -66,7 +66,7 @@ def arrays_of_all(comm: Any, mine: np.ndarray) -> list[np.ndarray]:
 
 
 def values_of_all(comm: Any, value: Any, kind: Any = Any) -> list[Any]:
-    """The same of values that msgspec encodes, of that type."""
+    """Gather values of that type, encoded by msgspec, from all ranks. Collective."""
     data = np.frombuffer(msgspec.msgpack.encode(value), np.uint8)
     return [msgspec.msgpack.decode(value.tobytes(), type=kind) for value in arrays_of_all(comm, data)]
 
@@ -111,7 +111,7 @@ class Channel:
         self._comm.Send(reply, 0, _REPLY)
 
     def replies(self) -> Iterator[bytearray]:
-        """One of every other rank, in order."""
+        """Receive one message from every other rank, in order."""
         for rank in range(1, self.size):
             patiently(partial(self._comm.iprobe, rank, _REPLY))
             yield received(self._comm, rank, _REPLY)
@@ -175,7 +175,7 @@ class NcclLink(Link):
         return int  # what follows on the stream waits by itself
 
     def finish(self) -> None:
-        """Nothing to wait for: the streams have ended."""
+        """Do nothing: the streams have already ended."""
 
 
 RankLink = MpiLink | NcclLink

@@ -1,4 +1,4 @@
-"""One matrix over several processes: orders, which every rank carries out, and the engine and the program that give them.
+"""One matrix over several processes: orders, which every rank executes, and the engine and program that issue them.
 
 Rank 0 has a run's matrix and its result; the others follow its orders, each with the same plan and its own rows.
 """
@@ -35,7 +35,7 @@ def own_steps(plan: Sequence[Step], rank: int) -> list[Step]:
 
 
 def part_of(stretch: PhaseStretch, rank: int) -> PhaseStretch:
-    """What a rank launches of a stretch."""
+    """Return the steps of a stretch that a rank launches."""
     return PhaseStretch(stretch.phase, tuple(step for step in stretch.steps if step.rank in (rank, EVERY)))
 
 
@@ -64,7 +64,7 @@ def waits_apart(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> 
 
 
 class RankWork:
-    """What one rank has of a run: its engine, its program, its rows."""
+    """The state of one rank in a run: its engine, its program, its rows."""
 
     program: Program
     buffers: Buffers
@@ -131,7 +131,7 @@ def _never() -> None:
 
 
 class Order(Struct, Generic[Value], tag=True):
-    """What all ranks do, in the same order; `done_by` is what each of them does, and returns what it replies."""
+    """An order that all ranks execute in the same sequence; `done_by` runs it on one rank and returns the reply."""
 
     @abstractmethod
     def done_by(self, work: Any) -> Value: ...
@@ -316,7 +316,7 @@ def decoded(order: bytes | bytearray, orders: Any = ORDERS) -> Order[Any]:
 
 
 def reply_of(work: Callable[[], Any]) -> Reply:
-    """What it returns, or why it refuses."""
+    """The return value of an order, or the reason for a refusal."""
     try:
         return Reply(work())
     except Refused as refusal:
@@ -339,7 +339,7 @@ class RankedEngine(Engine):
         """Have all ranks do it (rank 0 in its own way, if it has one)."""
 
     def on_all_ranks(self, order: Order[Value], work: Callable[[], Value] | None = None) -> list[Value]:
-        """What each of them returns. Raises Refused, with the rank that refuses."""
+        """Return the replies of all ranks. Raises Refused with the number of the rank that refuses."""
         replies = self.replies_to(order, work)
         for rank, reply in zip(self.ranks, replies, strict=True):
             if reply.refusal:

@@ -37,7 +37,7 @@ class VerifierFinding(NamedTuple):
 
 @dataclass
 class _GraphFacts:
-    """What is known about one graph."""
+    """The reference results of one graph."""
 
     cycle: tuple[int, ...] | None = None  # None: not searched
     potentials: np.ndarray | None = None
@@ -165,7 +165,7 @@ class Verifier:
         return self._compared_to_others(case, how, rows.size)
 
     def _compared_to_others(self, case: _Verification, how: str, cells: int) -> VerifierFinding:
-        """What a sample says, together with the checksums of other kernels and of other forms of this one."""
+        """Combine the verdict of a sample with the checksums of other kernels and of other runs of this kernel."""
         if not case.graph.exact_sums:  # rounding depends on the order of additions, so checksums are not comparable
             return VerifierFinding("verified", how, cells)
         others = {other: theirs for other, theirs in case.facts.checksums.items() if other != case.whose}
@@ -228,7 +228,7 @@ def _wrong_diagonal(distances: np.ndarray, vertex: int) -> str:
 
 
 def _beyond_range(graph: GraphInput, got: np.ndarray, expected: np.ndarray) -> bool:
-    """Whether every difference is a distance beyond the type that came out as no path or above the limit."""
+    """Return whether every difference is a distance that overflowed the dtype."""
     most = bounds.limit(graph, graph.dtype)
     differ = got != expected
     return bool((expected[differ] >= most).all() and (got[differ] >= most).all() and not no_path(expected[differ]).any())

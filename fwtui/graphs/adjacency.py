@@ -281,7 +281,7 @@ def both_ways(graph: Adjacency) -> Adjacency:
 
 
 def is_plain(array: np.ndarray) -> bool:
-    """Whether its memory is one piece of real numbers that every processor has."""
+    """Return whether the array is contiguous and has a native real dtype."""
     whole = array.flags.c_contiguous or array.flags.f_contiguous
     return (
         whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
@@ -289,7 +289,7 @@ def is_plain(array: np.ndarray) -> bool:
 
 
 def count_finite(dense: np.ndarray) -> int:
-    """How many cells of a matrix are numbers."""
+    """Count the cells of a matrix that are numbers."""
     if dense.dtype.kind != "f":
         return dense.size
     return sum(int(np.count_nonzero(np.isfinite(dense[rows]))) for rows in blocks(dense))
@@ -303,7 +303,7 @@ def of_dense(dense: np.ndarray, finite: int) -> Adjacency:
 
 
 def of_rows(n: int, rows: CsrRows, look: Callable[[], Adjacency]) -> LazyGraph | None:
-    """None if its pointers are wrong, or its arrays must be converted or duplicate entries added up first."""
+    """Return the CSR arrays unchanged; None if pointers are invalid, or arrays need conversion or summed duplicates first."""
     pointers, count = rows.pointers, len(rows.targets)
     ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
     sound = ends and all(map(is_plain, rows)) and not (pointers[1:] < pointers[:-1]).any()
@@ -314,7 +314,7 @@ def of_rows(n: int, rows: CsrRows, look: Callable[[], Adjacency]) -> LazyGraph |
 
 
 def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> LazyGraph | None:
-    """None if it is not square or must be converted first."""
+    """Return the array unchanged; None if it is not square or must be converted first."""
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
     return LazyGraph(len(matrix), matrix, look) if square and is_plain(matrix) else None
 

@@ -48,12 +48,12 @@ def names_of(graph: GraphInput) -> list[str]:
 
 
 def arc_count(graph: GraphInput) -> int:
-    """How many lines write_arcs writes."""
+    """Return the number of lines that write_arcs writes."""
     return graph.edges + int(np.count_nonzero(graph.matrix.diagonal() < 0))
 
 
 def comment(graph: GraphInput) -> str:
-    """What the graph is, on one line."""
+    """Describe the graph in one line."""
     return clean("; ".join(filter(None, (graph.name, graph.note))))
 
 

@@ -115,7 +115,7 @@ def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[fl
 
 
 def unfit(graph: EdgeFacts, dtype: str) -> str | None:
-    """Why the weights do not fit the type, in a sentence."""
+    """Explain why the weights do not fit the dtype."""
     if dtype == "float32":
         return None
     if not graph.integer:
@@ -131,7 +131,7 @@ def unfit(graph: EdgeFacts, dtype: str) -> str | None:
 
 
 def far_of(facts: EdgeFacts, dtype: str) -> float:
-    """From this value up a cell of a kernel's distances means no path; see graphs.canonical."""
+    """Return the smallest cell value of a kernel's distances that means no path; see graphs.canonical."""
     return NO_EDGE[dtype] - 2 * facts.drift
 
 

@@ -40,12 +40,12 @@ def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
 
 
 def no_path(distances: np.ndarray) -> np.ndarray:
-    """Which cells of canonical distances mean no path."""
+    """Return the mask of cells of canonical distances that mean no path."""
     return np.isposinf(distances) if distances.dtype.kind == "f" else distances == NO_PATH
 
 
 def no_distance(distances: np.ndarray) -> np.ndarray:
-    """Which cells of canonical distances are not distances at all."""
+    """Return the mask of cells of canonical distances that are not distances."""
     return np.isnan(distances) if distances.dtype.kind == "f" else distances == NO_DISTANCE
 
 

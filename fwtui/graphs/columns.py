@@ -107,7 +107,7 @@ def weights_note(title: object | None, noun: str = "column") -> str:
 
 
 def is_identifier(title: str) -> bool:
-    """Whether the name is that of a number which identifies a row, such as Id, edge_id or the index of a table."""
+    """Return whether the column name denotes a row identifier, such as Id, edge_id or the index of a table."""
     words = words_of(title)
     return not title.strip() or (bool(words) and (words[0] == "unnamed" or words[-1] in _IDENTIFIER))
 
@@ -127,7 +127,7 @@ def _rank(title: str) -> int | None:
 
 
 def is_numeric(value: Any) -> bool:
-    """Whether a value is a number or a text that is one."""
+    """Return whether a value is a number or numeric text."""
     try:
         return not isinstance(value, bool) and float(value) == float(value)
     except (TypeError, ValueError):
@@ -145,7 +145,7 @@ class Roles(NamedTuple):
 
     @property
     def places(self) -> list[int]:
-        """Those that there are."""
+        """The columns that exist."""
         return [place for place in self[:4] if place is not None]
 
 
@@ -174,7 +174,7 @@ def roles_of(
 
 
 def _has_directions(title: str, values: Sequence[Any]) -> bool:
-    """Whether a column states for each edge if it is directed, as the column Type of Gephi does."""
+    """Return whether a column marks each edge as directed or not, as Gephi's column Type does."""
     known = _BOTH_WAYS if "directed" in title.lower() else {"undirected", "directed"}
     words = set(words_of(title))
     return bool(words & _DIRECTION) and len(values) > 0 and all(str(value).lower() in known for value in values)

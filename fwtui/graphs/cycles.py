@@ -29,7 +29,7 @@ def cycle_or_potentials(matrix: np.ndarray) -> tuple[tuple[int, ...], np.ndarray
 
 
 def cycle_or_heights(graph: Adjacency) -> tuple[tuple[int, ...], np.ndarray]:
-    """The same of a graph as given; heights are potentials with their sign turned: w(i, j) + heights[i] - heights[j] >= 0."""
+    """Compute heights of a graph as given: negated potentials, w(i, j) + heights[i] - heights[j] >= 0."""
 
     def relax(distance: np.ndarray, predecessor: np.ndarray) -> bool:
         before = distance.copy()

@@ -18,7 +18,7 @@ _SAMPLE = 200  # rows that show whether a column holds numbers
 
 
 def is_table(graph: Any) -> bool:
-    """By the Arrow C stream or the dataframe interchange protocol."""
+    """Read the table through the Arrow C stream or the dataframe interchange protocol."""
     return hasattr(graph, "__arrow_c_stream__") or hasattr(graph, "__dataframe__")
 
 
@@ -113,7 +113,7 @@ def _numbered(sources: np.ndarray, targets: np.ndarray, name: str) -> tuple[np.n
 
 
 def _signed(column: np.ndarray) -> np.ndarray:
-    """Beside an unsigned column NumPy would round a signed one to float64."""
+    """Convert an unsigned column to signed: NumPy rounds a mix of both to float64."""
     if column.dtype.kind != "u":
         return column
     return column.astype(np.int64 if column.max(initial=0) < 2**63 else object)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class EdgeFacts:
-    """What is known of a graph's edges. The least weight includes negative self-loops; nothing else counts loops."""
+    """Statistics of a graph's edges. Only the minimum weight includes negative self-loops."""
 
     n: int
     edges: int  # in a graph as given, each parallel arc counts
@@ -32,12 +32,12 @@ class EdgeFacts:
 
     @property
     def nonnegative(self) -> bool:
-        """Whether no weight is below 0."""
+        """Whether all weights are non-negative."""
         return self.low is None or self.low >= 0
 
     @property
     def drift(self) -> int | float:
-        """How far below the sentinel half of an unreachable cell may sink: (n - 1) times the least weight's magnitude."""
+        """The largest amount by which an unreachable cell may sink below the sentinel: (n - 1) x |minimum weight|."""
         if self.low is None or self.low >= 0:
             return 0
         return (self.n - 1) * -(int(self.low) if self.integer else self.low)
@@ -45,7 +45,7 @@ class EdgeFacts:
 
 @dataclass(frozen=True)
 class GraphInput(EdgeFacts):
-    """What a kernel is given. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
+    """The input of a kernel. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
 
     matrix: np.ndarray  # (n, n), fwtui_kernels.plan.NO_EDGE for no edge, diagonal 0 (below 0: a negative self-loop)
     negative_share: float | None = None  # of the edges
@@ -81,7 +81,7 @@ def blocks(matrix: np.ndarray, cells: int | None = None) -> list[slice]:
 
 
 def each_block(matrix: np.ndarray, work: Callable[[slice], T], cells: int | None = None) -> list[T]:
-    """What `work` returns for each block of rows, in order; NumPy computes large matrices on all cores."""
+    """Apply `work` to blocks of rows on all cores and return the results in order."""
     parts = blocks(matrix, cells)
     threads = min(MOST_THREADS, len(usable_cores()))
     if matrix.size < CELLS_ON_ALL_CORES or threads < 2:

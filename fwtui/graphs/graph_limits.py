@@ -1,4 +1,4 @@
-"""What a graph file must fit: a number type, a number of vertices, the free memory."""
+"""Limits of a graph file: data type, number of vertices, free memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COPIES, _CANONICAL = 5, 4  # of the matrix during a run, and bytes per cell of 
 
 
 class GraphLimits(NamedTuple):
-    """Without a dtype any finite weight is accepted, and the room for the matrix is not checked."""
+    """Limits of a graph file; without a dtype any finite weight is accepted, and memory for the matrix is not checked."""
 
     dtype: str | None = None
     most: int = MOST_VERTICES
@@ -42,7 +42,7 @@ class GraphLimits(NamedTuple):
             )
 
     def unfit(self, weight: float) -> str | None:
-        """Why a weight cannot be used, or None."""
+        """Explain why a weight cannot be used; None if it can."""
         if not np.isfinite(weight):
             return "is not a finite number; remove the line"
         dtype = self.dtype
@@ -80,7 +80,7 @@ def refused_for_room(name: str, dtype: str | None) -> Iterator[None]:
 
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """What is refused within begins with the file's name."""
+    """Prefix the message of a Refused in the block with the file's name."""
     try:
         yield
     except Refused as refusal:

@@ -24,7 +24,7 @@ _NO_NUMBER = ("", "na", "-")  # a cell of a matrix without a number
 
 
 class Head(NamedTuple):
-    """What the beginning of a file declares about its rows."""
+    """The declarations at the beginning of a file."""
 
     form: Form
     lines: int  # before the first row
@@ -128,7 +128,7 @@ class _Beginning:
         return Head(form, self.lines, (note,), matrix=size, labels=titles[named:] or None)
 
     def _is_small_matrix(self) -> bool:
-        """Whether so few numbers are a matrix and not edges. Raises Refused if they may be both."""
+        """Return whether a small table of numbers is a matrix. Raises Refused if it could also be edges."""
         n = len(self.rows)
         if n != len(self.rows[0]) or n < (2 if self.usual else 4):  # a .txt with two or three columns is an edge list
             return False
@@ -209,7 +209,7 @@ class _Beginning:
         return (vertices, edges) if whole and fits and (widths == {2} or widths == {3}) else None
 
     def _begins_with_numbers(self, roles: Roles) -> bool:
-        """Whether the first edge is between whole numbers that float64 holds, so that a later one that is not is a mistake."""
+        """Return whether the first edge joins integers that float64 represents; a later edge that does not is then an error."""
         ends = [number_in(self.rows[0][place]) for place in (roles.source, roles.target)]
         return all(value is not None and abs(value) <= MAX_WHOLE for value in ends)
 

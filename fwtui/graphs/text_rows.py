@@ -102,7 +102,7 @@ class Rows(NamedTuple):
 
     @property
     def named(self) -> bool:
-        """Whether the vertices are names."""
+        """Whether the vertices have names."""
         return len(self.sources) > 0
 
 
@@ -121,7 +121,7 @@ class Form(NamedTuple):
 
     @property
     def ends(self) -> int:
-        """How many columns are vertices."""
+        """The number of vertex columns."""
         return self.columns.count("u") + self.columns.count("v")
 
     def rows(self, chunk: bytes, line: int, source: GraphFile) -> Rows:
@@ -252,7 +252,7 @@ class Form(NamedTuple):
 
 
 def _unlike_numbers(text: str, delimiter: str | None) -> bool:
-    """Whether some numbers may be names, which would change if they were read as numbers."""
+    """Return whether some numbers could be names, which would change if they were parsed as numbers."""
     begins = f"(?:^|{re.escape(delimiter)}|\\s)" if delimiter else r"(?:^|\s)"
     return '"' in text or re.search(begins + _NEITHER.pattern, text, re.MULTILINE) is not None
 
@@ -346,5 +346,5 @@ def present(source: GraphFile, arcs: Arcs) -> Arcs:
 
 
 def are_counts(words: list[str]) -> bool:
-    """Whether the words are counts, as in a header."""
+    """Return whether the fields are counts, as in a header."""
     return all(word.isdecimal() and len(word) < 16 for word in words)

@@ -1,4 +1,4 @@
-"""One call of solve: what is asked for beside the graph, and the clock of its stages."""
+"""The options of one call of solve, and the clock of its stages."""
 
 from __future__ import annotations
 
@@ -77,5 +77,5 @@ class Call:
 
     @property
     def is_free(self) -> bool:
-        """Whether it names nothing that only kernels have."""
+        """Whether the call uses no option that only kernels support."""
         return self.named is self.dtype is self.device is self.devices is None and not self.keep_on_device

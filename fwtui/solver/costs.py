@@ -1,4 +1,4 @@
-"""What it takes to find distances: whether there is memory for them, and whether searches are sooner than a kernel."""
+"""Cost model of solve: memory for the distances, and Dijkstra searches against a kernel."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SOON = 1e-3  # seconds that nobody waits for
 
 
 def why_searches(graph: GivenGraph, count: int | None, predecessors: bool) -> str:
-    """Why searches from that many vertices, or from all, are the way; empty if a kernel finds all distances sooner."""
+    """Explain why Dijkstra searches are faster than a kernel for that many sources; empty if the kernel is faster."""
     if count is None and not _may_be_searched(graph):
         return ""
     try:
@@ -71,7 +71,7 @@ def why_searches(graph: GivenGraph, count: int | None, predecessors: bool) -> st
 
 
 def _may_be_searched(graph: GivenGraph) -> bool:
-    """Whether searches from all vertices may be sooner than a kernel on this machine."""
+    """Return whether Dijkstra searches from all vertices may be faster than a kernel on this machine."""
     if graph.n < LEAST:
         return False
     from fwtui.machine.hardware import driver_present
@@ -85,12 +85,12 @@ def seconds_of_searches(graph: Adjacency, count: int) -> float:
 
 
 def processes(seconds: float) -> int:
-    """How many share searches that take one core so long; 1: this one alone."""
+    """Return the number of processes for searches that take one core so many seconds; 1 means this process only."""
     return max(1, min(len(usable_cores()), ceil(seconds / WORTH_A_PROCESS)))
 
 
 def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
-    """For all distances by the best kernel of this machine; METIS is asked only if that may change what is less than `most`."""
+    """Estimate the seconds for all distances by the best kernel; METIS runs only if it may push the estimate below `most`."""
     from fwtui.machine.hardware import driver_present
 
     backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
@@ -127,12 +127,12 @@ def ordered_shape(
 
 
 def is_sparse(facts: EdgeFacts) -> bool:
-    """Whether it is so large, and has so few edges, that something other than the dense plan may be sooner."""
+    """Return whether the graph is large and sparse enough that another method may be faster than the dense plan."""
     return facts.n >= LEAST and facts.edges <= MOST_DEGREE * facts.n
 
 
 def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:
-    """Whether there is room for the matrix and its copies, on the engine's GPU or on the host."""
+    """Return whether the matrix and its copies fit in memory, on the engine's GPU or on the host."""
     if kernel.backend == "cuda":
         free = engine.free_bytes() if engine is not None else None
         return free is None or kernel.fitted(shape, free - KEPT_FREE) is not None

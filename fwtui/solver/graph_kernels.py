@@ -54,7 +54,7 @@ def count(facts, shared, edges):
 
 @jit(device=True, inline="always")
 def fraction_of(weight):
-    """As fwtui.graphs.bounds.fineness."""
+    """Compute fwtui.graphs.bounds.fineness on the GPU."""
     if abs(weight) >= WHOLE or np.float64(np.int64(weight)) == weight:
         return 0.0
     if np.float64(np.int64(weight * 256.0)) == weight * 256.0:
@@ -93,7 +93,7 @@ def survey_matrix(matrix, n, facts):
 
 @jit
 def outward(matrix, n, distance):
-    """One round of relaxations from vertex 0, negative weights as 0."""
+    """Run one round of relaxations from vertex 0; negative weights count as 0."""
     column = cuda.grid(1)
     if column < n:
         least = np.inf
@@ -108,7 +108,7 @@ def outward(matrix, n, distance):
 
 @jit
 def inward(matrix, n, distance):
-    """The same to vertex 0."""
+    """Run one round of relaxations to vertex 0."""
     shared = cuda.shared.array(THREADS, np.float64)
     row = cuda.blockIdx.x
     least = np.inf
@@ -179,7 +179,7 @@ def survey_arcs(sources, targets, weights, n, facts):
 
 @jit
 def relax_arcs(sources, targets, weights, distance):
-    """As outward."""
+    """Search inward, like `outward`."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
         weight, before = np.float64(weights[arc]), distance[sources[arc]]
         if weight < np.inf and before < np.inf:

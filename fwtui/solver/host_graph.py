@@ -21,7 +21,7 @@ _DENSE_ROUNDS = 3  # of a search through a dense matrix, whose paths have few ed
 
 
 class HostGraph(SolverGraph):
-    """One matrix, which becomes the distances, without a second one if cells have the same width."""
+    """Build the matrix that becomes the distances, in place if cells have the same width."""
 
     def __init__(self, origin: GivenGraph, engine: Engine, facts: EdgeFacts | None = None):
         """`facts`, if they are known already."""
@@ -76,7 +76,7 @@ def reached(distances: np.ndarray, far: float) -> np.ndarray:
 
 
 def leads_out(sources: np.ndarray, targets: np.ndarray, sets: np.ndarray) -> bool:
-    """Whether some arc leads from a vertex that a source reaches to one that it does not."""
+    """Return whether an arc leads from a reached vertex to an unreached one."""
     rows = max(1, _BITS_AT_ONCE // max(1, sets.shape[1]))
     parts = (slice(start, start + rows) for start in range(0, len(sources), rows))
     return any(bool((sets[sources[part]] & ~sets[targets[part]]).any()) for part in parts)

@@ -86,7 +86,7 @@ def shortest_path(
 
 
 def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
-    """Whether these are vertices whose rows are found sooner among all distances; what is none SciPy refuses."""
+    """Return whether all distances are faster than separate rows for these sources; SciPy rejects invalid ones."""
     rows = np.asarray(indices)
     valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and rows.min() >= 0 and rows.max() < graph.n
     return bool(valid) and not why_searches(graph, rows.size, predecessors)

@@ -1,4 +1,4 @@
-"""What NetworkX asks each installed backend for when it is imported itself: so this imports nothing."""
+"""Backend information that NetworkX reads at import time; this module imports nothing."""
 
 from __future__ import annotations
 

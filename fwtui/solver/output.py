@@ -166,7 +166,7 @@ def _plain(distances: np.ndarray) -> list[str]:
 def print_answer(
     request: argparse.Namespace, graph: GivenGraph, result: Result, pairs: Pairs | None, seconds: Mapping[str, float]
 ) -> None:
-    """What the command line asks for on stdout: JSON; or the path, the pairs and the summary as text."""
+    """Print the requested output on stdout: JSON; or the path, the pairs and the summary as text."""
     listed, summary = pairs is not None and not request.out, None
     if request.summary or not (request.out or pairs):
         from fwtui.graphs.summary import summarise
@@ -205,7 +205,7 @@ def _pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[st
 
 
 def _solved_object(stats: Stats, graph: GivenGraph, seconds: Mapping[str, float], summary: Answers | None) -> dict[str, Any]:
-    """What was found and how, with the fields that commands/README.md explains."""
+    """Return the result and its statistics, with the fields that commands/README.md explains."""
     how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "reason", "tile", "device", "devices")}
     return {
         "version": answers.RESULT_VERSION,
@@ -227,7 +227,7 @@ def summary_lines(summary: Answers, stats: Stats) -> list[str]:
 
 
 def _path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:
-    """One path with its edges, their weights and the distance of each vertex; a single line if there is no path."""
+    """Format one path with its edges, their weights and the distance of each vertex; one line if there is no path."""
     vertices = result.vertices
     path = result.path(source, target)
     if not path:

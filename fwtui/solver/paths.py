@@ -134,7 +134,7 @@ class Paths:
         return _Slack(number(share), none, (share * largest).astype(distances.dtype))
 
     def _is_short(self, weights: np.ndarray, distances: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-        """Whether weights equal the distances. Both have the same shape; `fixed` is per last vertex."""
+        """Return whether weights equal the distances; both have the same shape, `fixed` is per last vertex."""
         if self.exact:
             return weights <= distances
         with np.errstate(invalid="ignore"):
@@ -189,7 +189,7 @@ class Paths:
         return self._least(least)
 
     def _greatest(self, values: np.ndarray) -> np.ndarray:
-        """Of all sources, from what was found of these."""
+        """Return the predecessors of all sources from those of the searched ones."""
         return values
 
     def _least(self, values: np.ndarray) -> np.ndarray:
@@ -239,7 +239,7 @@ def follow(before: np.ndarray, source: int, target: int) -> list[int]:
 
 
 def _leads_back(before: np.ndarray, source: int, reached: np.ndarray) -> bool:
-    """Whether every reached vertex leads back to the source, by pointer doubling."""
+    """Return whether every reached vertex leads back to the source, by pointer doubling."""
     above = np.where(before >= 0, before, np.arange(len(before), dtype=before.dtype))
     for _ in range(len(before).bit_length()):
         above = above[above]

@@ -200,7 +200,7 @@ class Reach(Order[None]):
 
 
 class LeadsOut(Order[bool]):
-    """Whether some of these arcs, as bytes of their int64, leads from a vertex that is reached to one that is not."""
+    """Return whether one of these arcs (int64 bytes) leads from a reached vertex to an unreached one."""
 
     sources: bytes
     targets: bytes

@@ -19,7 +19,7 @@ _INTEGERS = (int, np.integer)
 
 @dataclass(frozen=True)
 class Stats:
-    """How an answer was found. Times are seconds of wall-clock time."""
+    """Statistics of a result. Times are wall-clock seconds."""
 
     n: int
     edges: int  # of the input, self-loops not counted

@@ -24,7 +24,7 @@ _CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
 
 
 def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray | None, reason: str, call: Call) -> Result:
-    """By a search from each source, or against the arcs from each target where these are fewer."""
+    """Solve by a Dijkstra search from each source, or backwards from each target if there are fewer targets."""
     from scipy.sparse import csr_array
 
     from fwtui.solver.searches import block_rows, searched

@@ -22,7 +22,7 @@ Block = tuple[slice, np.ndarray, np.ndarray | None]
 
 
 class Searches(Struct):
-    """What a process has to do; the arrays follow on its stdin: where rows begin, their columns, weights, and the sources."""
+    """The request to a search process; the arrays follow on its stdin: row starts, columns, weights, sources."""
 
     n: int
     arcs: int

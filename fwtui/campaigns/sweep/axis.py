@@ -1,4 +1,4 @@
-"""One axis of a sweep, with its values as the form writes them."""
+"""An axis of a sweep, with its values as the form writes them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def names() -> tuple[str, ...]:
 
 
 def amounts(name: str) -> bool:
-    """Whether the values of that axis are numeric."""
+    """Return whether the values of that axis are numeric."""
     return name in MEASURED or name not in BY_NAME
 
 
@@ -122,7 +122,7 @@ def _devices(text: str) -> int:
 
 
 def _range(text: str) -> list[str]:
-    """One size, or those from the first to the last: doubled each time, or with a step between them."""
+    """Parse one size, or a range that doubles or advances by a step."""
     first, dots, rest = text.partition("..")
     if not dots:
         return [_value("n", text)]
@@ -150,7 +150,7 @@ def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
 
 
 def _sorted(name: str, values: Sequence[str]) -> list[str]:
-    """Each once; numbers by size, kernels in ladder order, others in the given order."""
+    """Return the distinct values: numbers by size, kernels in ladder order, others in the given order."""
     once = list(dict.fromkeys(values))
     if amounts(name):
         return sorted(once, key=float)

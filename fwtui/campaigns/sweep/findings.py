@@ -99,7 +99,7 @@ class Findings(NamedTuple):
         return [*sentences, *(crossing.words for crossing in self.break_evens), *self.unclear]
 
     def data(self) -> dict[str, object]:
-        """The same under stable names."""
+        """Return the fields under stable names, for JSON."""
         return {
             "best": self.best,
             "fits": {name: line_fit._asdict() for name, line_fit in self.fits.items()},
@@ -213,7 +213,7 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
 
 
 def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[BreakEven | str]:
-    """Those with the winner at the largest value; series that always lose need no sentence."""
+    """Return the pairs that contain the winner at the largest value; series that always lose get no sentence."""
     largest = max((at for line in lines for at in line.seconds), default=0.0)
     winner = min((line for line in lines if largest in line.seconds), key=lambda line: line.seconds[largest], default=None)
     for line in lines:

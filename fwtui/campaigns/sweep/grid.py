@@ -20,7 +20,7 @@ Settle = Callable[[Experiment], Settled]  # raises Refused if it cannot run here
 
 
 class GridCell(NamedTuple):
-    """One cell of the grid. Without an experiment it cannot run, for the given reason."""
+    """A cell of the grid; without an experiment it cannot run, for the given reason."""
 
     at: tuple[str, ...]  # a value for each axis
     experiment: Settled | None

@@ -58,7 +58,7 @@ class Sweep:
         return self.earlier_runs.run(cell.key) if cell.key else None
 
     def ended(self, cell: GridCell) -> bool:
-        """Whether that cell is finished; a cancelled one may run again."""
+        """Return whether that cell is finished; a cancelled cell may run again."""
         run = self.run(cell)
         return run is not None and run.state in ENDED
 
@@ -99,7 +99,7 @@ class Sweep:
         self.left_out[self.current.key] = why
 
     def _repeated(self, experiment: Settled) -> Settled:
-        """With enough passes for a verdict, if the run's own rules give fewer and its share of the time allows it."""
+        """Request enough repetitions for a verdict if the run's own rules give fewer and its time budget allows it."""
         waiting = sum(not self.ended(cell) and cell.key not in self.left_out for cell in self.grid.order)
         rule = (experiment.budget / ENOUGH, 0), (inf, ENOUGH)
         return self.queue.repeated(experiment, rule, self.queue.left / max(waiting, 1))

@@ -34,7 +34,7 @@ class Scaling(NamedTuple):
         return f"{words}, efficiency {units.percent(last.efficiency)}."
 
     def data(self) -> dict[str, object]:
-        """The same under stable names."""
+        """Return the fields under stable names, for JSON."""
         points = [
             {"run": p.run.id, "devices": p.ranks, "n": p.run.n, "seconds": p.run.seconds}
             | {"speedup": p.speedup, "efficiency": p.efficiency}

@@ -18,7 +18,7 @@ WAITING, RUNNING, LEFT_OUT, ENDED, NOTHING = "waiting", "running", "left out", "
 
 
 class Square(NamedTuple):
-    """One square: the state of its cell, its run, or why there is none."""
+    """A square: the state of its cell and its run, or the reason why there is no run."""
 
     state: str = NOTHING
     run: Run | None = None
@@ -26,7 +26,7 @@ class Square(NamedTuple):
 
 
 class SweepRow(NamedTuple):
-    """One combination of everything except the horizontal axis, with a square for each of its values."""
+    """A combination of all values except those of the x axis, with a square for each x value."""
 
     name: str
     squares: tuple[Square, ...]

@@ -1,1 +1,1 @@
-"""What commands share: flags and their values, words on stderr, and the long work of single commands."""
+"""Code shared by commands: options, progress on stderr, and the longer parts of single commands."""

@@ -57,7 +57,7 @@ def add_experiment_options(
 
 
 def _describe_option(having: Sequence[tuple[str, Option]]) -> str:
-    """What the option means: once if it means the same to all kernels, else for each."""
+    """Describe the option: once if it means the same for all kernels, else per kernel."""
     values = {_list_values(option) for _, option in having}
     shortest = min((option.help for _, option in having), key=len)
     if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some say more of it

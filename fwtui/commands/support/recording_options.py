@@ -38,7 +38,7 @@ def add_samples_option(parser: argparse.ArgumentParser) -> None:
 
 
 def sampling_mode(args: argparse.Namespace) -> str:
-    """What that flag says, else the setting."""
+    """Return the value of the option, or else of the setting."""
     return args.samples or settings.load().text("samples")
 
 

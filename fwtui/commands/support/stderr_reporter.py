@@ -1,4 +1,4 @@
-"""What commands write to stderr while they work, so that stdout has nothing but results."""
+"""Progress and error messages on stderr; stdout carries only results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StderrReporter:
     """Words for stderr: errors, each once, and on a terminal the progress."""
 
     def __init__(self, model: Model | None = None) -> None:
-        """With a model, which takes each event afterwards, also of a plan for a sparse graph what it leaves out."""
+        """With a model, which receives each event afterwards, also report the relaxations that a sparse plan skips."""
         self._model = model
         self._fault = ""
 
@@ -74,7 +74,7 @@ def show_progress(text: str) -> None:
 
 
 def drawing_progress() -> Callable[[float], None]:
-    """What takes the share (0..1) of a replay that is drawn, and shows it as progress."""
+    """Return a callback that takes the drawn share (0 to 1) of a replay and prints it as progress."""
     on_terminal = sys.stderr.isatty()  # asked now: while the replay is drawn, Textual stands in for it and says yes
 
     def show(share: float) -> None:

@@ -90,7 +90,7 @@ def _files(new: Sequence[Path]) -> str:
 
 
 def _ask_for_trust(new: Sequence[Path]) -> bool:
-    """Whether the user says yes to a file of each folder. Raises Refused without a terminal to ask on."""
+    """Ask the user to trust each folder. Raises Refused without a terminal."""
     words = trust.warning(new[0])
     others = f", and so is the content of {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
     it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")

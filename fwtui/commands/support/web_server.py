@@ -30,7 +30,7 @@ HEADERS = {  # nothing is loaded from other servers, and no other page can frame
 
 
 class _Visit(AppService):
-    """One visitor's process; its page is closed when it ends."""
+    """The process of one visitor; its page is closed when the process ends."""
 
     async def run(self) -> None:
         try:
@@ -104,7 +104,7 @@ class WebServer(Server):
         return response
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """One visit, from its first message to its end."""
+        """Serve one visit, from its first message to its end."""
         page = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_MESSAGE)
         if len(self._visits) >= MAX_VISITORS:
             raise web.HTTPServiceUnavailable(text=f"All {MAX_VISITORS} places are taken; try again when a visitor has left.")

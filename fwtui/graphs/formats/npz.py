@@ -90,7 +90,7 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
 
 
 def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
-    """As `fwtui graph` writes it."""
+    """Read the arrays that `fwtui graph` writes."""
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or weights.dtype.kind not in "fi" or no_edge.size != 1:
         raise Refused(f"{name} has no square matrix 'weights' with one 'no_edge'; save the graph again")
     if no_edge.dtype.kind not in "fi":
