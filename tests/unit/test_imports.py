@@ -189,7 +189,7 @@ async def main():
     live = Live(telemetry_hz=0)
     app = FwtuiApp(live, defaults(False), still=True)
     async with app.run_test(size=(120, 40)) as pilot:
-        while not loaded or not (footer := len(app.screen.query("FooterKey"))):
+        while not loaded or not (footer := len(app.screen.query("KeyName"))):
             await pilot.pause(0.02)
     live.close()
     print(json.dumps([footer, sorted(loaded)]))

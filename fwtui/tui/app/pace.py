@@ -10,7 +10,7 @@ from textual.app import App
 from textual.timer import Timer
 
 TICK_SECONDS, IDLE_TICK_SECONDS = 0.1, 1.0  # between two ticks; idle: while nothing runs and nothing plays
-COLLECT_TICKS = 100  # between two looks whether there is much to free
+COLLECT_SECONDS = 10.0  # between two looks whether there is much to free
 COLLECT_FROM = 20  # partial collections since the last full one: next to none while nothing happens
 COLLECT_REST = 200  # times as long as a full collection took, the next one waits: a long replay has many objects
 
@@ -23,8 +23,8 @@ class Pace:
         self._tick = tick
         self._clock: Timer | None = None
         self._seconds = TICK_SECONDS  # between two ticks
-        self._ticks = self._partial = 0  # so far, and partial collections before the last full one
-        self.collect_ticks, self.collect_from = COLLECT_TICKS, 0.0  # between two looks, and from when on the next one may free
+        self._partial = 0  # collections before the last full one
+        self.collect_from = 0.0  # when to look again, on a monotonic clock
 
     def start(self) -> None:
         if self._clock is None:
@@ -39,11 +39,12 @@ class Pace:
             self._clock = self._app.set_interval(seconds, self._tick)
 
     def collect(self) -> None:
-        """Free cycles of lines and removed widgets every few ticks if there may be many; Python itself does so once a minute."""
-        self._ticks += 1
-        if self._ticks % self.collect_ticks:
+        """Free cycles of lines and removed widgets every few seconds if there may be many; Python itself rarely does."""
+        begun = time.monotonic()
+        if begun < self.collect_from:
             return
-        begun, partial = time.monotonic(), sum(generation["collections"] for generation in gc.get_stats()[:2])
-        if partial >= self._partial + COLLECT_FROM and begun >= self.collect_from:
+        partial = sum(generation["collections"] for generation in gc.get_stats()[:2])
+        if partial >= self._partial + COLLECT_FROM:
             gc.collect()
-            self._partial, self.collect_from = partial, begun + COLLECT_REST * (time.monotonic() - begun)
+            self._partial = partial
+        self.collect_from = begun + max(COLLECT_SECONDS, COLLECT_REST * (time.monotonic() - begun))

@@ -30,7 +30,7 @@ from fwtui.sessions.reader import LoadedSession, load
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.film import Ink, Lines, Pool, Row, Span
 from fwtui.tui.frame.cue_card import card
-from fwtui.tui.frame.footer import KeyFooter
+from fwtui.tui.frame.footer import KeyFooter, KeyName
 from fwtui.tui.frame.frame import Frame as Screen
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, named
@@ -158,7 +158,7 @@ async def _name_keys(footer: KeyFooter) -> None:
     test_what_two_processes_draw_is_what_one_does).
     """
     named = asyncio.Event()
-    shown = [getattr(key, "key", "") for key in footer.query("FooterKey").exclude(".-command-palette")]
+    shown = [name.key for name in footer.query(KeyName).exclude(".-command-palette")]
     if sorted(shown) != sorted(key for key, _ in footer.current_keys().values()):
         footer.call_later(footer.recompose)
     footer.call_later(named.set)

@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer
+from textual.widgets import Footer, Static
+
+
+class KeyName(Static):
+    """A key that can be clicked, and the words for what it does."""
+
+    def __init__(self, key: str, shown: str, binding: Binding, classes: str = ""):
+        words = (f" {binding.description}", "$footer-description-foreground")
+        super().__init__(Content.assemble((shown, "bold $footer-key-foreground"), words), classes=classes)
+        self.key = key
+        self.tooltip = Content(binding.tooltip or binding.description)
+
+    def on_click(self) -> None:
+        self.app.simulate_key(self.key)
 
 
 class KeyFooter(Footer):
-    """Textual's footer, which makes its keys again only if they have changed.
+    """Textual's footer with keys that it lets go of, made again only if they have changed.
 
-    Textual 8.2 does so whenever the focus moves, and keeps the lines of the keys that it has removed (tests/ui/test_cost.py,
-    test_replays_and_dialogs_that_are_no_longer_shown_are_let_go).
+    Textual 8.2 binds each key to the footer for good, and makes all of them again whenever the focus moves
+    (tests/ui/test_cost.py, test_keys_that_are_no_longer_named_are_let_go).
+    """
+
+    DEFAULT_CSS = """
+    KeyFooter KeyName { width: auto; margin-right: 1; }
+    KeyFooter KeyName.-command-palette { dock: right; margin-right: 0; border-left: vkey $foreground 20%; }
     """
 
     def __init__(self) -> None:
         super().__init__(compact=True)
-        self._keys: dict[str, tuple[str, str]] = {}
+        self._keys: dict[str, tuple[str, Binding]] = {}
 
-    def current_keys(self) -> dict[str, tuple[str, str]]:
-        """Return key and description of each action that can be done now, by its name."""
-        bindings = [one.binding for one in self.screen.active_bindings.values() if one.binding.show and one.enabled]
-        return {binding.action: (binding.key, binding.description) for binding in reversed(bindings)}
+    def current_keys(self) -> dict[str, tuple[str, Binding]]:
+        """Return the first key and the binding of each action that can be done now, by its name."""
+        active = [(key, one.binding) for key, one in self.screen.active_bindings.items() if one.binding.show and one.enabled]
+        return {binding.action: (key, binding) for key, binding in active[::-1]}
 
     def bindings_changed(self, screen: Screen[object]) -> None:
         if self.is_attached and screen is self.screen and self.app.app_focus and (keys := self.current_keys()) != self._keys:
             self._keys = keys
             super().bindings_changed(screen)
+
+    def compose(self) -> ComposeResult:
+        for key, binding in [*self.current_keys().values()][::-1]:
+            yield KeyName(key, self.app.get_key_display(binding), binding)
+        palette = self.screen.active_bindings.get(self.app.COMMAND_PALETTE_BINDING)
+        if palette is not None:
+            shown = self.app.get_key_display(palette.binding)
+            yield KeyName(palette.binding.key, shown, palette.binding, classes="-command-palette")

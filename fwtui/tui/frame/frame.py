@@ -66,7 +66,6 @@ class Frame(PlaceScreen):
     Frame #transport { height: 2; padding: 0 1; background: $panel; }
     Frame #body { height: 1fr; border-bottom: solid $border-blurred; }
     Frame.-short #body, Frame.-flat #body { border-bottom: none; }
-    Frame Footer FooterKey.-command-palette { margin-right: 0; }
     Frame .heading { color: $text-muted; text-style: bold; height: 1; }
     Frame.-flat TelemetryStrip { max-height: 1; }
     Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting Footer { display: none; }
