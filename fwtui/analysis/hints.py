@@ -10,7 +10,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from fwtui.analysis.cpu import cpu_facts
-from fwtui.analysis.ledger import (
+from fwtui.analysis.limits import limit_of
+from fwtui.analysis.phase_table import (
     COUNTERS,
     LATENCY,
     LAUNCH_SECONDS,
@@ -22,7 +23,6 @@ from fwtui.analysis.ledger import (
     slowest_line,
     tiles_per_launch,
 )
-from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import UNEVEN, describe_waiting, imbalance, rank_times
 from fwtui.analysis.warps import LONG_SCOREBOARD, MIO_THROTTLE, SHORT_SCOREBOARD, loop_facts, samples_of, shares, stall
 from fwtui.common import units

@@ -10,8 +10,8 @@ from pressing import keyed, opened, press, proceed, until
 from fwtui.analysis import ranks
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.hints import hints
-from fwtui.analysis.ledger import ledger, roofs_of
 from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.analysis.phase_table import ledger, roofs_of
 from fwtui.analysis.plan_frames import PlanFrame, PlanFrames, Scene
 from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
-from fwtui.analysis.ledger import LedgerLine, Roofs, formula
+from fwtui.analysis.phase_table import LedgerLine, Roofs, formula
 from fwtui.analysis.ranks import rank_times
 from fwtui.common import units
 from fwtui.common.text import shortened

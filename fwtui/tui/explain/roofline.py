@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fwtui.analysis.ledger import Roofs, ledger, roofs_of, slowest_line
+from fwtui.analysis.phase_table import Roofs, ledger, roofs_of, slowest_line
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run

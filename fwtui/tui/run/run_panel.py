@@ -13,8 +13,8 @@ from textual.content import Content
 
 from fwtui.analysis.compare import SLOWER, ComparedRun
 from fwtui.analysis.estimate import foreseen, progress_now
-from fwtui.analysis.ledger import ledger
 from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.analysis.phase_table import ledger
 from fwtui.analysis.ranks import gain, how_to_compare, number_word
 from fwtui.analysis.verdict import LABELS, NEXT, Assessment, verdict
 from fwtui.analysis.warps import main_samples

@@ -9,8 +9,8 @@ from textual.content import Content
 
 from fwtui.analysis import answers, sparsity
 from fwtui.analysis.disturbances import disturbances, instrumentation
-from fwtui.analysis.ledger import UNKNOWN
 from fwtui.analysis.limits import Limit, share_of_peak
+from fwtui.analysis.phase_table import UNKNOWN
 from fwtui.analysis.ranks import Gain, RankTime, imbalance, link_bandwidth, overlap_text, rank_times
 from fwtui.analysis.verdict import Assessment
 from fwtui.common import units

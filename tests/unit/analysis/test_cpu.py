@@ -8,7 +8,7 @@ from builders import model_of, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.ledger import roofs_of
+from fwtui.analysis.phase_table import roofs_of
 from fwtui.analysis.reason import LIMITS, reason
 from fwtui.analysis.report import result
 from fwtui.experiment.experiment import Experiment

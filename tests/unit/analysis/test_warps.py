@@ -5,7 +5,7 @@ import pytest
 from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.ledger import ledger
+from fwtui.analysis.phase_table import ledger
 from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.analysis.warps import (

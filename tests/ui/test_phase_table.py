@@ -7,7 +7,7 @@ from builders import model_of, occupancy
 from recorded import SESSION
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
-from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs_of, slowest_line, tiles_per_launch
+from fwtui.analysis.phase_table import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs_of, slowest_line, tiles_per_launch
 from fwtui.sessions.library import load_model, recorded_ladder
 from fwtui.stream import events
 from fwtui.stream.model import Model
