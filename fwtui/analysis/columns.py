@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
+from fwtui.analysis.explanation import changes, reason
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.reason import changes, reason
 from fwtui.common import units
 from fwtui.machine.tuned import config_of
 from fwtui.stream.model import Model

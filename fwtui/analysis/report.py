@@ -13,10 +13,10 @@ from fwtui.analysis.compare import ComparedRun, speedup
 from fwtui.analysis.cpu import cpu_facts, level_name
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
+from fwtui.analysis.explanation import reason
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import gain, imbalance, rank_times
-from fwtui.analysis.reason import reason
 from fwtui.analysis.warps import loop_facts, shares
 from fwtui.stream.events import WarpSamples
 from fwtui.stream.model import Model

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, run_name
+from fwtui.analysis.explanation import Reason, changes, reason
 from fwtui.analysis.hints import NAIVE, NEAR_PEAK, hints
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.reason import Reason, changes, reason
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named

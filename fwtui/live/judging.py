@@ -16,8 +16,8 @@ from threading import Event, Thread
 from typing import NamedTuple
 
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.explanation import reason
 from fwtui.analysis.hints import hints
-from fwtui.analysis.reason import reason
 from fwtui.common import units
 from fwtui.common.child_process import Standby
 from fwtui.common.errors import Refused

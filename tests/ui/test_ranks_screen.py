@@ -9,11 +9,11 @@ from pressing import keyed, opened, press, proceed, until
 
 from fwtui.analysis import ranks
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.explanation import reason
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import ledger, roofs_of
 from fwtui.analysis.plan_frames import PlanFrame, PlanFrames, Scene
-from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.stream import events
 from fwtui.stream.model import Model

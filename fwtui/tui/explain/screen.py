@@ -13,8 +13,8 @@ from textual.widgets import Static
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
+from fwtui.analysis.explanation import reason
 from fwtui.analysis.phase_table import ledger, roofs_of
-from fwtui.analysis.reason import reason
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run

@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from fwtui.analysis import limits
 from fwtui.analysis.answers import why_none
-from fwtui.analysis.reason import COUNTERS, LIMITS
+from fwtui.analysis.explanation import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean

@@ -241,7 +241,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     ) -> None:
         """Show a run of the model, or advice if there is none.
 
-        `motion`: its plan in slow motion; `asks`: how to find out what a reason lacks (fwtui.analysis.reason); `again`: the
+        `motion`: its plan in slow motion; `asks`: how to find out what a reason lacks (fwtui.analysis.explanation); `again`: the
         key that repeats a run; `recorded`: the ladder that gains are predicted from; `next_key`: the key that runs the next rung.
         """
         subject, screen = None, self.screen

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import DataTable
 
 from fwtui.analysis.answers import answers_of
-from fwtui.analysis.reason import COUNTERS, LIMITS
+from fwtui.analysis.explanation import COUNTERS, LIMITS
 from fwtui.analysis.verdict import NextRung
 from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.questions import cue_of

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fwtui.analysis.compare import ComparedRun, Comparison, compare
-from fwtui.analysis.reason import changes
+from fwtui.analysis.explanation import changes
 from fwtui.commands.compare import load_comparable
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model, resolve

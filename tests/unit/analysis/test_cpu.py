@@ -8,8 +8,8 @@ from builders import model_of, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.explanation import LIMITS, reason
 from fwtui.analysis.phase_table import roofs_of
-from fwtui.analysis.reason import LIMITS, reason
 from fwtui.analysis.report import result
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events

@@ -7,7 +7,7 @@ import pytest
 from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.reason import COUNTERS, LIMITS, reason
+from fwtui.analysis.explanation import COUNTERS, LIMITS, reason
 from fwtui.analysis.verdict import Assessment, verdict
 from fwtui.commands.support.printing import runs
 from fwtui.experiment.experiment import Experiment

@@ -5,8 +5,8 @@ import pytest
 from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.explanation import reason
 from fwtui.analysis.phase_table import ledger
-from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.analysis.warps import (
     STALLS,
