@@ -18,7 +18,7 @@ from textual.widgets import Digits, Input, OptionList
 
 from fwtui.analysis.compare import FASTER, ComparedRun, LowerBound, compare
 from fwtui.analysis.race import SECONDS, Course, RacePosition
-from fwtui.analysis.verdict import verdict
+from fwtui.analysis.run_summary import verdict
 from fwtui.experiment.experiment import changed
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Digits
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.verdict import verdict
+from fwtui.analysis.run_summary import verdict
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment

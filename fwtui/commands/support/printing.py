@@ -71,7 +71,7 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
     """Return the id of the fastest run of the newest graph and its summary against the baseline; None without a baseline."""
     from fwtui.analysis.columns import baseline_run
     from fwtui.analysis.compare import ComparedRun
-    from fwtui.analysis.verdict import verdict
+    from fwtui.analysis.run_summary import verdict
     from fwtui.sessions.library import recorded_ladder
 
     timed = [run for run in model.runs.values() if run.counts]

@@ -13,7 +13,7 @@ from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, TableRow, c
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta, LowerBound
 from fwtui.analysis.disturbances import phases_doubt
 from fwtui.analysis.ranks import rank_times
-from fwtui.analysis.verdict import Assessment
+from fwtui.analysis.run_summary import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream.run import Run

@@ -14,7 +14,7 @@ from textual.widgets import DataTable
 
 from fwtui.analysis.answers import answers_of
 from fwtui.analysis.explanation import COUNTERS, LIMITS
-from fwtui.analysis.verdict import NextRung
+from fwtui.analysis.run_summary import NextRung
 from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.questions import cue_of
 from fwtui.stream import events

@@ -12,7 +12,7 @@ from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.phase_table import UNKNOWN
 from fwtui.analysis.ranks import Gain, RankTime, imbalance, link_bandwidth, overlap_text, rank_times
-from fwtui.analysis.verdict import Assessment
+from fwtui.analysis.run_summary import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.experiment.experiment import Experiment

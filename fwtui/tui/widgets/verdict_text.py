@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
-from fwtui.analysis.verdict import LABELS, NEXT, Assessment
+from fwtui.analysis.run_summary import LABELS, NEXT, Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts

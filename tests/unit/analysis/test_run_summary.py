@@ -8,7 +8,7 @@ from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import COUNTERS, LIMITS, reason
-from fwtui.analysis.verdict import Assessment, verdict
+from fwtui.analysis.run_summary import Assessment, verdict
 from fwtui.commands.support.printing import runs
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model, resolve
