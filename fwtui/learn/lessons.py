@@ -9,8 +9,8 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from fwtui.analysis.climb import Rung, climb
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.ladder import Rung, climb
 from fwtui.common.errors import Refused, refusing
 from fwtui.common.text import clean, quoted
 from fwtui.experiment.experiment import Experiment, changed

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 
-from fwtui.analysis.climb import Rung
+from fwtui.analysis.ladder import Rung
 from fwtui.common import units
 from fwtui.experiment.experiment import GENERATED, Experiment
 from fwtui.learn.placeholders import large_number

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from fwtui.analysis.climb import best_rates
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.ladder import best_rates
 from fwtui.common.errors import Refused
 from fwtui.learn.lessons import lessons, session_path
 from fwtui.sessions.folders import kept_folder, own_folder, shipped_folder

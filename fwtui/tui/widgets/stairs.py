@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.climb import Rung, climb, some_rungs
+from fwtui.analysis.ladder import Rung, climb, some_rungs
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.learn.placeholders import large_number

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from fwtui.analysis.climb import Rung, climb, some_rungs
+from fwtui.analysis.ladder import Rung, climb, some_rungs
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.run import Run, started
