@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from textual.widgets import Digits, Input, OptionList
 
 from fwtui.analysis.compare import FASTER, ComparedRun, LowerBound, compare
-from fwtui.analysis.race import SECONDS, Course, RacePosition
+from fwtui.analysis.race_timeline import SECONDS, Course, RacePosition
 from fwtui.analysis.run_summary import verdict
 from fwtui.experiment.experiment import changed
 from fwtui.sessions.library import load_model, resolve

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, ComparedRun, Comparison, LowerBound, compare
 from fwtui.analysis.explanation import changes
-from fwtui.analysis.race import SECONDS, Course, RacePosition, by_round, by_time, course
+from fwtui.analysis.race_timeline import SECONDS, Course, RacePosition, by_round, by_time, course
 from fwtui.common import units
 from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog

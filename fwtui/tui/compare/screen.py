@@ -16,7 +16,7 @@ from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, comparison_cells
 from fwtui.analysis.compare import ComparedRun, compare
-from fwtui.analysis.race import can_race
+from fwtui.analysis.race_timeline import can_race
 from fwtui.analysis.run_summary import verdict
 from fwtui.common import units
 from fwtui.common.errors import Refused

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fwtui.analysis.race import by_round, by_time, course
+from fwtui.analysis.race_timeline import by_round, by_time, course
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.run import Run
