@@ -13,7 +13,7 @@ from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, 
 from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import OWNER, UNKNOWN, UNMEASURED, Limiter, counters_of, ledger, slowest_line
-from fwtui.analysis.ranks import describe_waiting, number_word
+from fwtui.analysis.rank_timing import describe_waiting, number_word
 from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
 from fwtui_kernels.plan import ITEMSIZE

@@ -23,7 +23,7 @@ from fwtui.analysis.phase_table import (
     slowest_line,
     tiles_per_launch,
 )
-from fwtui.analysis.ranks import UNEVEN, describe_waiting, imbalance, rank_times
+from fwtui.analysis.rank_timing import UNEVEN, describe_waiting, imbalance, rank_times
 from fwtui.analysis.warps import LONG_SCOREBOARD, MIO_THROTTLE, SHORT_SCOREBOARD, loop_facts, samples_of, shares, stall
 from fwtui.common import units
 from fwtui.common.errors import Refused

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, loop_of, per_cycle, the_level
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.ranks import LATE, link_bandwidth, whole_percent
+from fwtui.analysis.rank_timing import LATE, link_bandwidth, whole_percent
 from fwtui.analysis.warps import issue_rate, main_samples, samples_of, warp_reason
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model

@@ -16,7 +16,7 @@ from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.explanation import reason
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.ranks import gain, imbalance, rank_times
+from fwtui.analysis.rank_timing import gain, imbalance, rank_times
 from fwtui.analysis.warps import loop_facts, shares
 from fwtui.stream.events import WarpSamples
 from fwtui.stream.model import Model

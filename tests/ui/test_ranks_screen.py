@@ -7,7 +7,7 @@ from builders import model_of
 from msgspec.structs import replace
 from pressing import keyed, opened, press, proceed, until
 
-from fwtui.analysis import ranks
+from fwtui.analysis import rank_timing
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import reason
 from fwtui.analysis.hints import hints
@@ -28,7 +28,9 @@ from fwtui_kernels.probes.probe_forms import right_for
 
 def subject(model: Model) -> RunSubject:
     run = model.runs[2]
-    return RunSubject(run, None, model.gpu, None, True, gained=ranks.gain(model, run), to_compare=ranks.how_to_compare(run))
+    return RunSubject(
+        run, None, model.gpu, None, True, gained=rank_timing.gain(model, run), to_compare=rank_timing.how_to_compare(run)
+    )
 
 
 def parted(told: list[events.Event], **seconds: float) -> list[events.Event]:
@@ -49,7 +51,7 @@ class TestGain:
         typed = scenes.run(5, 20.0, scenes.experiment("look-ahead", dtype="int16"), title="T", seconds=0.001)
         other = scenes.run(6, 25.0, scenes.experiment("look-ahead", seed=8), title="T", seconds=0.001)
         model = model_of([*session, *slower, *wrong, *typed, *other])
-        found = ranks.gain(model, model.runs[2])
+        found = rank_timing.gain(model, model.runs[2])
         assert found is not None and found.reference.id == 1 and found.times == pytest.approx(1.94)
         assert found.text == "1.94x over one GPU (97 % efficiency)" and found.efficiency == pytest.approx(0.97)
         told = result(model, model.runs[2])
@@ -70,21 +72,21 @@ class TestGain:
         named = [events.Device(t=0.0, gpu=gpu, name=name) for gpu, name in ((0, "made-up GPU"), (1, "another"), (2, ""))]
         others = [*on(1, 3, 0.001), *on(0, 4, 0.02), *on(2, 5, 0.02)]
         model = model_of([*session, *named, *others])
-        found = ranks.gain(model, model.runs[2])
+        found = rank_timing.gain(model, model.runs[2])
         assert found is not None and found.reference.id == 4
         unnamed = model_of([*scenes.ranked_session(2), *named, *on(1, 3, 0.02), *on(0, 4, 0.02)])
-        assert (found := ranks.gain(unnamed, unnamed.runs[2])) is not None and found.reference.id == 3
+        assert (found := rank_timing.gain(unnamed, unnamed.runs[2])) is not None and found.reference.id == 3
 
     def test_without_such_a_run_it_is_said_which_one_is_missing(self) -> None:
         model = model_of(scenes.ranked_session(2, alone=False))
-        assert ranks.gain(model, model.runs[2]) is None
+        assert rank_timing.gain(model, model.runs[2]) is None
         said = " ".join(" ".join(row.plain for row in run_text.ranks(subject(model), 90)).split())
         assert "no run of this graph on one GPU yet; run look-ahead on one GPU to see the speedup" in said
 
     def test_processes_of_one_machine_share_its_cores_and_have_no_efficiency(self) -> None:
         alone = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.02)
         model = model_of([scenes.header(), *alone, *scenes.ranked_run(2, 5.0, 2, seconds=0.04, backend="cpu", n=512)])
-        found = ranks.gain(model, model.runs[2])
+        found = rank_timing.gain(model, model.runs[2])
         assert found is not None and (found.times, found.efficiency, found.text) == (0.5, None, "0.50x over one process")
         assert model.runs[2].device_count == 1
 
@@ -108,12 +110,12 @@ class TestWhy:
         assert said.endswith("Waiting for the panel takes 2 % of a rank's time: the owner rank produces the next panel too late.")
         lines = {line.key: str(line.limiter) for line in ledger(model, run)}
         assert lines["broadcast"] == "interconnect: 74.6 GB/s between GPUs"
-        assert str(ranks.link_bandwidth(run)) == "74.6 GB/s between GPUs, 2.06 MiB in 29.0 us each"
+        assert str(rank_timing.link_bandwidth(run)) == "74.6 GB/s between GPUs, 2.06 MiB in 29.0 us each"
         assert lines["wait"] == "the owner rank produces the next panel too late"
 
     def test_what_no_slot_carries_went_over_nvlink(self) -> None:
         model = model_of(parted(scenes.ranked_session(2), broadcast=0.0002))
-        assert "346 GB/s over NVLink" in str(ranks.link_bandwidth(model.runs[2]))
+        assert "346 GB/s over NVLink" in str(rank_timing.link_bandwidth(model.runs[2]))
 
     def test_a_graph_that_is_too_small_for_its_ranks(self) -> None:
         model = model_of(parted(scenes.ranked_session(2), broadcast=0.02))
@@ -131,15 +133,15 @@ class TestWhy:
         at = sum(run.clean_window) / 2
         busy = [events.Telemetry(t=at + place / 1000, other_cpu_utilisation=0.9, throttle=4) for place in range(5)]
         model = model_of(scenes.merged(told, busy))  # type: ignore[arg-type]
-        said = ranks.describe_waiting(model, model.runs[2])
+        said = rank_timing.describe_waiting(model, model.runs[2])
         assert said.startswith("waiting for panels and broadcasting them take ")
 
     def test_uneven_rows_are_the_reason_where_they_are(self) -> None:
         model = model_of(scenes.ranked_session(8))
-        said = ranks.describe_waiting(model, model.runs[2])
+        said = rank_timing.describe_waiting(model, model.runs[2])
         assert said.endswith("rank 0 (GPU 0) is busy longest, 1.18x the mean work"), "each has as many rows"
         uneven = replace(model.runs[2], padded=9 * 128)
-        assert "rank 0 (GPU 0) has 2 of 9 rows of tiles" in ranks.describe_waiting(model, uneven)
+        assert "rank 0 (GPU 0) has 2 of 9 rows of tiles" in rank_timing.describe_waiting(model, uneven)
         model.runs[2] = uneven
         (found,) = [hint for hint in hints(model, uneven) if hint.key == "uneven rows"]
         assert str(found) == "9 rows of tiles for 8 ranks: some ranks have more rows than others; a tile of 64 gives more rows"
@@ -148,9 +150,9 @@ class TestWhy:
         told = [event for event in scenes.ranked_session(2) if not isinstance(event, events.RankPhases)]
         model = model_of(told)
         assert (
-            ranks.rank_times(model.runs[2]) == ()
-            and not ranks.describe_waiting(model, model.runs[2])
-            and not ranks.overlap_text(model.runs[2])
+            rank_timing.rank_times(model.runs[2]) == ()
+            and not rank_timing.describe_waiting(model, model.runs[2])
+            and not rank_timing.overlap_text(model.runs[2])
         )
         assert run_text.ranks(subject(model), 80) == []
 

@@ -12,7 +12,7 @@ from textual.events import Resize
 from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, TableRow, columns_of
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta, LowerBound
 from fwtui.analysis.disturbances import phases_doubt
-from fwtui.analysis.ranks import rank_times
+from fwtui.analysis.rank_timing import rank_times
 from fwtui.analysis.run_summary import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
 from fwtui.analysis.phase_table import LedgerLine, Roofs, formula
-from fwtui.analysis.ranks import rank_times
+from fwtui.analysis.rank_timing import rank_times
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.live.counters import METRICS, PROFILED, counter_text

@@ -15,7 +15,7 @@ from fwtui.analysis.compare import SLOWER, ComparedRun
 from fwtui.analysis.estimate import foreseen, progress_now
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import ledger
-from fwtui.analysis.ranks import gain, how_to_compare, number_word
+from fwtui.analysis.rank_timing import gain, how_to_compare, number_word
 from fwtui.analysis.run_summary import LABELS, NEXT, Assessment, verdict
 from fwtui.analysis.warps import main_samples
 from fwtui.common import units

@@ -11,7 +11,7 @@ from fwtui.analysis import answers, sparsity
 from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.phase_table import UNKNOWN
-from fwtui.analysis.ranks import Gain, RankTime, imbalance, link_bandwidth, overlap_text, rank_times
+from fwtui.analysis.rank_timing import Gain, RankTime, imbalance, link_bandwidth, overlap_text, rank_times
 from fwtui.analysis.run_summary import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
