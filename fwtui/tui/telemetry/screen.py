@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widgets import SelectionList
 from textual.widgets.selection_list import Selection
 
-from fwtui.analysis.balance import Balance, balance
+from fwtui.analysis.gpu_balance import Balance, balance
 from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fwtui.analysis.balance import balance
+from fwtui.analysis.gpu_balance import balance
 from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
 from fwtui.stream.model import Model
