@@ -169,7 +169,7 @@ LATE = (
     *("fwtui.commands.doctor", "fwtui.live.counters", "fwtui.commands.run", "fwtui.sessions.reader"),
     *("fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export", "fwtui.tui.app.claims"),
     *("fwtui.tui.frame.cue_card", "fwtui.tui.frame.playback", "fwtui.tui.app.session_opener"),
-    *("fwtui.tui.frame.playback", "fwtui.tui.compare.climb", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart"),
+    *("fwtui.tui.frame.playback", "fwtui.tui.compare.ladder_screen", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart"),
     *("plotext", "numpy"),
 )
 

@@ -272,7 +272,7 @@ class CompareScreen(Frame):
             climb_for(self)
 
     def action_climb(self) -> None:
-        from fwtui.tui.compare.climb import ClimbScreen, offers, take
+        from fwtui.tui.compare.ladder_screen import ClimbScreen, offers, take
         from fwtui.tui.frame.climbs import climbs
 
         if found := climbs(self.view):

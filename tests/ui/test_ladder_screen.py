@@ -14,7 +14,7 @@ from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.compare.climb import ClimbScreen, experiment_here, offers_here
+from fwtui.tui.compare.ladder_screen import ClimbScreen, experiment_here, offers_here
 from fwtui.tui.frame import climbs
 from fwtui.tui.frame.climbs import gather, recorded
 from fwtui.tui.learn.screen import LearnScreen
