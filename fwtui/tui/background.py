@@ -15,7 +15,7 @@ from fwtui.stream.model import Model
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.base_screens import PlaceScreen
-    from fwtui.tui.widgets.stairs import ClimbData
+    from fwtui.tui.widgets.ladder_chart import ClimbData
 
 Result = TypeVar("Result")
 

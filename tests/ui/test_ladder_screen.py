@@ -19,7 +19,7 @@ from fwtui.tui.frame import climbs
 from fwtui.tui.frame.climbs import gather, recorded
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.stairs import Stairs, StairsSubject, climb_of
+from fwtui.tui.widgets.ladder_chart import Stairs, StairsSubject, climb_of
 
 STEPS = len(load_course())
 HEADLINE = "From 2.53 billion to 13.8 trillion relaxations a second"

@@ -20,7 +20,7 @@ from fwtui.tui.frame.recording import SessionWanted, named
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import STRONG, line
-from fwtui.tui.widgets.stairs import Climb, RecordedClimb, Stairs, StairsSubject
+from fwtui.tui.widgets.ladder_chart import Climb, RecordedClimb, Stairs, StairsSubject
 from fwtui_kernels import registry
 
 AROUND = 4  # rows of the screen around stairs and words

@@ -36,7 +36,7 @@ from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.stairs import Stairs, StairsSubject, climb_of
+from fwtui.tui.widgets.ladder_chart import Stairs, StairsSubject, climb_of
 
 MOST_SESSIONS = 8  # beside this one
 AROUND_STAIRS = 6  # lines above and below them

@@ -14,7 +14,7 @@ from fwtui.sessions.library import files_in, load_model
 from fwtui.stream.events import Machine
 from fwtui.stream.run import Run
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.stairs import Climb, ClimbData, RecordedClimb, climb_of, climb_on
+from fwtui.tui.widgets.ladder_chart import Climb, ClimbData, RecordedClimb, climb_of, climb_on
 
 LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
 

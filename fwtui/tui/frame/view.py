@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
     from fwtui.tui.widgets.form import Draft
-    from fwtui.tui.widgets.stairs import ClimbData
+    from fwtui.tui.widgets.ladder_chart import ClimbData
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
 

@@ -38,8 +38,8 @@ from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
 from fwtui.tui.widgets.form import ExperimentDraft
+from fwtui.tui.widgets.ladder_chart import Climb, Stairs, StairsSubject
 from fwtui.tui.widgets.run_table import HistoryTable
-from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 

@@ -27,10 +27,10 @@ from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Update, line, longest
+from fwtui.tui.widgets.ladder_chart import Stairs
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_text import RunSubject
-from fwtui.tui.widgets.stairs import Stairs
 from fwtui.tui.widgets.verdict_text import bars, headline
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
