@@ -62,7 +62,7 @@ def climb_for(screen: PlaceScreen) -> ClimbData | None:
     """What the climb of a live session is made of; None until it has been read."""
 
     def read() -> ClimbData:
-        from fwtui.tui.frame.climbs import gather  # it reads with what the course is made of: not before the first frame
+        from fwtui.tui.frame.ladder_data import gather  # it reads with what the course is made of: not before the first frame
 
         header = screen.view.model.header
         return gather(header.machine if header is not None else Machine())

@@ -15,8 +15,8 @@ from fwtui.sessions.folders import own_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.compare.ladder_screen import ClimbScreen, experiment_here, offers_here
-from fwtui.tui.frame import climbs
-from fwtui.tui.frame.climbs import gather, recorded
+from fwtui.tui.frame import ladder_data
+from fwtui.tui.frame.ladder_data import gather, recorded
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.ladder_chart import Stairs, StairsSubject, climb_of
@@ -119,7 +119,7 @@ async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard:
 
 
 async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(climbs, "recorded", climbs.RecordedClimb)
+    monkeypatch.setattr(ladder_data, "recorded", ladder_data.RecordedClimb)
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r         run the experiment" in shown and "?         every key, and what the words mean" in shown

@@ -13,9 +13,9 @@ from fwtui.common import units
 from fwtui.experiment.experiment import GENERATED, Experiment
 from fwtui.learn.placeholders import large_number
 from fwtui.tui.actions import look
-from fwtui.tui.frame.climbs import own_climb
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.ladder_data import own_climb
 from fwtui.tui.frame.recording import SessionWanted, named
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View

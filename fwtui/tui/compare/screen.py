@@ -273,7 +273,7 @@ class CompareScreen(Frame):
 
     def action_climb(self) -> None:
         from fwtui.tui.compare.ladder_screen import ClimbScreen, offers, take
-        from fwtui.tui.frame.climbs import climbs
+        from fwtui.tui.frame.ladder_data import climbs
 
         if found := climbs(self.view):
             self.ask(ClimbScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")

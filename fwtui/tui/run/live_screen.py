@@ -133,7 +133,7 @@ class RunScreen(SessionScreen):
         """The stairs that lie before a user; none until they have been read."""
         if self.view.climb is None:
             return []
-        from fwtui.tui.frame.climbs import climbs
+        from fwtui.tui.frame.ladder_data import climbs
 
         return climbs(self.view)
 
