@@ -5,8 +5,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -26,32 +27,59 @@ def model_of(told: Iterable[events.Event | Unknown]) -> Model:
     return model
 
 
+def run_started(e: Experiment = Experiment(), run: int = 1, t: float = 1.0, **fields: Any) -> events.RunStarted:  # noqa: B008
+    """Return the beginning of a run, by default on the CPU; `fields` replaces fields of the event."""
+    return events.RunStarted(**{"title": e.kernel.title(), "backend": "cpu", "phases": (), **fields}, t=t, run=run, experiment=e)
+
+
+def run_parts(seconds: Mapping[str, float]) -> list[events.Part]:
+    """Return the parts of an instrumented repetition with one launch for each phase."""
+    return [events.Part(phase=key, seconds=took, launches=1, relaxations=1, device_bytes=1) for key, took in seconds.items()]
+
+
 def run_events(
     e: Experiment,
     *more: events.Event,
     run: int = 1,
+    t: float = 1.0,
     backend: str = "cuda",
     passes: Sequence[float] = (),
     parts: Sequence[events.Part] = (),
+    stages: Mapping[str, float] = MappingProxyType({}),
     verdict: str = "verified",
     checksum: str = "0123456789abcdef",
+    outcome: str = "done",
+    message: str = "",
     seconds: float | None = None,
+    spread: float = 0.001,
     relaxations: int = 0,
+    device_bytes: int | None = None,
+    **started: Any,
 ) -> list[events.Event]:
-    """A run from its beginning to its end, with `more` before its phases; by default a pass takes the middle of `passes`."""
-    at: dict[str, Any] = {"t": 1.0, "run": run}
+    """Return the events of a whole run, with `more` before its repetitions, which follow each other from `t` on.
+
+    The median time is `seconds`, by default that of `passes`. `started` replaces fields of RunStarted.
+    """
+    at: dict[str, Any] = {"t": t, "run": run}
     names = tuple(events.PhaseName(part.phase, part.phase) for part in parts)
     work = relaxations or sum(part.relaxations for part in parts) or e.n**3
-    middle = sorted(passes)[len(passes) // 2] if passes and seconds is None else seconds
-    return [
-        events.RunStarted(experiment=e, title=e.kernel.title(), backend=backend, phases=names, **at),
-        events.Planned(n=e.n, padded=e.n, steps=1, relaxations=work, device_bytes=sum(part.device_bytes for part in parts), **at),
+    moved = sum(part.device_bytes for part in parts) if device_bytes is None else device_bytes
+    told = [
+        run_started(e, backend=backend, **{"phases": names, **started}, **at),
+        events.Planned(n=e.n, padded=e.n, steps=1, relaxations=work, device_bytes=moved, **at),
+        *(events.Stage(name=name, seconds=took, **at) for name, took in stages.items()),
         *more,
-        *(events.Sample(seconds=each, since=1.0, **at) for each in passes),
-        *([events.Phases(seconds=sum(part.seconds for part in parts), parts=tuple(parts), **at)] if parts else ()),
-        events.Verdict(verdict=verdict, how="", checksum=checksum, **at),
-        events.RunDone(outcome="done", median=middle, spread=0.001, count=len(passes), **at),
     ]
+    for each in passes:
+        at["t"] += each
+        told.append(events.Sample(seconds=each, since=at["t"] - each, **at))
+    if parts:
+        told.append(events.Phases(seconds=sum(part.seconds for part in parts), parts=tuple(parts), **at))
+    if outcome == "done":
+        told.append(events.Verdict(verdict=verdict, how="", checksum=checksum, **at))
+    middle = sorted(passes)[len(passes) // 2] if passes and seconds is None else seconds
+    counted = {"median": middle, "spread": spread, "count": len(passes)}
+    return [*told, events.RunDone(outcome=outcome, message=message, **counted, **at)]
 
 
 def occupancy(**changes: Any) -> events.Occupancy:

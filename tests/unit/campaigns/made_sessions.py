@@ -1,7 +1,11 @@
 """Sessions made by hand, run by run, for sweeps and claims."""
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Self
+
+from builders import occupancy, run_events
 
 from fwtui.campaigns.claims import Answer, evaluate, papers
 from fwtui.campaigns.evidence import Evidence, label
@@ -31,6 +35,10 @@ def ask(kernel: str, n: int, dtype: str = "float32", **more: Any) -> Experiment:
     return Experiment(kernel=kernel, n=n, dtype=dtype, options=options, **fields)
 
 
+def halves(copies: float) -> dict[str, float]:
+    return {"load": copies / 2, "unload": copies / 2}
+
+
 class Made:
     """A session made by hand, run by run."""
 
@@ -46,58 +54,24 @@ class Made:
         seconds: float | None = 1.0,
         *,
         copies: float = 0.0,
-        phases: dict[str, float] | None = None,
-        verdict: str = "verified",
-        outcome: str = "done",
-        message: str = "",
-        spread: float = 0.001,
-        stages: dict[str, float] | None = None,
-        counters: dict[str, float] | None = None,
-        op: str = "rest",
         edges: int | None = None,
-        device_bytes: int = 0,
         shared: int | None = None,
-        simulated: bool = False,
+        stages: Mapping[str, float] = MappingProxyType({}),
         passes: int = 0,
+        **facts: Any,
     ) -> Self:
-        kernel = registry()[wanted.kernel]
-        run, n = len(self.model.runs) + 1, wanted.n
-        tile = kernel.tile_for(0 if wanted.file else n, simulated)
-        modes = ("eager",) if simulated else kernel.launch_modes
-        told: list[events.Event] = [
-            events.RunStarted(
-                t=self.began,
-                run=run,
-                experiment=changed(wanted, tile=wanted.tile or tile, launch=wanted.launch or modes[-1]),
-                title=kernel.title,
-                backend="simulator" if simulated else kernel.backend,
-                phases=tuple(events.PhaseName(key, words) for key, words in kernel.phases.items()),
-            ),
-            events.Planned(t=1.0, run=run, n=n, padded=n, steps=n, relaxations=n**3, device_bytes=device_bytes),
-        ]
-        for name, took in {"load": copies / 2, "unload": copies / 2, **(stages or {})}.items():
-            told.append(events.Stage(t=1.0, run=run, name=name, seconds=took))
-        for place in range(passes):
-            told.append(events.Sample(t=1.0, run=run, seconds=(seconds or 0.0) * (1 + 0.001 * place), since=1.0))
+        """Add a run; `facts` are arguments of `run_events`, and `passes` a number of nearly equal repetitions."""
+        kernel, run, n = registry()[wanted.kernel], len(self.model.runs) + 1, wanted.n
+        e = changed(wanted, tile=wanted.tile or kernel.tile_for(n), launch=wanted.launch or kernel.launch_modes[-1])
+        at: dict[str, Any] = {"t": self.began, "run": run}
+        told: list[events.Event] = []
         if edges is not None:
-            told.append(events.Graph(t=1.0, run=run, vertices=n, edges=edges))
-        if phases is not None:
-            parts = [events.Part(phase=k, seconds=s, launches=1, relaxations=1, device_bytes=1) for k, s in phases.items()]
-            told.append(events.Phases(t=1.0, run=run, seconds=sum(phases.values()), parts=tuple(parts)))
+            told.append(events.Graph(vertices=n, edges=edges, **at))
         if shared is not None:
-            fields: dict[str, Any] = {"threads": 64, "registers": 40, "blocks": 20, "warps": 40, "max_warps": 64}
-            told.append(
-                events.Occupancy(t=1.0, run=run, op=op, shared_bytes=shared, limiters=("registers",), source="driver", **fields)
-            )
-        if counters is not None:
-            told.append(events.Counters(t=1.0, run=run, op=op, values=counters))
-        if outcome == "done":
-            told.append(events.Verdict(t=1.0, run=run, verdict=verdict, how="so it is"))
-        told.append(
-            events.RunDone(t=2.0, run=run, outcome=outcome, message=message, median=None if simulated else seconds, spread=spread)
-        )
-        for event in told:
-            self.model.apply(event)
+            told.append(occupancy(threads=64, shared_bytes=shared, blocks=20, warps=40, limiters=("registers",), **at))
+        taken = [(seconds or 0.0) * (1 + 0.001 * place) for place in range(passes)]
+        on = {"title": kernel.title, "backend": kernel.backend, "device_bytes": 0, "stages": {**stages, **halves(copies)}}
+        self.model.apply_all(run_events(e, *told, passes=taken, seconds=seconds, **at, **(on | facts)))
         return self
 
     def answer(self, claim: str, *others: Model) -> Answer:
