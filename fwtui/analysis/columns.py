@@ -23,7 +23,7 @@ SCALED = "scaled"  # a sweep over numbers of devices
 HISTORY, COMPARISON = "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the position-dependent sum
-SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
+SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16", "float64": "f64"}
 # verdicts of verification as recorded, and as shown
 VERDICTS = {"wrong": "incorrect", "out of range": "overflow"}
 SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?", NOT_COMPARED: "-"}

@@ -37,7 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--summary", action="store_true", help="diameter, radius, centre, components, histogram and map")
     about = "JSON on stdout: an object for each pair asked for, else one with what was found and how"
     parser.add_argument("--json", action="store_true", help=about)
-    parser.add_argument("--dtype", default="", metavar="TYPE", help="int16, int32 or float32; by default what the weights need")
+    parser.add_argument(
+        "--dtype",
+        default="",
+        metavar="TYPE",
+        help="int16, int32, float32 or float64 (default: the narrowest that is exact, else float64)",
+    )
     parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`; by default the fastest")
     parser.add_argument("--device", default="", metavar="DEVICE", help="cpu, or a GPU's number; by default what is faster")
     devices = "one matrix over several, a process for each: GPUs like 0,1, all for all GPUs, or cpu,cpu"

@@ -12,9 +12,10 @@ import numpy as np
 
 from fwtui.common import units
 from fwtui.graphs import bounds
-from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, fletcher64, no_distance, no_path, reachable_pairs
+from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, canonical_type, fletcher64, no_distance, no_path, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials
 from fwtui.graphs.graph import GraphInput, blocks
+from fwtui_kernels.plan import FLOATS
 
 SOURCES = 16  # rows of a sampled check
 _SEED = 16807  # which rows: the same for every kernel
@@ -103,7 +104,7 @@ class Verifier:
 
     def _recall(self, graph: GraphInput, key: Hashable) -> _GraphFacts:
         # a file may change under its name; these facts then usually change too
-        full_key = (key, graph.n, graph.edges, graph.low, graph.high)
+        full_key = (key, graph.n, graph.edges, graph.low, graph.high, canonical_type(graph))
         facts = self._facts.setdefault(full_key, _GraphFacts())
         self._facts.move_to_end(full_key)
         while len(self._facts) > _GRAPHS:
@@ -153,7 +154,7 @@ class Verifier:
 
         graph, facts, distances = case.graph, case.facts, case.distances
         sources = np.sort(np.random.default_rng(_SEED).permutation(graph.n)[:SOURCES])
-        expected = to_canonical(distances_from(graph.matrix, sources, facts.potentials, graph.no_edge), graph.integer)
+        expected = to_canonical(distances_from(graph.matrix, sources, facts.potentials, graph.no_edge), graph)
         rows = distances[sources]
         if obvious := _obviously_wrong(graph, distances):
             return VerifierFinding("wrong", obvious, distances.size)
@@ -202,7 +203,7 @@ def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tu
         right = got[rows] == expected[rows]
         if not graph.exact_sums:
             with np.errstate(invalid="ignore"):
-                size = np.maximum(np.abs(expected[rows]), np.float32(spread))
+                size = np.maximum(np.abs(expected[rows]), expected.dtype.type(spread))
                 right |= np.abs(got[rows] - expected[rows]) <= graph.n * np.spacing(size)
         wrong = np.argwhere(~right)
         if len(wrong) and not count:
@@ -238,7 +239,7 @@ def _range_trouble(graph: GraphInput, distances: np.ndarray) -> tuple[str, str] 
     """Verdict and reason if the type was too small, for graphs whose weights do not rule that out."""
     if bounds.proved_by_edges(graph, graph.dtype):
         return None
-    if graph.dtype == "float32":
+    if graph.dtype in FLOATS:
         most = bounds.limit(graph, graph.dtype)
         over = any(bool(((block := distances[rows]) >= most)[~no_path(block)].any()) for rows in blocks(distances))
         return ("out of range", _out_of_range(graph)) if over else None
@@ -268,7 +269,7 @@ def number_words(number: int | float) -> str:
 
 
 def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = False) -> np.ndarray:
-    """Canonical distances (int32 with 2^31 - 1, or float32 with +inf) of a graph without negative cycles.
+    """Canonical distances (int32 with 2^31 - 1, or a floating type with +inf) of a graph without negative cycles.
 
     `shifts` are potentials, needed for Dijkstra where weights are negative.
 
@@ -291,13 +292,13 @@ def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = 
             distances += shifts[:, None] - shifts[None, :]
     else:
         distances = floyd_warshall(csr_array((weights, (rows, columns)), shape=present.shape))
-    return to_canonical(distances, graph.integer)
+    return to_canonical(distances, graph)
 
 
-def to_canonical(distances: np.ndarray, integer: bool) -> np.ndarray:
-    """Float64 distances with +inf for no path, as int32 or float32 of the same shape; values beyond int32 become no path."""
-    if not integer:
-        return distances.astype(np.float32)
+def to_canonical(distances: np.ndarray, graph: GraphInput) -> np.ndarray:
+    """Float64 distances with +inf for no path in the canonical type of the graph; values beyond int32 become no path."""
+    if not graph.integer:
+        return distances.astype(canonical_type(graph), copy=False)
     result = np.empty(distances.shape, dtype=np.int32)
     for part in blocks(distances):
         result[part] = np.minimum(distances[part], NO_PATH)

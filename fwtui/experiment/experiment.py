@@ -18,7 +18,7 @@ from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_o
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.plan import Kernel, Shape
+from fwtui_kernels.plan import FLOATS, Kernel, Shape
 
 SIMULATOR_MAX_N = 24  # the simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
@@ -185,7 +185,7 @@ def settle(experiment: Experiment, simulated: bool = False) -> Settled:
         runs_on = DeviceId("simulator")
     else:
         runs_on = DeviceId("cuda", ranks[0].gpu or 0) if ranks else device.on("cuda")
-    usual = kernel.tile_for(0 if experiment.file else experiment.n, simulated)
+    usual = kernel.tile_for(0 if experiment.file else experiment.n, simulated, experiment.dtype)
     tile = experiment.tile or usual if usual else 0
     modes = ("eager",) if simulated else kernel.launch_modes
     options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
@@ -217,7 +217,7 @@ def first_steps(gpu: bool) -> tuple[Experiment, Experiment]:
 
 
 def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, options: Mapping[str, int]) -> None:
-    tiles = kernel.tiles_for(simulated)
+    tiles = kernel.tiles_for(simulated, e.dtype)
     where = " in the simulator" if simulated else ""
     modes = ("eager",) if simulated else kernel.launch_modes
     memories = ("device",) if simulated else kernel.memories
@@ -275,8 +275,8 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
             raise Refused(f"weight {weight:g} is not {unit}; {way}")
     if e.exact and e.kind != "random":
         raise Refused(f"an exact count of edges is for random graphs, not for {e.kind}; leave out one of them")
-    if e.dtype != "float32" and e.real:
-        raise Refused(f"real weights do not fit {e.dtype}; choose float32, or integer weights")
+    if e.dtype not in FLOATS and e.real:
+        raise Refused(f"real weights do not fit {e.dtype}; choose float32 or float64, or integer weights")
     if e.dtype == "int16" and (e.negative or e.low < 0):
         raise Refused("int16 takes no negative weights; choose int32 or float32")
     if e.negative and e.low < 0:

@@ -24,7 +24,7 @@ from fwtui.graphs import GRID
 from fwtui.graphs.formats import written_as
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.opening import MAX_BYTES
-from fwtui_kernels.plan import ITEMSIZE, NO_EDGE
+from fwtui_kernels.plan import FLOATS, ITEMSIZE, NO_EDGE
 
 SURELY = 0.9  # of the expected text: the number of edges is only known afterwards
 
@@ -89,7 +89,7 @@ def recipe_for(e: Experiment) -> Recipe:
         shuffle_key = PLAIN.mix(key)
         vertices = np.arange(e.n if reach else 1, dtype=np.uint64)
         potentials = PLAIN.potential(key, vertices, np.uint64(reach)).astype(np.int64)
-    number = np.float64 if e.dtype == "float32" else np.int64
+    number = np.float64 if e.dtype in FLOATS else np.int64
     rule = CellRule(
         key=key,
         kind=np.int64(KINDS.index(e.kind)),

@@ -11,15 +11,15 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.graphs import GRID
 from fwtui.graphs.graph import EdgeFacts, GraphInput
-from fwtui_kernels.plan import DTYPES, NO_EDGE
+from fwtui_kernels.plan import DTYPES, FLOATS, NO_EDGE
 
 EXACT_INTEGER = 2**24  # above it float32 skips whole numbers
 EXACT_REAL = 2**16  # above it float32 skips multiples of 1/256
+_EXACT = {"float32": (EXACT_INTEGER, EXACT_REAL), "float64": (2**53, 2**45)}  # both of them, by type
 BY_EDGES = "proved by (n-1) x greatest weight"
 BY_SEARCHES = "proved by two searches from vertex 0"
 AFTERWARDS = "checked afterwards"
-ROUNDED = "rounded: sums of these weights need more digits than float32 has"
-_NARROW_FIRST = ("int16", "int32", "float32")
+_NARROW_FIRST = ("int16", "int32", "float32", "float64")
 # (matrix, sources, potentials, no edge) -> distances from each source, as fwtui.engine.searches.distances_from
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
@@ -44,20 +44,28 @@ def fineness(weights: np.ndarray, least: int = 0) -> int:
         return 3 if least == 3 or np.count_nonzero(weights) != np.count_nonzero(weights.astype(np.float32)) else 2
 
 
+def rounded(dtype: str) -> str:
+    """Return the proof in place of one that the type holds every distance: sums were rounded."""
+    return f"rounded: sums of these weights need more digits than {dtype} has"
+
+
+def held_below(graph: EdgeFacts, dtype: str) -> float:
+    """Return the bound below which that floating type represents every distance; 0 for weights off the 1/256 grid."""
+    return float(_EXACT[dtype][not graph.integer]) if graph.exact_sums else 0.0
+
+
 def limit(graph: EdgeFacts, dtype: str) -> float:
     """Distances below it cannot be mistaken for "no path" and lose no digit; negative edges need headroom on both sides."""
-    if dtype != "float32":
+    if dtype not in FLOATS:
         most = float(NO_EDGE[dtype])
-    elif not graph.exact_sums:
-        most = float(np.finfo(np.float32).max)
     else:
-        most = float(EXACT_INTEGER if graph.integer else EXACT_REAL)
+        most = held_below(graph, dtype) or float(np.finfo(dtype).max)
     return most - 2 * graph.drift
 
 
-def exact_below(graph: EdgeFacts) -> float:
-    """Below it float32 represents distances exactly, and everything compared with them on the way."""
-    return limit(graph, "float32") / (2 if graph.drift else 1)
+def exact_below(graph: EdgeFacts, dtype: str) -> float:
+    """Below it that floating type represents distances exactly, and everything compared with them on the way."""
+    return limit(graph, dtype) / (2 if graph.drift else 1) if graph.exact_sums else 0.0
 
 
 def proved_by_edges(graph: EdgeFacts, dtype: str) -> bool:
@@ -69,42 +77,35 @@ class Choice(NamedTuple):
     """A type for distances, and what its cells mean."""
 
     dtype: str
-    proof: str  # that it holds every distance: a text of graphs.bounds, or ROUNDED
+    proof: str  # that it holds every distance: a text of graphs.bounds, or that of rounded()
     far: float  # from this value up a cell means no path
     exact_below: float  # while all distances are smaller, no sum of weights was rounded
 
 
 def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
-    """The types to try, narrowest first, or only the requested one. A later one is for an overflow of an earlier one.
+    """The types to try, narrowest first, or only the requested one. A later one is for an overflow of an earlier one, or if
+    that rounded a sum.
 
     `reach_within` is like longest(), of searches that may end below the given distance. Raises Refused if the requested type
     cannot hold the weights.
     """
     if dtype_text is not None and dtype_text not in DTYPES:
         raise Refused(f"dtype {quoted(str(dtype_text))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
-    greatest = max(abs(graph.low or 0), abs(graph.high or 0))
-    if greatest * max(graph.n, 1) >= float(np.finfo(np.float32).max):
-        raise Refused(f"weights up to {greatest:g} leave no room for sums in float32; scale them down")
-    if 0 < greatest < float(np.finfo(np.float32).tiny):
-        raise Refused(f"weights up to {greatest:g} are too small for float32; scale them up")
-    if graph.vanishing:
-        raise Refused(
-            f"a weight that is not 0 would become 0 in float32, beside weights up to {greatest:g}; make it 0, or larger"
-        )
-    if dtype_text is not None and (reason := unfit(graph, dtype_text)):
+    if reason := unfit(graph, dtype_text or _NARROW_FIRST[-1]):
         raise Refused(reason)
     reach: float | None = None
     complete = True
     for dtype in (dtype_text,) if dtype_text is not None else _NARROW_FIRST:
         if unfit(graph, dtype) is not None:
             continue
+        if dtype_text is None and dtype == "float32" and (graph.integer or not graph.exact_sums):
+            continue  # int32 holds more whole numbers, and float32 rounds the sums of other weights
         far = far_of(graph, dtype)
         if graph.high is None or (graph.exact_sums and proved_by_edges(graph, dtype)):
             yield Choice(dtype, BY_EDGES, far, np.inf)
-        elif dtype == "float32":
+        elif dtype in FLOATS:
             # the result shows it: while distances stay small, no sum lost a digit
-            exact = exact_below(graph) if graph.exact_sums else 0.0
-            yield Choice(dtype, AFTERWARDS if graph.exact_sums else ROUNDED, far, exact)
+            yield Choice(dtype, AFTERWARDS if graph.exact_sums else rounded(dtype), far, exact_below(graph, dtype))
         else:
             if reach is None:
                 reach, complete = reach_within(limit(graph, dtype))
@@ -116,15 +117,22 @@ def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[fl
 
 def unfit(graph: EdgeFacts, dtype: str) -> str | None:
     """Explain why the weights do not fit the dtype."""
-    if dtype == "float32":
+    low, high = graph.low or 0, graph.high or 0
+    if dtype in FLOATS:
+        greatest, wider = max(-low, high), "; choose float64" if dtype == "float32" else "; scale them down"
+        if greatest * max(graph.n, 1) >= float(np.finfo(dtype).max):
+            return f"weights up to {greatest:g} leave no room for sums in {dtype}{wider}"
+        if dtype == "float32" and 0 < greatest < float(np.finfo(np.float32).tiny):
+            return f"weights up to {greatest:g} are too small for float32; choose float64"
+        if dtype == "float32" and graph.vanishing:
+            return f"a weight that is not 0 would become 0 in float32, beside weights up to {greatest:g}; choose float64"
         return None
     if not graph.integer:
-        return f"weights that are not whole do not fit {dtype}; choose float32"
-    low, high = graph.low or 0, graph.high or 0
+        return f"weights that are not whole do not fit {dtype}; choose float32 or float64"
     if dtype == "int16" and low < 0:
-        return f"int16 takes no negative weights, and {low:g} is one; choose int32 or float32"
+        return f"int16 takes no negative weights, and {low:g} is one; choose int32 or float64"
     if max(-low, high) >= NO_EDGE[dtype] or limit(graph, dtype) <= 0:
-        wider = "int32" if dtype == "int16" else "float32"
+        wider = "int32" if dtype == "int16" else "float64"
         worst = low if -low > high or graph.drift else high
         return f"weight {worst:g} on {graph.n:,} vertices leaves no room in {dtype}; choose {wider}"
     return None
@@ -170,10 +178,7 @@ def longest(outward: np.ndarray, inward: np.ndarray) -> tuple[float, bool]:
 
 
 def _sentence(reach: float, most: float, graph: GraphInput, dtype: str) -> str:
-    way = (
-        "choose int32, or smaller weights"
-        if dtype == "int16" or (dtype == "float32" and graph.integer)
-        else "choose smaller weights"
-    )
-    what = "exactly " if dtype == "float32" and graph.exact_sums else ""
+    wider = "int32" if dtype == "int16" or (dtype == "float32" and graph.integer) else "float64"
+    way = "choose smaller weights" if dtype == wider else f"choose {wider}, or smaller weights"
+    what = "exactly " if dtype in FLOATS and graph.exact_sums else ""
     return f"distances may reach {reach:,.6g}, and {dtype} holds them {what}only below {most:,.6g} here; {way}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fwtui.graphs.graph import GraphInput, each_block
-from fwtui_kernels.plan import NO_EDGE
+from fwtui_kernels.plan import FLOATS, NO_EDGE
 
 NO_PATH = 2**31 - 1  # +inf for real weights
 NO_DISTANCE = -(2**31)  # NaN, a fraction or an overflow among whole numbers: never right
@@ -13,27 +13,33 @@ _MODULUS = 2**32 - 1
 _BLOCK = 65536  # words; the weighted sum of one block still fits 64 bits
 
 
+def canonical_type(graph: GraphInput) -> np.dtype:
+    """Return the type of the canonical distances of a graph."""
+    return np.dtype(np.int32) if graph.integer else graph.matrix.dtype
+
+
 def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
-    """A kernel's result as int32 with 2^31 - 1 for no path (whole weights), or float32 with +inf (real weights).
+    """A kernel's result as int32 with 2^31 - 1 for no path (whole weights), or in its floating type with +inf (real weights).
 
     With negative edges unreachable integer cells drift below the sentinel, so all from sentinel - 2 x drift up mean no
-    path. Arrays of a 4-byte type are changed in place and returned: a second copy may not fit.
+    path. Arrays with cells as wide as those of the result are changed in place and returned: a second copy may not fit.
     """
-    if dtype == "int16":
-        result = np.empty(raw.shape, dtype=np.int32)
+    form = canonical_type(graph)
+    if raw.itemsize != form.itemsize:
+        result = np.empty(raw.shape, form)
     else:
         raw = np.require(raw, requirements=["C", "W"])
-        result = raw if dtype == "float32" and not graph.integer else raw.view(np.int32)
+        result = raw.view(form)
 
     def convert(rows: slice) -> None:
         cells = raw[rows]
-        if dtype != "float32":
+        if dtype not in FLOATS:
             far = cells >= NO_EDGE[dtype] - 2 * graph.drift
             result[rows] = np.where(far, np.int32(NO_PATH), cells)
         elif graph.integer:
             result[rows] = _whole(cells)
         else:
-            cells += np.float32(0)  # -0 and +0 are one distance
+            cells += 0  # -0 and +0 are one distance
 
     each_block(raw, convert)
     return result
@@ -75,7 +81,7 @@ def fletcher64(array: np.ndarray) -> str:
 def _whole(cells: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):  # a value that does not fit changes in conversion
         whole = cells.astype(np.int32)
-        proper = whole.astype(np.float32) == cells
+        proper = whole.astype(cells.dtype) == cells
     if not proper.all():
         whole[~proper] = NO_DISTANCE
         whole[np.isposinf(cells)] = NO_PATH

@@ -27,7 +27,7 @@ class EdgeFacts:
     low: float | None  # least and greatest weight present; None without edges
     high: float | None
     integer: bool  # every weight is a whole number, whatever its type
-    exact_sums: bool  # float32 sums are exact: whole numbers, or multiples of 1/256 on short paths
+    exact_sums: bool  # sums are exact in a floating type: whole numbers, or multiples of 1/256, on short paths
     vanishing: bool = field(default=False, kw_only=True)  # a weight that is not 0 becomes 0 in float32
 
     @property

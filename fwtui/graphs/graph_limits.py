@@ -11,11 +11,11 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.units import LARGEST
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import EXACT_INTEGER
-from fwtui_kernels.plan import ITEMSIZE, NO_EDGE
+from fwtui.graphs.bounds import held_below
+from fwtui_kernels.plan import FLOATS, ITEMSIZE, NO_EDGE
 
 MOST_VERTICES = 1 << 20
-_COPIES, _CANONICAL = 5, 4  # of the matrix during a run, and bytes per cell of its checked result
+_COPIES, _CANONICAL = 5, 4  # of the matrix during a run, and bytes per cell of its checked result if that is another type
 
 
 class GraphLimits(NamedTuple):
@@ -46,10 +46,10 @@ class GraphLimits(NamedTuple):
         if not np.isfinite(weight):
             return "is not a finite number; remove the line"
         dtype = self.dtype
-        if dtype is None or dtype == "float32":
+        if dtype is None or dtype in FLOATS:
             return f"is beyond {LARGEST:g}; scale the weights down" if abs(weight) > LARGEST else None
         if weight != int(weight):
-            return f"is not a whole number, as {dtype} needs; choose float32"
+            return f"is not a whole number, as {dtype} needs; choose float32 or float64"
         if dtype == "int16" and weight < 0:
             return "is negative, which int16 does not take; choose int32 or float32"
         if abs(weight) >= NO_EDGE[dtype]:
@@ -64,8 +64,9 @@ class GraphLimits(NamedTuple):
             if weight is not None and (reason := self.unfit(weight)):
                 raise Refused(f"{name}: weight {weight:g} {reason}")
         largest = max(abs(facts.low or 0), abs(facts.high or 0))
-        if facts.integer and self.dtype == "float32" and largest > EXACT_INTEGER:
-            raise Refused(f"{name} has whole weights beyond {EXACT_INTEGER:,}, which float32 cannot hold exactly; choose int32")
+        if facts.integer and self.dtype in FLOATS and largest > (most := held_below(facts, self.dtype)):
+            way = "int32 or float64" if self.dtype == "float32" else "smaller weights"
+            raise Refused(f"{name} has whole weights beyond {most:,.0f}, which {self.dtype} cannot hold exactly; choose {way}")
 
 
 @contextmanager

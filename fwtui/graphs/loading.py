@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, LazyGraph
 from fwtui.graphs.arc_lines import shortest
-from fwtui.graphs.bounds import EXACT_REAL
+from fwtui.graphs.bounds import held_below
 from fwtui.graphs.columns import WeightChoice
 from fwtui.graphs.formats import read_suffixes, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
@@ -99,7 +99,7 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
     ignored = arcs - facts.edges
     return replace(
         facts,
-        exact_sums=facts.integer or (graph.facts.exact_sums and 3 * widest < EXACT_REAL),
+        exact_sums=facts.integer or 3 * widest < held_below(graph.facts, matrix.dtype.name),
         note="; ".join([*graph.notes, *([f"{ignored:,} of {arcs:,} arcs are parallel or self-loops"] if ignored else [])]),
         vertices=graph.vertices,
     )

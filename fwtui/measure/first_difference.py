@@ -82,7 +82,7 @@ def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Differe
             relax(state, writes, k)
         it.launch(step)
         engine.synchronize()
-        expected = to_canonical(state[:n, :n], graph.integer)
+        expected = to_canonical(state[:n, :n], graph)
         got = it.distances(graph) if whole else _written(it, step, expected, graph)
         if got is None:
             continue

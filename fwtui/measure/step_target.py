@@ -18,7 +18,7 @@ from fwtui.graphs.canonical import no_path
 from fwtui.graphs.graph import graph_of
 from fwtui.measure.own_kernel import admit_here
 from fwtui.stream.requests import DistancesAfter, StepRequest
-from fwtui_kernels.plan import NO_EDGE
+from fwtui_kernels.plan import FLOATS, NO_EDGE
 
 
 def look(request: StepRequest, parent: Parent) -> None:
@@ -46,7 +46,7 @@ def look(request: StepRequest, parent: Parent) -> None:
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
     """The weights in the kernel's type. Raises Refused for one that does not fit."""
     matrix = np.array(weights, np.float64)  # NaN for no edge
-    most = NO_EDGE[dtype] // 2 if dtype != "float32" else 2**20
+    most = NO_EDGE[dtype] // 2 if dtype not in FLOATS else 2**20
     for weight in matrix[np.abs(matrix) > most]:
         raise Refused(f"the weight {weight:g} does not fit {dtype}; choose one up to {most}")
     return np.where(np.isnan(matrix), NO_EDGE[dtype], matrix).astype(dtype)

@@ -19,7 +19,7 @@ from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.inputs import fill_for
 from fwtui.stream.trials import RACY, WRONG
 from fwtui_kernels.own import complaint
-from fwtui_kernels.plan import WARP, Kernel, Shape
+from fwtui_kernels.plan import FLOATS, WARP, Kernel, Shape
 
 SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
 MOST_SIMULATED = 350_000  # relaxations of a trial in the simulator, which takes some microseconds for each
@@ -50,9 +50,9 @@ def ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ())
         yield _case(f"n = {n}{names.get(n, '')}", n, first, density=0.15, connected=True)
     n = around[-1]
     yield _case(f"n = {n}, unreachable pairs", n, first, density=0.08)
-    # far too long for a sentinel that is too small, and in float32 fractions, whose sums are exact up to there
-    longest = {"int16": 2**13, "int32": 2**24, "float32": 2**16}[first]
-    weights = {"low": longest // n // 2, "high": longest // n, "real": first == "float32"}
+    # far too long for a sentinel that is too small, and in floating types fractions, whose sums are exact up to there
+    longest = {"int16": 2**13, "int32": 2**24}.get(first, 2**16)
+    weights = {"low": longest // n // 2, "high": longest // n, "real": first in FLOATS}
     yield _case(f"n = {n}, one cycle through all vertices", n, first, density=0.0, connected=True, **weights)
     signed = next((dtype for dtype in kernel.dtypes if dtype != "int16"), None)
     if signed is not None:

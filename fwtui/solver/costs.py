@@ -151,7 +151,7 @@ def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
 
 def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False, ranks: int = 1) -> Shape:
     """The tile and options with which the kernel solves a graph."""
-    tile = kernel.tile_for(n, simulated) or 1
+    tile = kernel.tile_for(n, simulated, dtype) or 1
     return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
 
 

@@ -31,7 +31,7 @@ from fwtui.solver.paths import TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import SolverGraph
 from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
+from fwtui_kernels.plan import FLOATS, NO_EDGE, Buffers, Kernel, Program, Shape
 
 _ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on
 _LOOKS, _DENSE_LOOKS = 8, 2  # checks, at most; the paths of a dense graph have few edges
@@ -68,7 +68,7 @@ class DeviceGraph(SolverGraph):
 
     def choices(self, dtype: str | None) -> Iterator[Choice]:
         for choice in super().choices(dtype):
-            if not self._resident or choice.dtype == "float32" or choice.proof != AFTERWARDS:
+            if not self._resident or choice.dtype in FLOATS or choice.proof != AFTERWARDS:
                 yield choice
             elif dtype is not None:
                 raise Refused(f"distances may not fit {dtype}, and on a device this cannot be proved; leave dtype out")

@@ -15,7 +15,7 @@ from fwtui.solver.call import Clock
 from fwtui.solver.paths import TracedPredecessors, share_of
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
-from fwtui_kernels.plan import NO_EDGE
+from fwtui_kernels.plan import FLOATS, NO_EDGE
 
 _ROUNDED_BITS = 21  # bits of a length if sums were rounded: the rest of a key selects one of 256 vertices
 
@@ -25,13 +25,13 @@ def terms_of(facts: EdgeFacts, dtype: str, largest: float) -> Terms | None:
     were rounded.
     """
     negative = not facts.nonnegative
-    if dtype == "float32" and not (facts.exact_sums and largest < exact_below(facts)):
+    if dtype in FLOATS and not largest < exact_below(facts, dtype):
         if negative or not 0 < largest < np.inf:
             return None
         scale = 2.0 ** (_ROUNDED_BITS - np.ceil(np.log2(largest)))
-        if not np.float32(scale) < np.inf:
+        if not 0 < np.float32(scale) < np.inf:
             return None
-        return Terms(facts.n, float(scale), largest, np.inf, np.inf, False, share_of(facts.n))
+        return Terms(facts.n, float(scale), largest, np.inf, np.inf, False, share_of(facts.n, dtype))
     scale = 1 if facts.integer else GRID
     terms = Terms(facts.n, scale, largest, far_of(facts, dtype), NO_EDGE[dtype], negative)
     return terms if terms.shift() is not None else None

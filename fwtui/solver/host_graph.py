@@ -93,7 +93,7 @@ def finished(distances: np.ndarray, sources: np.ndarray, n: int, far: float, wid
     for rows in blocks(result):
         cells = distances[rows, :n]
         if cells.dtype.kind == "f":
-            result[rows] += np.float32(0)  # -0 becomes +0
+            result[rows] += 0  # -0 becomes +0
         else:
             result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
     result[np.arange(len(sources)), sources] = 0  # with rounded weights it may be slightly negative

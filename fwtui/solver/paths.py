@@ -24,9 +24,9 @@ _AT_ONCE = 64  # sources per call of Dijkstra, which returns distances too
 ROUNDINGS = 64  # half units in the last place: the difference of rounded sums of one path in practice
 
 
-def share_of(n: int) -> float:
-    """The relative tolerance between a rounded sum and a distance on n vertices; for nonnegative weights."""
-    return min(2 * n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
+def share_of(n: int, dtype: str) -> float:
+    """The relative tolerance between a sum rounded in that type and a distance on n vertices; for nonnegative weights."""
+    return min(2 * n + 2, ROUNDINGS) * float(np.finfo(dtype).epsneg)
 
 
 class TracedPredecessors(NamedTuple):
@@ -127,7 +127,7 @@ class Paths:
             block = np.abs(distances[rows])
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
         largest = self._greatest(largest)
-        share = share_of(n)
+        share = share_of(n, distances.dtype.name)
         if not self.facts.nonnegative:
             fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
             return _Slack(number(0), fixed, fixed)

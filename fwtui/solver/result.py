@@ -53,7 +53,7 @@ class Result:
     """All shortest paths of a graph. Two results are equal only if they are the same object; compare their distances.
 
     `distances[i, j]` is the length of the shortest path from vertex i to vertex j: float32 if it holds every one exactly
-    (or the weights are not whole), else float64; +inf for no path. `predecessors[i, j]` is the vertex before j on that
+    (or was the requested dtype), else float64; +inf for no path. `predecessors[i, j]` is the vertex before j on that
     path, int32, -9999 for none; the whole array is None unless requested. Both are device arrays if the input was one.
     """
 

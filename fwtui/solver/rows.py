@@ -11,7 +11,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.graphs.adjacency import Adjacency, merge_parallel
-from fwtui.graphs.bounds import EXACT_INTEGER
+from fwtui.graphs.bounds import held_below, rounded
 from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.solver.call import Call
 from fwtui.solver.costs import processes, seconds_of_searches
@@ -20,7 +20,7 @@ from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import cycle_error
 
 PROOF = "sums in 64 bits"
-_CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
+_CELL, _WIDE = 4, 8  # bytes of a distance; of one that float32 does not hold
 
 
 def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray | None, reason: str, call: Call) -> Result:
@@ -36,8 +36,8 @@ def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray |
     shape = len(begins), n if ends is None else len(ends)
     shares = processes(seconds_of_searches(graph, len(begins)))
     beside = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
-    # float32 holds them, unless a weight would become 0 in it
-    size, dtype = (_WIDE, np.float64) if facts.vanishing else (_CELL, np.float32)
+    single, farthest = held_below(facts, "float32"), 0.0
+    size, dtype = (_CELL, np.float32) if single else (_WIDE, np.float64)
     _check_room(shape, size + 4 * predecessors, beside)
     sources, targets, weights = arcs = merge_parallel(graph.all_arcs())
     cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(replace(graph, dense=None, arcs=arcs))
@@ -57,19 +57,21 @@ def by_searches(graph: Adjacency, rows: np.ndarray | None, columns: np.ndarray |
             before[part] = nearest
         found = every if ends is None else every[:, ends]
         found = found + (raised if ends is None else raised[ends])[None, :] + lower[begins[part]][:, None]
-        if (
-            facts.integer
-            and distances.dtype == np.float32
-            and np.abs(found).max(where=np.isfinite(found), initial=0) >= EXACT_INTEGER
-        ):
+        farthest = float(np.abs(found).max(where=np.isfinite(found), initial=farthest))
+        if distances.dtype == np.float32 and farthest >= single:
             _check_room(shape, _WIDE)
             wide = np.empty(shape, np.float64)
             wide[: part.start] = distances[: part.start]
             distances = wide
         distances[part] = found
     clock.lap("searches")
-    words = {"dtype": "float64", "proof": PROOF, "exact": facts.exact_sums, "kernel": "dijkstra", "tile": 0, "device": "cpu"}
-    stats = Stats(n, facts.edges, **words, devices=(), seconds=dict(clock.seconds), reason=reason)
+    exact = farthest < held_below(facts, "float64")
+    stats = Stats(
+        *(n, facts.edges, "float64", PROOF if exact else rounded("float64"), exact),
+        *("dijkstra", 0, "cpu", ()),
+        seconds=dict(clock.seconds),
+        reason=reason,
+    )
     answered = distances.T if backward else distances
     paths = Paths(graph, answered, stats.exact) if rows is None and columns is None else None
     return Result(answered, before, stats, graph.vertices, paths, rows, columns)

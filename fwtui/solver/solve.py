@@ -12,7 +12,6 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, merge_parallel
-from fwtui.graphs.bounds import unfit
 from fwtui.graphs.columns import AUTO, WeightChoice
 from fwtui.graphs.library_objects import graph_of
 from fwtui.graphs.vertices import Vertices
@@ -42,9 +41,9 @@ def solve(
 
     `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, a table
     (pandas, polars, pyarrow) with the columns source, target and weight, or an array on a GPU (`__cuda_array_interface__`),
-    where its distances stay. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably
-    fit, else int32, else float32. `kernel` is "auto" or a kernel's id; `device` is "cpu", a GPU's number, or None to
-    use the GPU if that pays.
+    where its distances stay. `dtype` ("int16", "int32", "float32", "float64") is by default the narrowest that provably holds
+    all distances, or float64, in which sums may be rounded; "float32" is faster, and rounds more. `kernel` is "auto" or a
+    kernel's id; `device` is "cpu", a GPU's number, or None to use the GPU if that pays.
 
     `weight` is the column of a table, or the attribute of a NetworkX graph, that holds the weights; None counts each edge 1. By
     default it is the one called weight, or else like one (cost, length, distance, value, time, weight_km). If there are numbers
@@ -70,9 +69,9 @@ def solve(
     `gather` rank 0 has all rows, and the others none; it then makes all predecessors. What rank 0 refuses, all ranks raise.
     An error inside a rank is told with its number and ends the program.
 
-    Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and
-    distances are float32 if that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) if the
-    input is not a graph or does not fit, and TypeError.
+    Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and distances are
+    float32 if that is exact, or if it is the requested dtype. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a
+    ValueError) if the input is not a graph or does not fit, and TypeError.
     """
     resident = hasattr(graph, "__cuda_array_interface__")
     call = Call(_dtype_name(dtype), predecessors, kernel, device, _devices_text(devices), keep == "device")
@@ -167,7 +166,7 @@ def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndar
 def exactly(graph: Adjacency, predecessors: bool) -> Result | None:
     """The answer if kernels find it without rounding a sum, for callers who expect float64; else None. Raises like solve."""
     facts = graph.facts
-    if not facts.exact_sums or (facts.integer and unfit(facts, "int32")):  # float32 has fewer digits than int32
+    if not facts.exact_sums:
         return None
     result = answer(graph, Call(predecessors=predecessors))
     return result if result.stats.exact else None

@@ -16,7 +16,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.graphs.adjacency import Adjacency, GivenGraph
-from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice, choices
+from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, Choice, choices, rounded
 from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
@@ -27,7 +27,7 @@ from fwtui.solver.launching import compiled, on_host, put
 from fwtui.solver.paths import Paths, TracedPredecessors
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.parts.elimination import relaxations
-from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
+from fwtui_kernels.plan import FLOATS, Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
 _PASSES = 64
@@ -68,7 +68,7 @@ class SolverGraph(ABC):
         raise Refused(f"some distances are beyond what {call.dtype} can hold; choose another dtype, or leave it out")
 
     def _solve_in(self, choice: Choice, call: Call) -> Result | None:
-        """Return the answer computed in that type; None if some distances were too long for it."""
+        """Return the answer computed in that type; None if some distances were too long for it, or a wider type rounds none."""
         engine, clock, dtype = self.engine, call.clock, choice.dtype
         kernel, shape = self.choose_kernel(call, dtype)
         if engine.elsewhere:
@@ -77,16 +77,19 @@ class SolverGraph(ABC):
             side, distances, trace = self._run(kernel, shape, call)
             largest, diagonal = side.look(distances, choice.far)
             if not self.facts.nonnegative and (diagonal < 0).any():
-                _check_cycles(self.origin.adjacency, self.facts, diagonal)
-            if choice.proof == AFTERWARDS and dtype != "float32" and side.escaped(distances, choice.far):
+                _check_cycles(self.origin.adjacency, self.facts, diagonal, dtype)
+            exact = largest < choice.exact_below
+            if call.dtype is None and dtype == "float32" and not exact:
                 return None
-            wide = dtype != "float32" and largest >= EXACT_INTEGER
-            if wide:
+            if choice.proof == AFTERWARDS and dtype not in FLOATS and side.escaped(distances, choice.far):
+                return None
+            wide = dtype == "float64" or (dtype not in FLOATS and largest >= EXACT_INTEGER)
+            if wide and dtype not in FLOATS:
                 _check_wide(self.n, self.cells_here(shape), call.predecessors)
             distances = side.finished(distances, choice.far, wide)
             clock.lap("copy out")
             traced = trace(largest)
-        exact, before = largest < choice.exact_below, None
+        before = None
         if call.predecessors:
             before = self.predecessors(distances, exact, traced)
             clock.lap("paths")
@@ -94,7 +97,7 @@ class SolverGraph(ABC):
             n=self.n,
             edges=self.facts.edges,
             dtype=dtype,
-            proof=choice.proof if exact else ROUNDED,
+            proof=choice.proof if exact else rounded(dtype),
             exact=exact,
             kernel=kernel.id,
             tile=shape.tile if kernel.tiles else 0,
@@ -114,7 +117,7 @@ class SolverGraph(ABC):
         if weights is not None:
             from fwtui_kernels.paths.predecessors import compile_search  # which brings numba
 
-            compile_search(shape.dtype, shape.dtype == "float32" and not facts.exact_sums, engine.target.cc, engine.stream)
+            compile_search(shape.dtype, shape.dtype in FLOATS and not facts.exact_sums, engine.target.cc, engine.stream)
             clock.lap("compile")
         side = self.at(program.home)
         side.load(program, buffers, clock)
@@ -223,14 +226,14 @@ def _check_wide(n: int, cells: int, predecessors: bool) -> None:
         )
 
 
-def _check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray) -> None:
+def _check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, dtype: str) -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
     cycle, _ = cycle_or_heights(graph)
     if cycle:
         raise cycle_error(graph.vertices, [*cycle, cycle[0]])
-    # float32 may make a cycle of weight 0 slightly negative, but not below this; tiles pass through a short one several times
-    rounding = (graph.n + _PASSES) * float(np.finfo(np.float32).eps) * max(-(facts.low or 0), facts.high or 0)
-    if facts.integer or float(diagonal.min()) < -rounding:
+    # rounding may make a cycle of weight 0 slightly negative, but not below this; tiles pass through a short one several times
+    eps = float(np.finfo(dtype).eps) if dtype in FLOATS else 0.0
+    if facts.integer or float(diagonal.min()) < -(graph.n + _PASSES) * eps * max(-(facts.low or 0), facts.high or 0):
         raise cycle_error(graph.vertices, [int(diagonal.argmin())])
 
 

@@ -404,7 +404,7 @@ def same(run: Run, experiment: Experiment, kernel: Kernel) -> bool:
     if (run.experiment.kernel, bool(run.experiment.file)) != (experiment.kernel, bool(experiment.file)):
         return False
     ignoring = (*(GENERATED if experiment.file else ()), "n", "file", "repeats", "budget", "verify", "auto")
-    tile = kernel.tile_for(0 if experiment.file else run.n, run.simulated)
+    tile = kernel.tile_for(0 if experiment.file else run.n, run.simulated, experiment.dtype)
     launch = "eager" if run.simulated else kernel.launch_modes[-1]
 
     def key(experiment: Experiment) -> tuple[object, ...]:

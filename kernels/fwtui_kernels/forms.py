@@ -6,6 +6,7 @@ is written with as few as possible. ptxas compiles the text below to:
     float32            FADD, FMNMX             2 instructions for 1 relaxation, on different pipes
     float32, two k     FADD, FADD, VIMNMX3     3 for 2: nonnegative floats are ordered like the integers with their bits
                                                and only integers have a minimum of three
+    float64            DADD, DSETP, 2 FSEL     4 for 1: no instruction takes a minimum, so a comparison selects both halves
     int32              VIADDMNMX               1 for 1: add and minimum fused, new with Hopper (before: IADD3, IMNMX)
     int16 pairs        VIADDMNMX.S16x2         1 for 2
     mixed              IMAD, IMAD, VIMNMX3     3 for 2, but the sums are made by the multiplier (times 1), which otherwise idles:
@@ -54,6 +55,8 @@ _TWO_INTS = f"{{ .reg .s32 t, u; {_SUMS} min.s32 t, t, u; min.s32 $0, t, $5; }}"
 # lanes up to 0x3fff: their sums do not carry from one half into the other
 _TWO_PAIRS = f"{{ .reg .b32 t, u; {_SUMS} min.u16x2 t, t, u; min.u16x2 $0, t, $5; }}"
 _FLOAT = "{ .reg .f32 t; add.f32 t, $1, $2; min.f32 $0, t, $3; }"
+# min.f64 would take more instructions, for NaN and the sign of 0
+_DOUBLE = "{ .reg .f64 t; .reg .pred p; add.f64 t, $1, $2; setp.lt.f64 p, t, $3; selp.f64 $0, t, $3, p; }"
 _INT = "{ .reg .s32 t; add.s32 t, $1, $2; min.s32 $0, t, $3; }"
 _PAIR = "{ .reg .b32 t; add.s16x2 t, $1, $2; min.s16x2 $0, t, $3; }"
 
@@ -70,25 +73,39 @@ FORMS = (
     RelaxForm("int32-mixed", "int32, a third by multiply-add", "VIADDMNMX | 2 IMAD + VIMNMX3", _INTS, _INT, _TWO_INTS, 1),
     _pairs("int16", "16 bit, packed", "VIADDMNMX.S16x2"),
     _pairs("int16-mixed", "16 bit, a third by multiply-add", "VIADDMNMX.S16x2 | 2 IMAD + VIMNMX3", two=_TWO_PAIRS, share=1),
+    RelaxForm("float64", "float64", "DADD + DSETP + 2 FSEL", ("float64",), _DOUBLE),
 )
-PLAIN = {"float32": 0, "int32": 2, "int16": 4}  # the form after each has two k at once
+PLAIN = {"float32": 0, "int32": 2, "int16": 4, "float64": 6}  # the form after each, except float64, has two k at once
 AUTO, ONE_K, TWO_K = 0, 1, 2  # the user's choices
-WORD_BYTES = 4  # of a register
+
+
+def lanes_of(dtype: str) -> int:
+    """Return how many neighbouring cells a word holds."""
+    return FORMS[PLAIN[dtype]].lanes
+
+
+def cell_form(dtype: str) -> int:
+    """Return the index into FORMS for words of one cell each."""
+    return PLAIN["int32" if dtype == "int16" else dtype]
 
 
 def form_of(shape: Shape, cc: tuple[int, int] | None) -> int:
     """Index into FORMS. AUTO takes two k at once if the weights' sign and the GPU allow it."""
     plain = PLAIN[shape.dtype]
     option = dict(shape.options).get("form", AUTO)
-    allowed = shape.nonnegative or shape.dtype == "int32"
+    allowed = shape.dtype == "int32" or (shape.nonnegative and shape.dtype != "float64")
     # without a minimum of three, two k at once cost four instructions
     pays = cc is None or cc >= HOPPER
     return plain + (allowed and (option == TWO_K or (option == AUTO and pays)))
 
 
 def refuses(shape: Shape) -> str | None:
-    """A sentence if two k at once would give wrong distances."""
-    if dict(shape.options).get("form", AUTO) == TWO_K and shape.dtype == "float32" and not shape.nonnegative:
+    """A sentence if two k at once would give wrong distances, or take no fewer instructions."""
+    if dict(shape.options).get("form", AUTO) != TWO_K:
+        return None
+    if shape.dtype == "float64":
+        return "form 2 takes two k at once, for which float64 has no instruction; choose form 0 or 1"
+    if shape.dtype == "float32" and not shape.nonnegative:
         return "form 2 compares float32 distances by their bits, which needs weights from 0 up; choose form 0 or 1"
     return None
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
-from fwtui_kernels.forms import AMPERE, PLAIN, WORD_BYTES, older
+from fwtui_kernels.forms import AMPERE, cell_form, older
 from fwtui_kernels.parts import pivot, products
 from fwtui_kernels.parts.blocked import plan_at_once
 from fwtui_kernels.plan import NO_EDGE, Kernel, Option, Program, Shape, Target
@@ -26,7 +26,7 @@ def build(shape: Shape, target: Target) -> Program:
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     no_edge = NO_EDGE[shape.dtype]
     # one word per cell for any type: latency matters here, not throughput
-    form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
+    form = cell_form(shape.dtype)
     side, both, cells, results, depth = tile // PART, 2 * tile, tile * tile, PART * PART, min(8, tile)
     threads = side * side
     resident = shape.option("resident")
@@ -112,7 +112,7 @@ def build(shape: Shape, target: Target) -> Program:
     most = 2 if target.backend == "simulator" else max(1, target.multiprocessors) * resident
     others = shape.padded // tile - 1
     blocks = min(most, max(1, 2 * others, others * others))
-    panel = (tile, shape.padded * WORD_BYTES // shape.itemsize)
+    panel = (tile, shape.padded * shape.word_bytes // shape.itemsize)
     ops = {"rounds": Op(rounds, (threads, 1), lambda args: (blocks, 1), lambda args: (0, 1))}
     return CudaProgram(shape, target, ops, scratch=[panel])
 
@@ -138,6 +138,7 @@ KERNEL = Kernel(
     ),
     tiles=(32, 64),
     default_tile=64,
+    wide_tiles=(32,),
     simulator_tiles=(8,),
     options=(Option("resident", (1, 2), 1, "blocks on a multiprocessor"),),
     launch_modes=("eager", "graph"),

@@ -12,7 +12,7 @@ from functools import partial
 from fwtui_kernels import forms
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
-from fwtui_kernels.forms import FORMS, PLAIN, form_of
+from fwtui_kernels.forms import form_of, lanes_of
 from fwtui_kernels.parts import elimination, register_tiled
 from fwtui_kernels.parts.cuda_sparse import (
     ARC_COLUMNS,
@@ -123,7 +123,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     """Tile (i, j) of each front = min(itself, (i, p) x (p, j))."""
     relax_block = relax_block_of(shape, target, cut)
-    tile, high, wide, lanes = shape.tile, cut.high, cut.wide, FORMS[PLAIN[shape.dtype]].lanes
+    tile, high, wide, lanes = shape.tile, cut.high, cut.wide, lanes_of(shape.dtype)
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
     blocks = per_row * per_column
 
@@ -184,7 +184,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
     They are written transposed to `other` too. `halved`: `own` is symmetric, and blocks that begin left of their diagonal are
     left to others.
     """
-    cell, word, form, lanes = NUMBER[shape.dtype], WORD[shape.dtype], form_of(shape, target.cc), FORMS[PLAIN[shape.dtype]].lanes
+    cell, word, form, lanes = NUMBER[shape.dtype], WORD[shape.dtype], form_of(shape, target.cc), lanes_of(shape.dtype)
     tile, wide, rows, columns, slab, depth_at_once = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
     threads, down, across = cut.threads, cut.down, cut.across
     row_gap, column_gap = cut.gaps
@@ -299,9 +299,11 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
 
 def sweep_cut(shape: Shape) -> Product:
     """Blocks of tile x tile cells. Many small ones fit a multiprocessor, and some multiply while others store."""
-    words = shape.tile // FORMS[PLAIN[shape.dtype]].lanes
+    words = shape.tile // lanes_of(shape.dtype)
     if shape.tile < 64:  # the simulator's
         return Product(shape.tile, words, 4, 4, 8)
+    if shape.dtype == "float64":
+        return Product(64, words, 4, 4, elimination.SLAB)
     registers = 144 if shape.dtype == "float32" else 128
     return Product(64, words, 8, 8 if words == 64 else 4, elimination.SLAB, registers)
 

@@ -14,12 +14,13 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 WARP = 32  # threads that run in step, on every NVIDIA GPU
-DTYPES = ("float32", "int32", "int16")
-ITEMSIZE: Mapping[str, int] = {"float32": 4, "int32": 4, "int16": 2}
+DTYPES = ("float32", "int32", "int16", "float64")
+FLOATS = ("float32", "float64")  # of DTYPES, those of numbers that are not whole
+ITEMSIZE: Mapping[str, int] = {"float32": 4, "int32": 4, "int16": 2, "float64": 8}
 EVERY = -1  # the rank of a step that all ranks launch together
 MAX_N = 1 << 18  # vertices of kernels that need no whole matrix on one device; the others take less
 # "no edge"; integer sentinels leave room for one addition without wrapping
-NO_EDGE: Mapping[str, float | int] = {"float32": float("inf"), "int32": 2**30 - 1, "int16": 0x3FFF}
+NO_EDGE: Mapping[str, float | int] = {"float32": float("inf"), "int32": 2**30 - 1, "int16": 0x3FFF, "float64": float("inf")}
 NO_PREDECESSOR = -9999  # as in scipy.sparse.csgraph
 
 
@@ -157,6 +158,11 @@ class Shape:
     @property
     def itemsize(self) -> int:
         return ITEMSIZE[self.dtype]
+
+    @property
+    def word_bytes(self) -> int:
+        """Bytes of a word: the register, or pair of registers, that holds a distance; two of int16 share one."""
+        return max(4, self.itemsize)
 
     @property
     def rows(self) -> int:
@@ -332,6 +338,7 @@ class Kernel:
     small_tile: tuple[int, int] | None = None  # largest n with this tile as the default
     # also those of small graphs that are followed over several ranks; none: those of the kernel
     simulator_tiles: tuple[int, ...] = (4, 8)
+    wide_tiles: tuple[int, ...] = ()  # those of distances of 8 bytes, if not all tiles leave room for them
     options: tuple[Option, ...] = ()
     launch_modes: tuple[str, ...] = ("eager",)
     memories: tuple[str, ...] = ("device",)
@@ -361,13 +368,15 @@ class Kernel:
         """Its default options in the form of a Shape."""
         return tuple(sorted((option.name, option.default) for option in self.options))
 
-    def tiles_for(self, simulated: bool) -> tuple[int, ...]:
+    def tiles_for(self, simulated: bool, dtype: str = DTYPES[0]) -> tuple[int, ...]:
         """Tile sizes to choose from; small ones for the slow simulator, where the kernel has them."""
-        return (self.simulator_tiles or self.tiles) if simulated and self.tiles else self.tiles
+        if simulated and self.tiles and self.simulator_tiles:
+            return self.simulator_tiles
+        return (self.wide_tiles or self.tiles) if ITEMSIZE[dtype] == 8 else self.tiles
 
-    def tile_for(self, n: int, simulated: bool = False) -> int:
+    def tile_for(self, n: int, simulated: bool = False, dtype: str = DTYPES[0]) -> int:
         """The default tile for n vertices (n = 0 if not known); 0 for a kernel without tiles."""
-        tiles = self.tiles_for(simulated)
+        tiles = self.tiles_for(simulated, dtype)
         if not tiles:
             return 0
         tile = self.small_tile[1] if self.small_tile and 0 < n <= self.small_tile[0] else self.default_tile

@@ -77,8 +77,10 @@ def relax(own, top, left, to, to_top, to_left, strips, rows, depth, columns, wid
                 relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 32, ahead)  # pyright: ignore[reportCallIssue]
             elif width == 16 and registers_hold(own, 16):  # pyright: ignore[reportCallIssue]
                 relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 16, ahead)  # pyright: ignore[reportCallIssue]
-            elif not registers_hold(own, 16):  # pyright: ignore[reportCallIssue]
+            elif width == 8 and registers_hold(own, 8):  # pyright: ignore[reportCallIssue]
                 relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 8, ahead)  # pyright: ignore[reportCallIssue]
+            elif not registers_hold(own, 8):  # pyright: ignore[reportCallIssue]
+                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 4, ahead)  # pyright: ignore[reportCallIssue]
         first += depth
 
 

@@ -72,7 +72,8 @@ def spread(builder: Any, vector: Any, place: Any) -> Any:
 
 def relaxed(builder: Any, current: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
     """min(kept, to + onward) in all lanes; `by_bits`: nonnegative floats, which are ordered like their bits."""
-    real = isinstance(current.type.element, ir.FloatType)
+    item = current.type.element
+    real = not isinstance(item, ir.IntType)
     via = builder.fadd(to, onward) if real else builder.add(to, onward)
     if by_bits:
         # more pipes compare integers; a comparison and a choice of floats would be two instructions
@@ -82,7 +83,7 @@ def relaxed(builder: Any, current: Any, to: Any, onward: Any, by_bits: bool = Fa
     if real:
         if features_of_cpu().get("neon"):
             # one instruction, as is a comparison with a choice on x86; both keep a number rather than NaN
-            return _minimum(builder, "minnum", "f32", via, current)
+            return _minimum(builder, "minnum", item.intrinsic_name, via, current)
         less = builder.fcmp_ordered("<", via, current)
     else:
         less = builder.icmp_signed("<", via, current)

@@ -1,9 +1,10 @@
 """Intrinsics for the min-plus inner product on a tile of registers and its loads, which plain numba cannot express.
 
-A *word* is 32 bits of a register: one float32 or int32 distance, or two int16 distances of neighbouring columns that one
-instruction relaxes together. The machine loads and stores four cells or words with one instruction, and compilers use that only
-where they can prove the alignment; so callers promise it: every index is a multiple of four, and so is the length of a row;
-shared arrays are made with alignment=ALIGN16. An index counts from the first cell or word of the array, whatever its shape.
+A *word* is a register: one float32 or int32 distance, or two int16 distances of neighbouring columns that one instruction relaxes
+together. A float64 distance is a word of two registers. The machine loads and stores 16 bytes with one instruction, and compilers
+use that only where they can prove the alignment. So callers, who take four cells or words at once, promise it: every index is a
+multiple of four, as is the length of a row; shared arrays are made with alignment=ALIGN16. An index counts from the first cell
+or word of the array, whatever its shape.
 The plain-Python twins of all of these are in kernels/fwtui_kernels/compiled/simulator.py.
 
 Pointers are typed, by as_pointer(): for GPUs before Blackwell NVVM reads the language of LLVM 7, which has no other (`ptr` is an
@@ -17,17 +18,24 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba.core import types
-from numba.cuda.extending import intrinsic
+from numba.cuda.extending import intrinsic, lower_builtin
 
 from fwtui_kernels.forms import FORMS, MIXED, ONE
 
+LOADED = 16  # bytes of one access, at most
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 _NOTHING = ir.FunctionType(ir.VoidType(), [])
 
 
 def _word(array: Any) -> Any:
     """Return numba's type of a word of an array's memory."""
-    return array.dtype if array.dtype.bitwidth == 32 else types.int32
+    return types.int32 if array.dtype.bitwidth < 32 else array.dtype
+
+
+@lower_builtin(min, types.float64, types.float64)
+def minimum(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Return the lesser of two numbers: a comparison and a selection, as no instruction takes a minimum of 64 bits."""
+    return builder.select(builder.fcmp_ordered("<", args[1], args[0]), args[1], args[0])
 
 
 class _Items(NamedTuple):
@@ -47,8 +55,8 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, 
     return _Items(builder.gep(items, [offset], source_etype=kind), kind)
 
 
-def _load(builder: Any, items: _Items, offset: int, alignment: int = 16) -> list[Any]:
-    """Load four cells or words with one instruction, `offset` items after an address."""
+def _load(builder: Any, items: _Items, offset: int, alignment: int = LOADED) -> list[Any]:
+    """Load four cells or words with as few instructions as their alignment allows, `offset` items after an address."""
     place = builder.gep(items.address, [_I32(offset)], source_etype=items.item)
     four = ir.VectorType(items.item, 4)
     loaded = builder.load(builder.bitcast(place, four.as_pointer()), typ=four)
@@ -65,7 +73,7 @@ def _loading(item: Callable[[Any], Any]) -> Any:
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             items = _pointer(context, builder, signature, args, 0, item)
-            return context.make_tuple(builder, signature.return_type, _load(builder, items, 0, kind.bitwidth // 2))
+            return context.make_tuple(builder, signature.return_type, _load(builder, items, 0, min(LOADED, kind.bitwidth // 2)))
 
         return types.UniTuple(kind, 4)(array, at), codegen
 
@@ -85,7 +93,7 @@ def _storing(item: Callable[[Any], Any]) -> Any:
             four = ir.Constant(vector, ir.Undefined)
             for lane, value in enumerate(args[2:]):
                 four = builder.insert_element(four, value, _I32(lane))
-            builder.store(four, builder.bitcast(items.address, vector.as_pointer())).align = kind.bitwidth // 2
+            builder.store(four, builder.bitcast(items.address, vector.as_pointer())).align = min(LOADED, kind.bitwidth // 2)
             return context.get_dummy_value()
 
         return types.void(array, at, *[kind] * 4), codegen
@@ -93,7 +101,7 @@ def _storing(item: Callable[[Any], Any]) -> Any:
     return store
 
 
-# four cells, 64 bits of int16 or 128 of float32 and int32; or four words, of an int16 array that is eight cells
+# four cells, 64 bits of int16, 128 of float32 and int32 or 256 of float64; or four words, of an int16 array that is eight cells
 load4, store4 = _loading(lambda array: array.dtype), _storing(lambda array: array.dtype)
 load_words, store_words = _loading(_word), _storing(_word)
 
@@ -103,12 +111,12 @@ def spread(typingctx: Any, cell: Any) -> Any:
     """Return a cell as a word to combine with the row panel: an int16 in both halves, other types unchanged."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if cell.bitwidth == 32:
+        if cell.bitwidth >= 32:
             return args[0]
         low = builder.zext(args[0], _I32)
         return builder.or_(low, builder.shl(low, _I32(16)))
 
-    return (cell if cell.bitwidth == 32 else types.int32)(cell), codegen
+    return (types.int32 if cell.bitwidth < 32 else cell)(cell), codegen
 
 
 @intrinsic
@@ -120,8 +128,10 @@ def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> An
         near = builder.addrspacecast(builder.bitcast(here, _BYTE.as_pointer()), _BYTE.as_pointer(3))
         far = builder.addrspacecast(builder.bitcast(there, _BYTE.as_pointer()), _BYTE.as_pointer(1))
         kind = ir.FunctionType(ir.VoidType(), [_I32, _I64])
-        copy = ir.InlineAsm(kind, "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", side_effect=True)
-        builder.call(copy, [builder.ptrtoint(near, _I32), builder.ptrtoint(far, _I64)])
+        for offset in range(0, _word(matrix).bitwidth // 2, LOADED):
+            text = f"cp.async.cg.shared.global [$0+{offset}], [$1+{offset}], 16;"
+            copy = ir.InlineAsm(kind, text, "r,l,~{memory}", side_effect=True)
+            builder.call(copy, [builder.ptrtoint(near, _I32), builder.ptrtoint(far, _I64)])
         return context.get_dummy_value()
 
     return types.void(shared, to, matrix, at), codegen
@@ -230,7 +240,7 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
 def _call(builder: Any, text: str, operands: list[Any], one: Any = None) -> Any:
     """The instructions in `text`: $0 is the result, $1, $2, ... are the operands and, if used, one."""
     word = operands[0].type
-    register = "f" if word == ir.FloatType() else "r"
+    register = {ir.FloatType(): "f", ir.DoubleType(): "d"}.get(word, "r")
     constraints = [f"={register}", *[register] * len(operands)]
     if one is not None:
         operands, constraints = [*operands, one], [*constraints, "r"]

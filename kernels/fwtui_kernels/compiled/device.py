@@ -19,9 +19,9 @@ from fwtui_kernels.compiled import SIMULATED
 from fwtui_kernels.compiled.source_lines import tagged
 
 # NumPy's types, not numba's: they need no numba, and are the same in every process
-NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
-# contents of a 32-bit register by type: two int16 cells share one
-WORD: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int32}
+NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16, "float64": np.float64}
+# contents of a word by type: two int16 cells share one
+WORD: dict[str, Any] = {**NUMBER, "int16": np.int32}
 int32: Any = np.int32
 uint32: Any = np.uint32
 ALIGN16 = 16  # alignment of shared arrays for load4 and store4

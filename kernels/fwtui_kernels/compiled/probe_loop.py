@@ -19,7 +19,8 @@ def probe_loop(dtype: str, rows: int, columns: int, depth: int, by_bits: bool) -
     """
     itemsize = ITEMSIZE[dtype]
     lanes = vector_bytes() // itemsize
-    vector = ir.VectorType(ir.FloatType() if dtype == "float32" else ir.IntType(8 * itemsize), lanes)
+    item = {"float32": ir.FloatType(), "float64": ir.DoubleType()}.get(dtype) or ir.IntType(8 * itemsize)
+    vector = ir.VectorType(item, lanes)
     index = ir.IntType(64)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -22,9 +22,9 @@ def store4(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
 
 
 def _words(array: Any) -> Any:
-    """Return the memory of an array as 32-bit words."""
+    """Return the memory of an array as words."""
     flat = array.reshape(-1)
-    return flat if flat.dtype.itemsize == 4 else flat.view(np.int32)
+    return flat if flat.dtype.itemsize >= 4 else flat.view(np.int32)
 
 
 def load_words(array: Any, at: int) -> tuple[Any, Any, Any, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fwtui_kernels.compiled.device import cuda, int32, jit
-from fwtui_kernels.forms import WORD_BYTES
 from fwtui_kernels.parts.elimination import ABOVE
 from fwtui_kernels.parts.fronts import CLOSED, COLUMNS, DEPTH, END, START, fronts
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
@@ -48,7 +47,7 @@ class SparseProgram(CudaProgram):
         self._tasks = np.column_stack([tasks, np.cumsum(depths) - depths]).astype(np.int32)
         self._left_rows = int(depths.sum())
         rounds = [self._round(level, 0) for level in range(len(self._levels))]
-        cells, words = tile * WORD_BYTES // shape.itemsize, tile * max(count * most for _, count, most in rounds)
+        cells, words = tile * shape.word_bytes // shape.itemsize, tile * max(count * most for _, count, most in rounds)
         back = max(tile, self._levels[-1].first) if order.directed else 1  # never fewer rows than a block has
         scratch = (
             (shape.padded, shape.padded),

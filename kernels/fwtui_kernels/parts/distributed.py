@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from fwtui_kernels.forms import WORD_BYTES
 from fwtui_kernels.parts.blocked import beside
 from fwtui_kernels.plan import EVERY, Cost, Kernel, Rect, Shape, Step
 
@@ -36,10 +35,10 @@ BUFFERS = 6  # besides the matrix, of each rank
 def plan(shape: Shape, stepwise: bool, words: bool = True, together: bool = False) -> Iterator[Step]:
     """The steps of all ranks, in an order in which each rank can launch its own one after the other.
 
-    `words`: copies are made of words of 4 bytes, even for cells of 2, as on a GPU. `together`: what all ranks do at the same
-    time is one step, in a picture.
+    `words`: copies are made of words of 4 bytes or more, even for cells of 2, as on a GPU. `together`: what all ranks do at the
+    same time is one step, in a picture.
     """
-    tile, n, ranks, word = shape.tile, shape.padded, shape.ranks, WORD_BYTES if words else shape.itemsize
+    tile, n, ranks, word = shape.tile, shape.padded, shape.ranks, shape.word_bytes if words else shape.itemsize
     rounds = n // tile
     dealt = [range(rounds)] if together else [range(rank, rounds, ranks) for rank in range(ranks)]  # rows of tiles
     steps: list[Step] = []
@@ -120,7 +119,7 @@ def _broadcast(shape: Shape, word: int, p: int, after: tuple[int, ...]) -> Step:
     return Step("broadcast", "broadcast", (p, owner), cost, copies(owner), tuple(others), WIRE, after, EVERY)
 
 
-def panel_bytes(shape: Shape, word: int = WORD_BYTES) -> int:
+def panel_bytes(shape: Shape, word: int) -> int:
     """What is broadcast in a round: row p, and the closed pivot in words."""
     return shape.tile * (shape.padded * shape.itemsize + shape.tile * word)
 

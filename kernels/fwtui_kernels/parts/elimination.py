@@ -21,7 +21,6 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import Any, NamedTuple
 
-from fwtui_kernels.forms import WORD_BYTES
 from fwtui_kernels.plan import Cost, Kernel, Level, Rect, Shape, Step, Supernode, Target
 
 PAPERS = (
@@ -81,7 +80,7 @@ def _swept(shape: Shape, level: Level, part: int) -> Cost:
             whole = level.first * (1 + directed) if part == ABOVE else level.end - level.first
             blocks = (whole if part == ABOVE or directed else level.end - row // tile * tile) // tile
             relaxations += blocks * tile**2 * depth
-            bytes_moved += blocks * tile * (depth * (WORD_BYTES + shape.itemsize) + 2 * tile * shape.itemsize)
+            bytes_moved += blocks * tile * (depth * (shape.word_bytes + shape.itemsize) + 2 * tile * shape.itemsize)
     return Cost(relaxations, bytes_moved)
 
 
@@ -97,15 +96,15 @@ def in_rounds(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
     for place in range(max(pivots for pivots, _ in fronts)):
         others = [tiles - 1 for pivots, tiles in fronts if place < pivots]
         args = stage, place
-        yield Work("pivot", "eliminate", args, Cost(len(others) * tile**3, len(others) * 2 * (own + tile**2 * WORD_BYTES)))
+        yield Work("pivot", "eliminate", args, Cost(len(others) * tile**3, len(others) * 2 * (own + tile**2 * shape.word_bytes)))
         for op, count in (("panels", 2 * sum(others)), ("rest", sum(one * one for one in others))):
             if count:
-                yield Work(op, "eliminate", args, Cost(count * tile**3, count * (3 * own + tile**2 * WORD_BYTES)))
+                yield Work(op, "eliminate", args, Cost(count * tile**3, count * (3 * own + tile**2 * shape.word_bytes)))
     if not level.first:  # the root's: all fronts are closed
         nodes = shape.order.supernodes
         copied = (1 + shape.order.directed) * tile * sum(-(-n.size // tile) * depth_of(n.above, tile) for n in nodes)
         if copied:
-            yield Work("turn", "eliminate", (stage, 0), Cost(0, copied * (shape.itemsize + WORD_BYTES)))
+            yield Work("turn", "eliminate", (stage, 0), Cost(0, copied * (shape.itemsize + shape.word_bytes)))
 
 
 def at_once(shape: Shape, stage: int, level: Level) -> Iterator[Work]:

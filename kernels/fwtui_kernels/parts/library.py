@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fwtui_kernels.plan import NO_EDGE, Buffers, Cost, Program, Rect, Shape, Step
+from fwtui_kernels.plan import FLOATS, NO_EDGE, Buffers, Cost, Program, Rect, Shape, Step
 
 
 def plan(shape: Shape, stepwise: bool, device_bytes: int = 0) -> Iterator[Step]:
@@ -46,6 +46,6 @@ class LibraryProgram(Program):
 
         result = np.array(buffers[0])
         result[self._negative_loops, self._negative_loops] = -1
-        if self.shape.dtype != "float32":
+        if self.shape.dtype not in FLOATS:
             np.minimum(result, NO_EDGE[self.shape.dtype], out=result)
         return result.astype(self.shape.dtype)

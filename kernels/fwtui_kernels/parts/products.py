@@ -23,7 +23,7 @@ from typing import Any
 
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
-from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
+from fwtui_kernels.forms import cell_form, form_of, lanes_of
 from fwtui_kernels.parts.pivot import pivot_of
 from fwtui_kernels.parts.tuning import CLOSED, CROSS, MATRIX, PANEL, STAGES, Product, tuning_of
 from fwtui_kernels.plan import NO_EDGE, Shape, Target
@@ -33,12 +33,12 @@ from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 def program(shape: Shape, target: Target, ahead: bool = False) -> CudaProgram:
     """The ops over a row-major matrix, cut as tuning_of() says; `ahead`: with an op of its own for the cross."""
     tuning = tuning_of(shape)
-    lanes = FORMS[PLAIN[shape.dtype]].lanes
+    lanes = lanes_of(shape.dtype)
     ops = {"pivot": pivot_of(shape), "panels": panels_of(shape, tuning.panels), "rest": rest_of(shape, target, tuning.rest)}
     if ahead:
         ops["cross"] = rest_of(shape, target, tuning.cross)
     panel = (shape.tile, shape.padded * lanes)
-    scratch = ((2 * shape.tile, shape.tile * WORD_BYTES // shape.itemsize), panel, panel)
+    scratch = ((2 * shape.tile, shape.tile * shape.word_bytes // shape.itemsize), panel, panel)
     return CudaProgram(shape, target, ops, scratch=scratch)
 
 
@@ -133,7 +133,7 @@ def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any
     cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
     cell, word, tile, no_edge = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile, NO_EDGE[shape.dtype]
-    form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
+    form = cell_form(shape.dtype)
     wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
     threads, down, across = cut.threads, cut.down, cut.across
     row_gap, column_gap = cut.gaps
@@ -208,7 +208,7 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
     matrix, of high x wide words, = min(itself, left x right), `left` by columns; `pitch` words are a row of `right` and of the
     matrix.
     """
-    cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
+    cut.covers(shape.tile, shape.tile // lanes_of(shape.dtype))
     cut.copies(shape.tile, cut.high, cut.wide)
     word, form = WORD[shape.dtype], form_of(shape, target.cc)
     high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
@@ -256,7 +256,7 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     """C = min(C, panel x row p) in blocks of high x wide words, over one of the parts of the rest."""
     relax_block = relax_block_of(shape, target, cut)
-    tile, high, wide, lanes = shape.tile, cut.high, cut.wide, FORMS[PLAIN[shape.dtype]].lanes
+    tile, high, wide, lanes = shape.tile, cut.high, cut.wide, lanes_of(shape.dtype)
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
 
     @jit(launch_bounds=cut.bounds)

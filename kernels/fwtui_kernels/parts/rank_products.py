@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fwtui_kernels.compiled.device import cuda, int32, jit
-from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES
+from fwtui_kernels.forms import lanes_of
 from fwtui_kernels.parts.distributed import CLOSED, COLUMN, MATRIX, ROW, SQUARE
 from fwtui_kernels.parts.pivot import close_tile_of
 from fwtui_kernels.parts.products import panel_block_of, relax_block_of
@@ -80,7 +80,7 @@ def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     """C = min(C, column p x row p) in blocks of high x wide words, over `count` rows of tiles."""
     relax_block = relax_block_of(shape, target, cut)
-    tile, high, wide, lanes = shape.tile, cut.high, cut.wide, FORMS[PLAIN[shape.dtype]].lanes
+    tile, high, wide, lanes = shape.tile, cut.high, cut.wide, lanes_of(shape.dtype)
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
 
     @jit(launch_bounds=cut.bounds)
@@ -107,10 +107,10 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
 
 def buffer_sizes(shape: Shape, rows: int) -> list[tuple[int, int]]:
     """Rows and cells of each array of a rank with that many rows, as fwtui_kernels.parts.distributed numbers them."""
-    words = WORD_BYTES // shape.itemsize
+    words = shape.word_bytes // shape.itemsize
     closed = (shape.tile, shape.tile * words)
     panel = (shape.tile, shape.padded)
-    lanes = FORMS[PLAIN[shape.dtype]].lanes
+    lanes = lanes_of(shape.dtype)
     return [(rows, shape.padded), closed, panel, panel, closed, closed, (shape.tile, rows * lanes)]
 
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from fwtui_kernels import forms
-from fwtui_kernels.forms import WORD_BYTES
 from fwtui_kernels.parts.blocked import PHASES, beside
 from fwtui_kernels.parts.tuning import ALL, CLOSED, CROSS, PANEL
 from fwtui_kernels.plan import Cost, Kernel, Option, Rect, Shape, Step
 
 TILE = 128  # of large graphs
+WIDE_TILE = 64  # of distances of 8 bytes
 PAPERS = (
     "G. Venkataraman, S. Sahni, S. Mukhopadhyaya, A Blocked All-Pairs Shortest-Paths Algorithm, JEA 8, 2003",
     "V. Volkov, J. W. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, SC 2008",
@@ -20,12 +20,17 @@ PAPERS = (
 )
 
 
+def tile_of(shape: Shape) -> int:
+    """Return the tile in which a large graph of that type is solved."""
+    return WIDE_TILE if shape.itemsize == 8 else TILE
+
+
 def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
     """Closes tile (p, p) and copies it twice, one word per cell."""
     low, high = p * shape.tile, (p + 1) * shape.tile
     own, copies = Rect(low, low, high, high), Rect(0, 0, shape.tile, shape.tile, CLOSED)
     cells = shape.tile**2
-    cost = Cost(shape.tile**3, cells * (2 * shape.itemsize + 2 * WORD_BYTES))
+    cost = Cost(shape.tile**3, cells * (2 * shape.itemsize + 2 * shape.word_bytes))
     return Step("pivot", "pivot", (p,), cost, (own,), (own, copies), lane, after)
 
 
@@ -39,7 +44,7 @@ def panels_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()
     column = [Rect(top, low, bottom, high) for top, bottom in spans]
     copies = [Rect(0, left, shape.tile, right, panel) for left, right in spans]
     # each tile is read and written, and reads the pivot's copy; the column is written twice
-    cost = Cost(2 * others * shape.tile**3, others * cells * (4 * shape.itemsize + 3 * WORD_BYTES))
+    cost = Cost(2 * others * shape.tile**3, others * cells * (4 * shape.itemsize + 3 * shape.word_bytes))
     reads = (Rect(0, 0, shape.tile, shape.tile, CLOSED), *row, *column)
     return Step("panels", "panels", (p,), cost, reads, (*row, *column, *copies), lane, after)
 
@@ -58,12 +63,12 @@ def rest_step(shape: Shape, p: int, part: int, lane: int = 0, after: tuple[int, 
     reads = [Rect(0, top, tile, bottom, PANEL + p % 2) for top, bottom in spans]
     reads += [Rect(low, left, high, right) for left, right in spans]
     tiles = sum(rect.area for rect in own) // tile**2
-    cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + WORD_BYTES))
+    cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + shape.word_bytes))
     return Step("cross" if part == CROSS else "rest", "rest", (p, part), cost, (*reads, *own), own, lane, after)
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Bytes are per tile, as each phase moves them; copies are made of words of 4 bytes, even for cells of 2."""
+    """Bytes are per tile, as each phase moves them; copies are made of words: of 4 bytes, even for cells of 2, or of 8."""
     for p in range(shape.padded // shape.tile):
         yield pivot_step(shape, p)
         if shape.padded > shape.tile:
@@ -77,6 +82,7 @@ FORM = Option(
 # what may be chosen for a rung that is made of these products
 CHOICES: dict[str, Any] = {
     "tiles": (64, TILE),
+    "wide_tiles": (WIDE_TILE,),
     "default_tile": TILE,
     "small_tile": (3072, 64),
     "simulator_tiles": (8,),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fwtui_kernels.forms import FORMS, PLAIN
+from fwtui_kernels.forms import lanes_of
 from fwtui_kernels.plan import WARP, Shape
 
 MATRIX, CLOSED, PANEL = 0, 1, 2  # buffers; there are two panels, and odd rounds take the second, PANEL + 1
@@ -92,11 +92,13 @@ def tuning_of(shape: Shape) -> Tuning:
     8 x 8 results per thread for large amounts of work, in blocks of 64 threads: many fit a multiprocessor and hide each
     other's barriers. For small urgent work 4 x 4, so that a tile has four times as many threads.
     """
-    tile, words = shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes
+    tile, words = shape.tile, shape.tile // lanes_of(shape.dtype)
     if tile < 64:  # the simulator's
         size = 8 if words >= 16 else 4
         rest = Product(tile, words, size, size, 8)
         return Tuning(Product(tile, tile, size, size, 8), rest, Product(tile, words, 4, 4, 8))
+    if shape.dtype == "float64":  # twice the registers and shared memory of a word, and its arithmetic sets the pace
+        return Tuning(Product(64, 32, 4, 4, 16), Product(64, 64, 4, 4, 16, registers=80), Product(32, 64, 4, 4, 16))
     cross = Product(32, min(64, words), 4, 4, 32)
     if tile == 64:
         # more and smaller blocks only while the panels have the GPU to themselves

@@ -36,7 +36,7 @@ from fwtui_kernels.compiled.device import cuda, host_copy
 from fwtui_kernels.forms import HOPPER, form_of
 from fwtui_kernels.parts.tuning import Product
 from fwtui_kernels.paths import few_arcs
-from fwtui_kernels.paths.short_arcs import EDGE, ROUNDED, TAIL, THREADS, functions
+from fwtui_kernels.paths.short_arcs import EDGE, ROUNDINGS, TAIL, THREADS, functions
 from fwtui_kernels.paths.trace import trace_of
 from fwtui_kernels.plan import Shape
 
@@ -156,6 +156,8 @@ class Search:
         self._n, self._scale, self._shift = np.int32(terms.n), (np.float32 if rounded else np.int32)(terms.scale), np.int32(shift)
         self._far, self._no_edge = number(terms.far), number(terms.no_edge)
         self._slack, self._bar, self._rounded = number(terms.slack), np.int32(terms.bar), rounded
+        tight = number(ROUNDINGS * np.finfo(number).epsneg) if rounded else self._slack
+        self._slacks = (tight, max(tight, self._slack)) if rounded else (self._slack,)
         self._none, self._twice = np.int32(way.none), np.int32(0x10001 if way.lanes == 2 else 1)
         side = self._side = padded(terms.n, cut.high)
         blocks = side // cut.high
@@ -224,7 +226,7 @@ class Search:
                 *(first, self._n, self._scale, self._shift, self._far, self._bar),
             )
         # if the sums of a path were rounded differently, again with the full slack
-        for slack in (ROUNDED, max(ROUNDED, self._slack)) if self._rounded else (self._slack,):
+        for slack in self._slacks:
             if self._rounded:
                 self._by_rows("settle", rows)(
                     *(self._distance, self._weights, self._keys, before, first, self._n, self._none, self._far, slack)

@@ -23,7 +23,7 @@ from fwtui_kernels.plan import NO_PREDECESSOR
 THREADS = 4 if SIMULATED else 256
 EDGE = 4 if SIMULATED else 32  # side of a block that is transposed by a quarter as many threads as cells
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
-ROUNDED = np.float32(2**-20)  # the slack of the first of two tries
+ROUNDINGS = 16  # half units in the last place: the slack of the first of two tries
 LOOK = 512  # k to the first such look; to each later one twice as many as to the one before
 LONGEST = 4096  # arcs of a path that is followed to its end
 

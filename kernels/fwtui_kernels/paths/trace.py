@@ -21,7 +21,7 @@ from fwtui_kernels.compiled.device import (
     uint32,
     wait_copies,
 )
-from fwtui_kernels.forms import FORMS, WORD_BYTES
+from fwtui_kernels.forms import FORMS
 from fwtui_kernels.parts.products import place
 from fwtui_kernels.parts.tuning import STAGES, Product
 from fwtui_kernels.paths.short_arcs import TAIL, half_of, whole
@@ -45,7 +45,7 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
     cut.copies(slab, high, wide)
     lanes = FORMS[form].lanes
     empty = none * (0x10001 if lanes == 2 else 1)
-    across_cells, bits, every = columns * lanes, WORD_BYTES * 8 // lanes, (1 << WORD_BYTES * 8 // lanes) - 1
+    across_cells, bits, every = columns * lanes, 32 // lanes, (1 << 32 // lanes) - 1
     depth, threads, down, across = cut.depth, cut.threads, cut.down, cut.across
     row_gap, column_gap = cut.gaps
     to_ring, middle_ring, cells = stages * slab * high, stages * slab * wide, rows * columns

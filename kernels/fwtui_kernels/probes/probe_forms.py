@@ -14,6 +14,7 @@ FORMS = (
     RelaxForm(
         "float32-bits", "float32, minimum of the bits", "add + integer minimum", ("float32",), nonnegative=True, backend="cpu"
     ),
+    RelaxForm("float64", "float64", "add + minimum", ("float64",), backend="cpu"),
     RelaxForm("int32", "int32", "add + minimum", ("int32",), backend="cpu"),
     RelaxForm("int16", "int16", "add + minimum", ("int16",), backend="cpu"),
 )

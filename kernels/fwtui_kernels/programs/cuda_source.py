@@ -15,7 +15,7 @@ from fwtui_kernels.own import NoTrial, at_function
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
 
-NUMBER = {"float32": "float", "int32": "int", "int16": "short"}
+NUMBER = {"float32": "float", "int32": "int", "int16": "short", "float64": "double"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from dataclasses import replace
 from functools import partial
 
 from fwtui_kernels import forms
-from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES
+from fwtui_kernels.forms import lanes_of
 from fwtui_kernels.parts import register_tiled as tiled
 from fwtui_kernels.parts.tuning import Product, tuning_of
 from fwtui_kernels.plan import MAX_N, Cost, Kernel, Program, Rect, Shape, Step, Target
@@ -37,13 +37,13 @@ PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "remai
 
 def inner(shape: Shape) -> Shape:
     """The pivot tile as a separate graph, in tiles that one block of threads closes."""
-    return replace(shape, n=shape.tile, tile=min(tiled.TILE if shape.tile >= tiled.TILE else 8, shape.tile))
+    return replace(shape, n=shape.tile, tile=tiled.tile_of(shape) if shape.tile >= tiled.TILE else min(8, shape.tile))
 
 
 def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
     """Rows and cells of each buffer on the device; slots lie one below the other."""
     tile, side, small = shape.tile, shape.padded // shape.tile, inner(shape).tile
-    cells = WORD_BYTES // shape.itemsize  # in a word
+    cells = shape.word_bytes // shape.itemsize  # in a word
     panel = (small, tile * cells)
     return {
         PIVOT: (tile, tile),
@@ -98,7 +98,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     comes, goes = partial(copied, "in"), partial(copied, "back")
 
     def turned(phase: str, source: tuple[int, int], to: tuple[int, int], after: tuple[int, ...] = ()) -> int:
-        cost = Cost(0, tile**2 * (shape.itemsize + WORD_BYTES))
+        cost = Cost(0, tile**2 * (shape.itemsize + shape.word_bytes))
         return add(Step("turn", phase, (*source, *to), cost, (place(*source),), (place(*to),), COMPUTE, after))
 
     def product(phase: str, own: tuple[int, int], left: tuple[int, int], top: tuple[int, int], after: int) -> int:
@@ -142,8 +142,8 @@ def cut_of(shape: Shape) -> Product:
 
 def products_bytes(shape: Shape) -> int:
     """Device memory traffic of one product: its operands once per block that uses them, its own tile twice."""
-    cut, lanes = cut_of(shape), FORMS[PLAIN[shape.dtype]].lanes
-    left, top = shape.tile // (cut.wide * lanes) * WORD_BYTES, shape.tile // cut.high * shape.itemsize
+    cut, lanes = cut_of(shape), lanes_of(shape.dtype)
+    left, top = shape.tile // (cut.wide * lanes) * shape.word_bytes, shape.tile // cut.high * shape.itemsize
     return shape.tile**2 * (left + top + 2 * shape.itemsize)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fwtui_kernels.compiled.device import NUMBER, copy_back, copy_in, cuda, int32, jit, pinned
-from fwtui_kernels.forms import FORMS, PLAIN
+from fwtui_kernels.forms import lanes_of
 from fwtui_kernels.parts.products import relax_block_of
 from fwtui_kernels.parts.tuning import Product
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
@@ -78,7 +78,7 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
     Buffers and slots are those of its step: own, left, top.
     """
     relax_block, tile, high, wide = relax_block_of(shape, target, cut), shape.tile, cut.high, cut.wide
-    pitch = tile // FORMS[PLAIN[shape.dtype]].lanes
+    pitch = tile // lanes_of(shape.dtype)
     per_slot = tile // high
 
     @jit(launch_bounds=cut.bounds)
@@ -94,7 +94,7 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
 
 def turn_op(shape: Shape) -> Op:
     """Transpose a tile, one word per cell, from one buffer and slot to another."""
-    number, tile, lanes = NUMBER[shape.dtype], shape.tile, FORMS[PLAIN[shape.dtype]].lanes
+    number, tile, lanes = NUMBER[shape.dtype], shape.tile, lanes_of(shape.dtype)
     edge = min(32, tile)
     lines = max(1, edge // 4)
     pitch = edge + 1
