@@ -12,7 +12,7 @@ from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui_kernels.plan import Kernel, Shape
 
-# the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell, if that is another type)
+# the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
 _HOST_COPIES, _CANONICAL = 3, 4
 _REFERENCE = 56  # bytes per cell while SciPy computes the reference
 _ROW = 128  # pitched rows begin at multiples of that many bytes

@@ -195,7 +195,7 @@ def cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     from fwtui_kernels.compiled.device import cuda, host_copy
 
     number = FORMS.index(form)
-    stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.BLOCKS_PER_MULTIPROCESSOR
+    stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.resident(number)
     probe = probe_cuda.build(number)
     random = np.random.default_rng(1)
     source = probe_cuda.words(number, random.integers(0, LARGEST, 2 * probe_cuda.SLAB))

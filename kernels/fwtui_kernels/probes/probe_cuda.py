@@ -20,12 +20,18 @@ import numpy as np
 
 from fwtui_kernels.compiled.device import ALIGN16, WORD, clock, cuda, jit, relax_tile
 from fwtui_kernels.forms import FORMS
+from fwtui_kernels.plan import ITEMSIZE
 
 BLOCK, SIDE, DEPTH = 256, 128, 16
 RESULTS = 8  # by as many per thread
 SLAB = DEPTH * SIDE  # words
 CELLS = RESULTS * RESULTS  # words per thread
-BLOCKS_PER_MULTIPROCESSOR = 2
+BLOCKS_PER_MULTIPROCESSOR = 2  # of words of 4 bytes
+
+
+def resident(form: int) -> int:
+    """Return how many blocks a multiprocessor's registers hold."""
+    return BLOCKS_PER_MULTIPROCESSOR * 4 // max(4, ITEMSIZE[FORMS[form].dtype])
 
 
 def build(form: int) -> Any:
@@ -38,7 +44,7 @@ def build(form: int) -> Any:
     word = WORD[FORMS[form].dtype]
 
     # no disk cache: the compiled code closes over the form
-    @jit(cache=False, launch_bounds=(BLOCK, BLOCKS_PER_MULTIPROCESSOR))
+    @jit(cache=False, launch_bounds=(BLOCK, resident(form)))
     def probe(cells, source, stride, turns, clocks):
         to = cuda.shared.array(SLAB, word, ALIGN16)
         middle = cuda.shared.array(SLAB, word, ALIGN16)

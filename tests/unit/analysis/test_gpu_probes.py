@@ -4,6 +4,7 @@ import pytest
 from in_simulator import in_simulator
 
 from fwtui_kernels.forms import FORMS as INNER_LOOPS
+from fwtui_kernels.forms import PLAIN
 from fwtui_kernels.probes import probe_cuda
 
 SIMULATED = """
@@ -71,6 +72,7 @@ LOOP = {
     (3, (9, 0)): {"VIADDMNMX": 688, "VIMNMX3": 168},
     (4, (9, 0)): {"VIADDMNMX.S16x2": 1024},
     (5, (9, 0)): {"VIADDMNMX.S16x2": 688, "VIMNMX3.U16x2": 168},
+    (6, (9, 0)): {"DADD": 1024, "FSEL": 2048},
     (0, (8, 0)): {"FADD": 1024, "FMNMX": 1024},
     (2, (8, 0)): {"IMNMX": 1024},
 }
@@ -84,15 +86,15 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
     from compiled_off_gpu import compiled, instructions
     from numba import types
 
-    word = types.float32 if form < 2 else types.int32
+    word = types.float32 if form < 2 else types.float64 if form == PLAIN["float64"] else types.int32
     signature = (word[::1], word[::1], types.int32, types.int32, types.int64[::1])
     got = compiled(probe_cuda.build(form).py_func, signature, cc)
     assert (got.stack, got.spills) == (0, 0)
-    assert got.registers * probe_cuda.BLOCK * probe_cuda.BLOCKS_PER_MULTIPROCESSOR <= 65536
-    assert got.shared == 2 * probe_cuda.SLAB * 4
+    assert got.registers * probe_cuda.BLOCK * probe_cuda.resident(form) <= 65536
+    assert got.shared == 2 * probe_cuda.SLAB * word.bitwidth // 8
     found = instructions(got.cubin)
     # a row and a column of 8 words take four 128-bit loads for each of 16 k
-    expected = {**LOOP[form, cc], "LDS.128": 64, "LDL": 0, "STL": 0}
+    expected = {**LOOP[form, cc], "LDS.128": 64 * word.bitwidth // 32, "LDL": 0, "STL": 0}
     assert {name: found[name] for name in expected} == expected
     if "mixed" in INNER_LOOPS[form].key:
         assert found["IMAD"] >= 336, "the sums of two k are made by the multiply-add pipe"

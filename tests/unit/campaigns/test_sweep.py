@@ -102,7 +102,7 @@ def finished(sweep: Sweep, session: Session, step: float = 0.01, **given: float)
         ("tile", "all", ("16", "32", "64", "128")),
         ("kernel", "naive,serial", ("serial", "naive")),
         ("threads", "256,64", ("64", "256")),
-        ("dtype", "all", ("float32", "int32", "int16")),
+        ("dtype", "all", ("float32", "int32", "int16", "float64")),
         ("devices", "4,1,2", ("1", "2", "4")),
     ],
 )

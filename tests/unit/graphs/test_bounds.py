@@ -13,11 +13,12 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs import bounds
 from fwtui.graphs.graph import GraphInput
-from fwtui_kernels.plan import NO_EDGE
+from fwtui_kernels.plan import FLOATS, NO_EDGE
 
 INT16, INT32, MOST = NO_EDGE["int16"], NO_EDGE["int32"], float(np.finfo(np.float32).max)
 TINY = float(np.finfo(np.float32).tiny)
 EDGES, SEARCHED, AFTER = bounds.BY_EDGES, bounds.BY_SEARCHES, bounds.AFTERWARDS
+WIDE = ("float64", EDGES)
 ROOM = "leave no room in int32; choose weights nearer to 0, or a smaller graph"
 
 
@@ -28,36 +29,41 @@ def check_range(graph: GraphInput, dtype: str) -> str:
 @pytest.mark.parametrize(
     ("n", "low", "high", "what", "asked", "reach", "expected"),
     [
-        (3, 1, 8191, "whole", None, None, [("int16", EDGES), ("int32", EDGES), ("float32", EDGES)]),
-        (3, 1, 8192, "whole", None, (16382, True), [("int16", SEARCHED), ("int32", EDGES), ("float32", EDGES)]),
-        (3, 1, 8192, "whole", None, (16382, False), [("int16", AFTER), ("int32", EDGES), ("float32", EDGES)]),
-        (3, 1, 8192, "whole", None, (16383, True), [("int32", EDGES), ("float32", EDGES)]),
+        (3, 1, 8191, "whole", None, None, [("int16", EDGES), ("int32", EDGES), WIDE]),
+        (3, 1, 8192, "whole", None, (16382, True), [("int16", SEARCHED), ("int32", EDGES), WIDE]),
+        (3, 1, 8192, "whole", None, (16382, False), [("int16", AFTER), ("int32", EDGES), WIDE]),
+        (3, 1, 8192, "whole", None, (16383, True), [("int32", EDGES), WIDE]),
         (3, 1, 8192, "whole", "int16", (16383, False), [("int16", AFTER)]),
-        (3, 1, INT16, "whole", None, None, [("int32", EDGES), ("float32", EDGES)]),
-        (3, -1, INT16, "whole", None, None, [("int32", EDGES), ("float32", EDGES)]),
-        (3, 0, 2**23, "whole", None, None, [("int32", EDGES), ("float32", AFTER)]),
-        (3, -1, 2**29, "whole", None, (2**30 - 6, True), [("int32", SEARCHED), ("float32", AFTER)]),
-        (3, -1, 2**29, "whole", None, (2**30 - 6, False), [("float32", AFTER)]),
-        (3, 1, 2**29, "rounded", None, (9, True), [("int32", SEARCHED), ("float32", bounds.ROUNDED)]),
-        (3, 0.25, 2**15 - 0.25, "real", None, None, [("float32", EDGES)]),
-        (3, 0.25, 2**15, "real", None, None, [("float32", AFTER)]),
-        (1, None, None, "whole", None, None, [("int16", EDGES), ("int32", EDGES), ("float32", EDGES)]),
-        (4, -INT32 // 6, 1, "whole", None, None, [("float32", AFTER)]),
-        (3, 1, MOST / 4, "rounded", "float32", None, [("float32", bounds.ROUNDED)]),
+        (3, 1, INT16, "whole", None, None, [("int32", EDGES), WIDE]),
+        (3, -1, INT16, "whole", None, None, [("int32", EDGES), WIDE]),
+        (3, 0, 2**23, "whole", None, None, [("int32", EDGES), WIDE]),
+        (3, 0, 2**23, "whole", "float32", None, [("float32", AFTER)]),
+        (3, -1, 2**29, "whole", None, (2**30 - 6, True), [("int32", SEARCHED), WIDE]),
+        (3, -1, 2**29, "whole", None, (2**30 - 6, False), [WIDE]),
+        (3, 1, 2**29, "rounded", None, (9, True), [("int32", SEARCHED), ("float64", bounds.rounded("float64"))]),
+        (3, 0.25, 2**15 - 0.25, "real", None, None, [("float32", EDGES), WIDE]),
+        (3, 0.25, 2**15, "real", None, None, [("float32", AFTER), WIDE]),
+        (3, 1, 2**52, "whole", None, None, [("float64", AFTER)]),
+        (3, 0.25, 2**44, "real", None, None, [("float32", AFTER), ("float64", AFTER)]),
+        (1, None, None, "whole", None, None, [("int16", EDGES), ("int32", EDGES), WIDE]),
+        (4, -INT32 // 6, 1, "whole", None, None, [WIDE]),
+        (3, 1, MOST / 4, "rounded", "float32", None, [("float32", bounds.rounded("float32"))]),
         (2, -(2**29) + 1, 1, "whole", "int32", (0, True), [("int32", SEARCHED)]),
-        (1, -MOST / 1.5, None, "real", None, None, [("float32", EDGES)]),
-        (3, 0, TINY, "real", None, None, [("float32", EDGES)]),
-        (3, -TINY / 2, 0, "real", None, None, "weights up to 5.87747e-39 are too small for float32; scale them up"),
-        (3, 0, TINY / 2, "real", None, None, "weights up to 5.87747e-39 are too small for float32; scale them up"),
-        (1, -INT32, None, "whole", "int32", None, "weight -1.07374e+09 on 1 vertices leaves no room in int32; choose float32"),
-        (3, 1, 9, "whole", "float64", None, "dtype 'float64' is not one that kernels have; choose one of float32, int32, int16"),
-        (3, 1, MOST / 3, "real", None, None, "weights up to 1.13427e+38 leave no room for sums in float32; scale them down"),
-        (3, -MOST, 1, "real", None, None, "weights up to 3.40282e+38 leave no room for sums in float32; scale them down"),
-        (3, 1, 9, "real", "int32", None, "weights that are not whole do not fit int32; choose float32"),
-        (3, -2, 9, "whole", "int16", None, "int16 takes no negative weights, and -2 is one; choose int32 or float32"),
+        (1, -MOST / 1.5, None, "real", None, None, [("float32", EDGES), WIDE]),
+        (3, 0, TINY, "real", None, None, [("float32", EDGES), WIDE]),
+        (3, -TINY / 2, 0, "real", None, None, [WIDE]),
+        (3, 1, 9, "whole", "float64", None, [WIDE]),
+        (3, 1, MOST / 3, "real", None, None, [("float64", AFTER)]),
+        (3, 0, TINY / 2, "real", "float32", None, "weights up to 5.87747e-39 are too small for float32; choose float64"),
+        (1, -INT32, None, "whole", "int32", None, "weight -1.07374e+09 on 1 vertices leaves no room in int32; choose float64"),
+        (3, 1, 9, "whole", "int64", None, "dtype 'int64' is not one that kernels have; choose one of float32, int32, int16, float64"),
+        (3, 1, MOST / 3, "real", "float32", None, "weights up to 1.13427e+38 leave no room for sums in float32; choose float64"),
+        (3, -1e308, 1, "real", None, None, "weights up to 1e+308 leave no room for sums in float64; scale them down"),
+        (3, 1, 9, "real", "int32", None, "weights that are not whole do not fit int32; choose float32 or float64"),
+        (3, -2, 9, "whole", "int16", None, "int16 takes no negative weights, and -2 is one; choose int32 or float64"),
         (3, 1, INT16, "whole", "int16", None, "weight 16383 on 3 vertices leaves no room in int16; choose int32"),
-        (3, 1, INT32, "whole", "int32", None, "weight 1.07374e+09 on 3 vertices leaves no room in int32; choose float32"),
-        (2000, -(10**6), 5, "whole", "int32", None, "weight -1e+06 on 2,000 vertices leaves no room in int32; choose float32"),
+        (3, 1, INT32, "whole", "int32", None, "weight 1.07374e+09 on 3 vertices leaves no room in int32; choose float64"),
+        (2000, -(10**6), 5, "whole", "int32", None, "weight -1e+06 on 2,000 vertices leaves no room in int32; choose float64"),
     ],
 )  # fmt: skip
 def test_types_are_tried_narrowest_first_each_with_its_proof(
@@ -70,8 +76,8 @@ def test_types_are_tried_narrowest_first_each_with_its_proof(
         chosen = [*bounds.choices(facts, asked, lambda most: within.append(most) or reach)]
         found = [(choice.dtype, choice.proof) for choice in chosen]
         for choice in chosen:
-            below = bounds.exact_below(facts) if (choice.dtype, choice.proof) == ("float32", AFTER) else np.inf
-            assert choice.exact_below == (0 if choice.proof == bounds.ROUNDED else below)
+            below = bounds.exact_below(facts, choice.dtype) if choice.dtype in FLOATS and choice.proof == AFTER else np.inf
+            assert choice.exact_below == (0 if choice.proof == bounds.rounded(choice.dtype) else below)
             assert choice.far == bounds.far_of(facts, choice.dtype)
     except Refused as refusal:
         found = str(refusal)
@@ -79,10 +85,10 @@ def test_types_are_tried_narrowest_first_each_with_its_proof(
     assert within == ([bounds.limit(facts, "int16" if asked != "int32" and high and high < INT16 else "int32")] if reach else [])
 
 
-def test_what_float32_represents_exactly() -> None:
+def test_what_floating_types_represent_exactly() -> None:
     whole, real, below = (bounds.EdgeFacts(3, 2, low, 9, integer, True) for low, integer in ((1, True), (1, False), (-2, True)))
-    for facts, most in ((whole, 2**24), (real, 2**16), (below, 2**23 - 4)):
-        assert bounds.exact_below(facts) == most
+    for facts, most, wide in ((whole, 2**24, 2**53), (real, 2**16, 2**45), (below, 2**23 - 4, 2**52 - 4)):
+        assert (bounds.exact_below(facts, "float32"), bounds.exact_below(facts, "float64")) == (most, wide)
     assert (bounds.far_of(below, "float32"), bounds.far_of(below, "int16")) == (np.inf, INT16 - 8)
 
 

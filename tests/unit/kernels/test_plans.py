@@ -64,7 +64,7 @@ def test_blocked_rounds_write_every_tile_once_and_no_edge_leaves_room_for_one_ad
             count[w.top : w.bottom, w.left : w.right] += 1
         assert (count == 1).all()
     assert [s.cost.relaxations for s in plan[:3]] == [64, 14 * 64, 49 * 64]
-    assert {t: type(NO_EDGE[t]) for t in DTYPES} == {"float32": float, "int32": int, "int16": int}
+    assert {t: type(NO_EDGE[t]) for t in DTYPES} == {"float32": float, "int32": int, "int16": int, "float64": float}
     for dtype in ("int32", "int16"):
         assert 2 * NO_EDGE[dtype] <= np.iinfo(dtype).max
         assert 4 * NO_EDGE[dtype] > np.iinfo(dtype).max - 4, "the sentinel leaves no more room than it needs"

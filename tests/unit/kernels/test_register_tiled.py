@@ -120,6 +120,7 @@ def test_grids_have_a_block_for_every_tile_of_their_part(kernel: Any) -> None:
         ("float32", AUTO, True, (8, 0), "float32"),
         ("float32", ONE_K, True, (9, 0), "float32"),
         ("float32", TWO_K, True, (8, 0), "float32-two"),
+        ("float64", AUTO, True, (9, 0), "float64"),
         ("int32", AUTO, False, (9, 0), "int32-mixed"),
         ("int32", AUTO, True, (8, 6), "int32"),
         ("int32", ONE_K, True, (9, 0), "int32"),
@@ -136,6 +137,7 @@ def test_what_is_refused_and_which_cuts_are_uneven() -> None:
     negative = Shape(8, 8, "float32", nonnegative=False, options=(("form", TWO_K),))
     assert str(refuses(negative)).startswith("form 2 compares float32 distances by their bits, which needs weights from 0 up;")
     assert refuses(replace(negative, dtype="int32")) is None and refuses(replace(negative, nonnegative=True)) is None
+    assert "for which float64 has no instruction" in str(refuses(replace(negative, dtype="float64")))
     int16 = Shape(8, 8, "int16")
     for shape, cc, needed, choose in ((int16, (8, 6), "9.0", "float32 or int32"), (Shape(8, 8), (7, 5), "8.0", "another kernel")):
         has = "{}.{}".format(*cc)

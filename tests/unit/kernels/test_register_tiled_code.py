@@ -54,11 +54,12 @@ def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:
             ("register-tiled", "float32", TWO_K),
             ("look-ahead", "int32", ONE_K),
             ("look-ahead", "int16", AUTO),
+            ("look-ahead", "float64", AUTO),
         )
     ]
     cases += [
         {"kernel": "look-ahead", "n": 21, "tile": 8, "dtype": dtype, "form": AUTO, "kind": "negative"}
-        for dtype in ("float32", "int32")
+        for dtype in ("float32", "int32", "float64")
     ]
     assert simulated(cases) == [[True]] * len(cases)
 
@@ -84,7 +85,9 @@ def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:
 
 def test_all_ranks_in_one_process() -> None:
     base = {"kernel": "distributed", "n": 25, "tile": 8, "form": AUTO}
-    cases = [{**base, "ranks": ranks, "dtype": dtype} for ranks, dtype in ((1, "int32"), (2, "float32"), (3, "int16"))]
+    cases = [
+        {**base, "ranks": ranks, "dtype": dtype} for ranks, dtype in ((1, "int32"), (2, "float32"), (2, "float64"), (3, "int16"))
+    ]
     cases += [{**base, "n": n, "ranks": 3, "dtype": "int32", "kind": "negative"} for n in (1, 9)]
     assert simulated(cases) == [[True]] * len(cases)
 
