@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from numpy import errstate, float32
+
 from fwtui.common import units
 from fwtui.common.text import brief
 
@@ -26,8 +28,16 @@ _MEAN_DIGITS = 4  # significant digits of a cell of the map: enough to show, and
 MAP = "mean distance, sources down, targets across"
 
 
+def distance(value: float) -> str:
+    """Return a distance with all its digits: whole numbers in full, others as the shortest text of their type."""
+    if value == int(value):
+        return number(value)
+    with errstate(over="ignore"):
+        return str(float32(value)) if float32(value) == value else f"{value:.15g}"
+
+
 def number(value: float) -> str:
-    """A distance: whole numbers in full, others with the digits of float32."""
+    """Return a mean, or the edge of a bin: whole numbers in full, others to seven digits."""
     return f"{value:,.0f}" if value == int(value) else f"{value:.7g}"
 
 
@@ -80,12 +90,12 @@ def facts(a: events.Answers, edges: int | None = None) -> list[tuple[str, str]]:
     ]
     if a.diameter is not None and a.mean is not None:
         note = "" if a.reachable == pairs(a) else ", of the pairs that have a path"
-        rows.append(("diameter", f"{number(a.diameter)}, from {' to '.join(a.farthest)}{note}"))
+        rows.append(("diameter", f"{distance(a.diameter)}, from {' to '.join(a.farthest)}{note}"))
         rows.append(("mean distance", number(round(a.mean, 4))))
     if a.radius is not None:
         more = f" and {a.centres - len(a.centre):,} more" if a.centres > len(a.centre) else ""
         centre = f"all {units.vertices(a.vertices)}" if a.centres == a.vertices else f"{', '.join(a.centre)}{more}"
-        rows.append(("radius", f"{number(a.radius)}; the centre: {centre}"))
+        rows.append(("radius", f"{distance(a.radius)}; the centre: {centre}"))
     elif a.vertices > 1:
         rows.append(("radius", "none: no vertex reaches all others"))
     return rows
@@ -95,7 +105,7 @@ def in_short(a: events.Answers) -> list[str]:
     """A short form of the facts."""
     if a.note:
         return [a.note]
-    words = [f"{name} {number(value)}" for name, value in (("diameter", a.diameter), ("radius", a.radius)) if value is not None]
+    words = [f"{name} {distance(value)}" for name, value in (("diameter", a.diameter), ("radius", a.radius)) if value is not None]
     words += [f"mean {number(round(a.mean, 2))}"] if a.mean is not None else []
     return [*words, f"{_share(a)} reachable"]
 

@@ -222,7 +222,7 @@ def _solved_object(stats: Stats, graph: GivenGraph, seconds: Mapping[str, float]
 def summary_lines(summary: Answers, stats: Stats) -> list[str]:
     """The summary as aligned lines, then the histogram and the map of distances."""
     facts = answers.facts(summary, stats.edges)
-    facts.append(("computed in", f"{stats.dtype}, {stats.proof}{'' if stats.exact else ' (sums are rounded)'}"))
+    facts.append(("computed in", f"{stats.dtype}, {'no sum rounded, ' if stats.exact else ''}{stats.proof}"))
     return answers.lines(summary, facts)
 
 

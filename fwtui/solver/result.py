@@ -24,7 +24,7 @@ class Stats:
     n: int
     edges: int  # of the input, self-loops not counted
     dtype: str  # in which the distances were computed
-    proof: str  # the proof that they fit it
+    proof: str  # the proof that they fit it, or the sentence that sums were rounded
     exact: bool  # no sum of weights was rounded
     kernel: str
     tile: int  # 0: no tiles

@@ -372,7 +372,7 @@ class Kernel:
         """Tile sizes to choose from; small ones for the slow simulator, where the kernel has them."""
         if simulated and self.tiles and self.simulator_tiles:
             return self.simulator_tiles
-        return (self.wide_tiles or self.tiles) if ITEMSIZE[dtype] == 8 else self.tiles
+        return (self.wide_tiles or self.tiles) if ITEMSIZE.get(dtype) == 8 else self.tiles
 
     def tile_for(self, n: int, simulated: bool = False, dtype: str = DTYPES[0]) -> int:
         """The default tile for n vertices (n = 0 if not known); 0 for a kernel without tiles."""

@@ -1,5 +1,6 @@
 """The top rungs on a GPU: against SciPy on many small graphs, against Dijkstra and another kernel on a large one."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,10 +13,9 @@ pytestmark = pytest.mark.gpu
 TOP = ("register-tiled", "look-ahead", "resident")
 
 
-@pytest.mark.parametrize("form", [1, 2])
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+@pytest.mark.parametrize(("dtype", "form"), [*product(("float32", "int32", "int16"), (1, 2)), ("float64", 1)])
 def test_both_forms_equal_scipy_where_blocks_are_many(engine: Any, dtype: str, form: int) -> None:
-    for tile in (64, 128):
+    for tile in registry()["look-ahead"].tiles_for(False, dtype):
         e = settle(Experiment(kernel="look-ahead", n=1500, dtype=dtype, tile=tile, options={"form": form}, verify="full"))
         if registry()[e.kernel].lacks(e.shape(e.n), engine.target):
             pytest.skip(f"{dtype} needs a newer GPU")
@@ -23,7 +23,7 @@ def test_both_forms_equal_scipy_where_blocks_are_many(engine: Any, dtype: str, f
 
 
 @pytest.mark.parametrize("negative", [0.0, 0.2])
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int16", "float64"])
 def test_a_large_graph_agrees_with_dijkstra_and_with_another_kernel(engine: Any, dtype: str, negative: float) -> None:
     if dtype == "int16" and negative:
         pytest.skip("int16 takes no negative weights")

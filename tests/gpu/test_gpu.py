@@ -79,7 +79,7 @@ def test_the_generator_writes_the_same_bytes_as_numpy(engine):
     exact = {"exact": True}
     kinds: list[dict[str, Any]] = [{}, {"negative": 0.3}, {"connected": True}, exact, {**exact, "connected": True}]
     kinds += [{"kind": kind} for kind in KINDS[1:]]
-    for changes, dtype, n in product(kinds, ("float32", "int32", "int16"), (1, 2, 33, 700)):
+    for changes, dtype, n in product(kinds, ("float32", "int32", "int16", "float64"), (1, 2, 33, 700)):
         if (dtype == "int16" and "negative" in changes) or (n < 3 and changes):  # too few pairs for that many edges
             continue
         recipe = recipe_for(Experiment(n=n, dtype=dtype, **changes))

@@ -21,6 +21,7 @@ from fwtui.solver.driver import answer
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.paths import Paths
 from fwtui_kernels.paths import predecessors
+from fwtui_kernels.plan import ITEMSIZE
 
 pytestmark = pytest.mark.gpu
 
@@ -92,10 +93,10 @@ def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeyp
             assert result.stats.dtype == dtype and result.distances[0, length] == 90 * length
 
 
-@pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
+@pytest.mark.parametrize("dtype", ["int16", "int32", "float32", "float64"])
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
-    monkeypatch.setattr(engine, "free_bytes", lambda: choose.KEPT_FREE + (8 << 20))
+    monkeypatch.setattr(engine, "free_bytes", lambda: choose.KEPT_FREE + (max(8, 2 * ITEMSIZE[dtype]) << 20))
     result = answer(of_object(matrix), Call(dtype=dtype), engine)
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 

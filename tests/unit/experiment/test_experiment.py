@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_refused_in_words(name: str, text: str, names: tu
 
 SETTLED: list[tuple[dict[str, Any], bool, tuple[str, ...]]] = [
     ({"kernel": "nothing"}, False, ("'nothing'", "tiled-cpu", "choose")),
-    ({"dtype": "float64"}, False, ("float64", "tiled-cpu", "float32, int32 or int16")),
+    ({"dtype": "int64"}, False, ("int64", "tiled-cpu", "float32, int32, int16 or float64")),
     ({"tile": 48}, False, ("48", "tiled-cpu", "16, 32, 64 or 128")),
     ({"launch": "graph"}, False, ("graph", "tiled-cpu", "choose eager")),
     ({"memory": "pinned"}, False, ("pinned", "tiled-cpu", "choose device")),

@@ -13,7 +13,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs import bounds
 from fwtui.graphs.graph import GraphInput
-from fwtui_kernels.plan import FLOATS, NO_EDGE
+from fwtui_kernels.plan import DTYPES, FLOATS, NO_EDGE
 
 INT16, INT32, MOST = NO_EDGE["int16"], NO_EDGE["int32"], float(np.finfo(np.float32).max)
 TINY = float(np.finfo(np.float32).tiny)
@@ -56,7 +56,7 @@ def check_range(graph: GraphInput, dtype: str) -> str:
         (3, 1, MOST / 3, "real", None, None, [("float64", AFTER)]),
         (3, 0, TINY / 2, "real", "float32", None, "weights up to 5.87747e-39 are too small for float32; choose float64"),
         (1, -INT32, None, "whole", "int32", None, "weight -1.07374e+09 on 1 vertices leaves no room in int32; choose float64"),
-        (3, 1, 9, "whole", "int64", None, "dtype 'int64' is not one that kernels have; choose one of float32, int32, int16, float64"),
+        (3, 1, 9, "whole", "int64", None, "dtype 'int64' is not one that kernels have; choose one of " + ", ".join(DTYPES)),
         (3, 1, MOST / 3, "real", "float32", None, "weights up to 1.13427e+38 leave no room for sums in float32; choose float64"),
         (3, -1e308, 1, "real", None, None, "weights up to 1e+308 leave no room for sums in float64; scale them down"),
         (3, 1, 9, "real", "int32", None, "weights that are not whole do not fit int32; choose float32 or float64"),
@@ -136,8 +136,16 @@ def test_range_is_proved_by_searches_from_both_sides() -> None:
         ([[0, 8192, 1], [8191, 0, None], [1, None, 0]], "int16", "may reach 16,383, and int16 holds them only below 16,383"),
         ([[0, 9000, 9000], [9000, 0, None], [9000, None, 0]], "int16", "18,000, and int16 holds them only below 16,383"),
         ([[0, 2**24, None], [None, 0, 9], [9, None, 0]], "float32", "holds them exactly only below 1.67772e+07 here; choose int"),
-        ([[0, 65535.5, None], [None, 0, 9], [9, None, 0]], "float32", "exactly only below 65,536 here; choose smaller weights"),
-        ([[0, 2**29, None], [None, 0, 2**29], [9, None, 0]], "int32", "only below 1.07374e+09 here; choose smaller weights"),
+        (
+            [[0, 65535.5, None], [None, 0, 9], [9, None, 0]],
+            "float32",
+            "exactly only below 65,536 here; choose float64, or smaller weights",
+        ),
+        (
+            [[0, 2**29, None], [None, 0, 2**29], [9, None, 0]],
+            "int32",
+            "only below 1.07374e+09 here; choose float64, or smaller weights",
+        ),
         ([[0, -(2**29), None], [None, 0, 1], [1, None, 0]], "int32", f"weights down to -5.36871e+08 on 3 vertices {ROOM}"),
         ([[0, -(2**23)], [None, 0]], "float32", "on 2 vertices leave no room in float32"),
     ],

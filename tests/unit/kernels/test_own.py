@@ -39,7 +39,7 @@ def test_a_file_with_plan_and_build_is_a_kernel_but_for_name_and_preference(tmp_
         ("range(n):", "range(0):", "plan in mine.py has no steps for n = 3; it must yield a Step for each launch"),
         ('"relax", "all"', '"relax", "rest"', "a step in mine.py is of the phase 'rest', and KERNEL's phases are: all"),
         ('backend="cpu"', 'backend="gpu"', "backend of KERNEL in mine.py is gpu; choose among cpu, cuda"),
-        ('("float32",)', '("float64",)', "dtypes of KERNEL in mine.py is float64; choose among float32, int32, int16"),
+        ('("float32",)', '("int64",)', "dtypes of KERNEL in mine.py is int64; choose among float32, int32, int16, float64"),
         ("KERNEL = own", "import sys; sys.exit(3)\nKERNEL = own", "mine.py:28: SystemExit: 3: import sys; sys.exit(3)"),
     ],
 )

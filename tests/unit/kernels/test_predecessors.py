@@ -76,27 +76,28 @@ def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None
     walk(predecessors.Search(found, given, terms, None, stream, few), weights, lengths, at_once, 0)
     return True
 
-def nearly_right(n, density=0.5, power=1, lowest=0, at_once=None, hide=False, beside=False, seed=1):
+def nearly_right(n, density=0.5, power=1, lowest=0, at_once=None, hide=False, beside=False, dtype="float32", seed=1):
     # sums that are rounded, of weights from 10^-lowest up, or that are a power of chance; to `hide` one is no sum;
     # `beside` one that is long, some that 21 bits of it hardly tell apart
     rng = np.random.default_rng(seed)
     some = 10 ** rng.uniform(-lowest, 0, (n, n)) if lowest else (1 - rng.random((n, n))) ** power
-    weights = np.where(rng.random((n, n)) < density, some, np.inf).astype(np.float32)
+    number = np.dtype(dtype).type
+    weights = np.where(rng.random((n, n)) < density, some, np.inf).astype(number)
     if beside:
-        weights = weights * np.float32(3e-5) + np.float32(1.1e-5)
+        weights = weights * number(3e-5) + number(1.1e-5)
         weights[:, -1] = np.inf
         weights[0, -1] = 1
     np.fill_diagonal(weights, 0)
     lengths, hidden = closed(weights), []
     if hide:
         i, j = np.argwhere(np.isfinite(lengths) & np.isinf(weights))[0]
-        lengths[i, j] *= np.float32(0.999)
+        lengths[i, j] *= number(0.999)
         hidden.append(i)
     largest = float(lengths[np.isfinite(lengths)].max())
-    terms = terms_of(SimpleNamespace(n=n, nonnegative=True, exact_sums=False), "float32", largest)
+    terms = terms_of(SimpleNamespace(n=n, nonnegative=True, exact_sums=False), dtype, largest)
     assert terms.slack > 0
     search = predecessors.Search(*map(cuda.to_device, (lengths, weights)), terms, None, stream)
-    walk(search, weights, lengths, at_once, 1e-5, hidden)
+    walk(search, weights, lengths, at_once, 100 * np.finfo(number).eps, hidden)
     return search.unfound().tolist() == hidden
 
 def right_of_all(case):
@@ -145,6 +146,8 @@ ROUNDED: list[dict[str, Any]] = [
     {"n": 12, "power": 2, "hide": True},
     {"n": 16, "power": 1, "beside": True, "density": 0.6},
     {"n": 16, "lowest": 10, "density": 0.2, "graphs": 3},
+    {"n": 16, "lowest": 10, "density": 0.2, "dtype": "float64"},
+    {"n": 16, "power": 1, "beside": True, "density": 0.6, "dtype": "float64"},
 ]
 
 

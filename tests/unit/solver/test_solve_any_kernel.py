@@ -35,7 +35,7 @@ def test_auto_and_solve_pick_it(ladder: None) -> None:
     assert result.stats.kernel == "plain" and (result.distances == by_scipy(matrix)).all()
 
 
-@pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
+@pytest.mark.parametrize("dtype", ["int16", "int32", "float32", "float64"])
 def test_the_least_that_a_program_offers_is_enough(ladder: None, dtype: str) -> None:
     for seed in range(5):
         matrix = least(*random_arcs("directed", seed))

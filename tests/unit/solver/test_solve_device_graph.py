@@ -14,7 +14,7 @@ from fwtui.graphs.library_objects import lazy_of_object
 from fwtui.solver.call import Clock
 from fwtui.solver.solve import solve
 
-VANISHING = "a weight that is not 0 would become 0 in float32, beside weights up to 1; make it 0, or larger"
+VANISHING = "a weight that is not 0 would become 0 in float32, beside weights up to 1; choose float64"
 SIMULATED = """
 from simulated_solver import *
 from fwtui.solver.host_graph import reach_of
@@ -116,8 +116,8 @@ out = {
     "loop": said(lazy_of_object(csr_array(np.diag([3.0, -2.0])))),
     "infinite": said(lazy_of_object(np.array([[0, -np.inf], [1, 0]]))),
     "zeros": said(lazy_of_object(np.zeros((3, 3)))),
-    "vanishing": said(lazy_of_object(np.array([[0, 1], [1e-46, 0]]))),
-    "vanishing arc": said(lazy_of_object(csr_array(([1, 1e-46], ([0, 1], [1, 0])), shape=(2, 2)))),
+    "vanishing": said(lazy_of_object(np.array([[0, 1], [1e-46, 0]])), dtype="float32"),
+    "vanishing arc": said(lazy_of_object(csr_array(([1, 1e-46], ([0, 1], [1, 0])), shape=(2, 2))), dtype="float32"),
     "beyond": said(lazy_of_object(np.array([[0, 2**60], [1, 0]]))),
     "no vertex": said(lazy_of_object(csr_array((np.array([1.0, 2]), np.array([1, 7]), np.array([0, 1, 2, 2])), shape=(3, 3)))),
 }
@@ -180,7 +180,7 @@ def test_keeping_distances_needs_one_gpu_and_all_of_them(asked: dict[str, Any], 
 def test_the_same_answers_to_the_bit() -> None:
     told = json.loads(in_simulator(SAME))
     assert told["dense float64"][:2] == ["int16", "proved by (n-1) x greatest weight"]
-    assert told["dense int64"] == ["int32", told["dense int64"][1], "float64"] and told["dense rounded"][0] == "float32"
+    assert told["dense int64"] == ["int32", told["dense int64"][1], "float64"] and told["dense rounded"][0] == "float64"
     assert told["dense quarters"][0] == "float32" and told["dense negative"][0] == "int32"
     assert told["arcs in a ring"] == ["int32", "proved by (n-1) x greatest weight", "float32"]
 
