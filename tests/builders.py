@@ -47,11 +47,13 @@ def run_events(
     parts: Sequence[events.Part] = (),
     stages: Mapping[str, float] = MappingProxyType({}),
     verdict: str = "verified",
+    how: str = "so it is",
     checksum: str = "0123456789abcdef",
     outcome: str = "done",
     message: str = "",
     seconds: float | None = None,
     spread: float = 0.001,
+    padded: int = 0,
     relaxations: int = 0,
     device_bytes: int | None = None,
     **started: Any,
@@ -66,7 +68,7 @@ def run_events(
     moved = sum(part.device_bytes for part in parts) if device_bytes is None else device_bytes
     told = [
         run_started(e, backend=backend, **{"phases": names, **started}, **at),
-        events.Planned(n=e.n, padded=e.n, steps=1, relaxations=work, device_bytes=moved, **at),
+        events.Planned(n=e.n, padded=padded or e.n, steps=1, relaxations=work, device_bytes=moved, **at),
         *(events.Stage(name=name, seconds=took, **at) for name, took in stages.items()),
         *more,
     ]
@@ -76,7 +78,7 @@ def run_events(
     if parts:
         told.append(events.Phases(seconds=sum(part.seconds for part in parts), parts=tuple(parts), **at))
     if outcome == "done":
-        told.append(events.Verdict(verdict=verdict, how="", checksum=checksum, **at))
+        told.append(events.Verdict(verdict=verdict, how=how, checksum=checksum, **at))
     middle = sorted(passes)[len(passes) // 2] if passes and seconds is None else seconds
     counted = {"median": middle, "spread": spread, "count": len(passes)}
     return [*told, events.RunDone(outcome=outcome, message=message, **counted, **at)]

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 import scenes
-from builders import model_of, occupancy
+from builders import model_of, occupancy, run_events
 from recorded import SESSION
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
@@ -33,15 +33,10 @@ def modelled(
     n: int = 4096,
     shared: int = 0,
 ) -> tuple[Model, Run]:
-    """A run whose phase pass had these parts."""
-    model = Model()
-    started = events.RunStarted(
-        t=1.0, run=1, experiment=scenes.experiment(kernel, n), title="T", backend=backend, phases=scenes.PHASES
-    )
-    theory = occupancy(shared_bytes=shared)
-    phases = events.Phases(t=2.0, run=1, seconds=sum(p.seconds for p in parts), parts=parts)
-    for event in (scenes.header(), GPU, *told, started, theory, phases):
-        model.apply(event)
+    """Return a model with a run whose instrumented repetition has these parts, and the run."""
+    e, about = scenes.experiment(kernel, n), {"backend": backend, "phases": scenes.PHASES}
+    run = run_events(e, occupancy(shared_bytes=shared), parts=parts, **about)
+    model = model_of([scenes.header(), GPU, *told, *run])
     return model, model.runs[1]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from builders import run_events, run_parts
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import (
@@ -48,27 +49,15 @@ class Session:
         self.model.apply(events.Header(t=0, program="fwtui", created=created, machine=events.Machine(cpu="a", cores=4)))
 
     def add(self, seconds: Sequence[float], experiment: Experiment = TILED, backend: str = "cpu", **more: Any) -> ComparedRun:
-        """A run of these passes; `more` has its phases, verdict, outcome, gpu, ranks, and `throttle` and `others` of readings."""
-        number, phases = len(self.model.runs) + 1, more.get("phases", {})
-        t = float(100 * number)
-        names = tuple(events.PhaseName(key, key.title()) for key in phases)
-        shared = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(more.get("ranks", 0)))
-        on = {"backend": backend, "gpu": more.get("gpu", 0), "phases": names, "ranks": shared}
-        told: list[events.Event] = [events.RunStarted(t=t, run=number, experiment=experiment, title=experiment.kernel, **on)]
-        for s in seconds:
-            told.append(events.Sample(t=t + s, run=number, seconds=s, since=t))
-            read = {"throttle": more.get("throttle", 0), "other_cpu_utilisation": more.get("others")}
-            told.append(events.Telemetry(t=t + s / 2, **read))
-            t += s
-        if phases:
-            parts = tuple(events.Part(phase=k, seconds=v, launches=1, relaxations=1, device_bytes=1) for k, v in phases.items())
-            told.append(events.Phases(t=t, run=number, seconds=sum(phases.values()), parts=parts))
-        told.append(events.Verdict(t=t, run=number, verdict=more.get("verdict", "verified"), how="made up"))
-        middle = sorted(seconds)[len(seconds) // 2] if seconds else None
-        outcome = more.get("outcome", "done")
-        told.append(events.RunDone(t=t, run=number, outcome=outcome, median=middle, count=len(seconds)))
-        for event in sorted(told, key=lambda e: e.t):
-            self.model.apply(event)
+        """Add a run; `more` has seconds of phases, a number of ranks, `throttle` and `others` of readings, and facts."""
+        number = len(self.model.runs) + 1
+        t, parts = 100.0 * number, run_parts(more.pop("phases", {}))
+        ranks = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(more.pop("ranks", 0)))
+        read = {"throttle": more.pop("throttle", 0), "other_cpu_utilisation": more.pop("others", None)}
+        ends = itertools.accumulate(seconds, initial=t)
+        readings = [events.Telemetry(t=begin + s / 2, **read) for begin, s in zip(ends, seconds, strict=False)]
+        told = run_events(experiment, run=number, t=t, backend=backend, passes=seconds, parts=parts, ranks=ranks, **more)
+        self.model.apply_all(sorted([*told, *readings], key=lambda e: e.t))
         return ComparedRun(self.model, self.model.runs[number])
 
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from builders import model_of, occupancy
+from builders import model_of, occupancy, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.hints import CPU, CUDA, hints
@@ -30,24 +30,21 @@ def run_of(**given: Any) -> Model:
         events.Part(phase=name, seconds=share * seconds, launches=launches, relaxations=done, device_bytes=moved)
         for name, share, launches, done in phases
     )
-    run: dict[str, Any] = {"run": 1}
-    machine = events.Machine(cores=16)
-    told: list[Any] = [
-        events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=machine),
-        GPU,
-        events.RunStarted(t=1.0, experiment=experiment, title="Mine", backend=backend, phases=(), **run),
-        events.Graph(t=1.0, vertices=n, edges=5, low=1, high=given.get("high", 1000), **run),
-        events.Planned(t=1.0, n=n, padded=padded, steps=8, relaxations=relaxations, device_bytes=moved, **run),
-        events.Stage(t=1.1, name="load", seconds=given.get("copy", 0.001), **run),
+    run: dict[str, Any] = {"t": 1.0, "run": 1}
+    facts = [
+        events.Graph(vertices=n, edges=5, low=1, high=given.get("high", 1000), **run),
         occupancy(**{"shared_bytes": 8192, "blocks": 6, "warps": 48, "limiters": ("registers",), **given.get("occupancy", {})}),
-        *(events.Sample(t=1.5 + place / 10, seconds=seconds, since=1.4 + place / 10, **run) for place in range(12)),
         *(events.Telemetry(t=2.2 + place / 20, **given.get("read", {})) for place in range(8)),
-        events.Phases(t=3.0, seconds=seconds, parts=parts, **run),
-        events.Stage(t=3.1, name="unload", seconds=given.get("copy", 0.001), **run),
-        events.Verdict(t=3.1, verdict=given.get("verdict", "verified"), how="", **run),
-        events.Counters(t=3.2, op="rest", values={**FINE, **given.get("counters", {})}, **run),
-        events.RunDone(t=3.2, outcome="done", median=seconds, spread=0.001, count=12, **run),
-        *([events.WarpSamples(t=3.3, op="rest", **run, **given["sampled"])] if "sampled" in given else []),
+        events.Stage(name="clean", seconds=2.0, **{**run, "t": 3.0}),
+        events.Counters(op="rest", values={**FINE, **given.get("counters", {})}, **run),
+        *([events.WarpSamples(op="rest", **run, **given["sampled"])] if "sampled" in given else []),
+    ]
+    copies: dict[str, float] = dict.fromkeys(("load", "unload"), given.get("copy", 0.001))
+    about = {"backend": backend, "padded": padded, "passes": [seconds] * 12, "verdict": given.get("verdict", "verified")}
+    told: list[Any] = [
+        events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=events.Machine(cores=16)),
+        GPU,
+        *run_events(experiment, *facts, parts=parts, stages=copies, relaxations=relaxations, title="Mine", **about),
     ]
     if backend == "cpu":
         told = [one for one in told if not isinstance(one, events.Occupancy | events.Counters | events.Device)]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from builders import run_started
 from msgspec.structs import replace
 
 from fwtui.analysis.ladder import Rung, climb, some_rungs
@@ -14,10 +15,9 @@ from fwtui.stream.run import Run, started
 def ran(kernel: str, seconds: float | None, n: int = 512, checksum: str = "a", **more: str) -> Run:
     state = more.get("state", "done")
     asked = Experiment(kernel=kernel, n=n, dtype=more.get("dtype", "float32"))
-    begun = events.RunStarted(t=0, run=1, experiment=asked, title=kernel, backend="cpu", phases=())
     told = events.Verdict(t=1, run=1, verdict=more.get("verdict", "verified"), how="", checksum=checksum)
     done = events.RunDone(t=1, run=1, outcome=state, median=seconds, count=9)
-    return replace(started(begun), n=n, state=state, verdict=told, done=done)
+    return replace(started(run_started(asked)), n=n, state=state, verdict=told, done=done)
 
 
 def kernels(rungs: Sequence[Rung]) -> list[str]:

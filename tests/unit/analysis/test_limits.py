@@ -10,6 +10,7 @@ from typing import Any, cast
 import numba
 import numpy as np
 import pytest
+from builders import run_events
 from msgspec.structs import replace
 from pretending import Pretend
 
@@ -169,13 +170,10 @@ def test_float32_is_compared_by_its_bits_in_one_instruction() -> None:
 
 
 def run_of(model: Model, dtype: str, low: float = 1.0, backend: str = "cuda") -> Any:
-    n, e = 1024, Experiment(kernel="naive", dtype=dtype, n=1024)
     number = len(model.runs) + 1
-    model.apply(events.RunStarted(t=1.0, run=number, experiment=e, title="Naive", backend=backend, phases=()))
-    model.apply(events.Graph(t=1.0, run=number, vertices=n, edges=9, low=low, high=16.0))
-    for t in (2.0, 3.0):
-        model.apply(events.Sample(t=t, run=number, seconds=1e-3, since=t - 0.5))
-    model.apply(events.RunDone(t=4.0, run=number, outcome="done", median=1e-3, count=2))
+    graph = events.Graph(t=1.0, run=number, vertices=1024, edges=9, low=low, high=16.0)
+    e = Experiment(kernel="naive", dtype=dtype, n=1024)
+    model.apply_all(run_events(e, graph, run=number, t=2.0, backend=backend, passes=[1e-3, 1e-3]))
     return model.runs[number]
 
 
@@ -210,12 +208,12 @@ def test_a_throttled_run_is_held_against_the_throttled_limit() -> None:
     model = Model()
     model.apply(GPU)
     run = run_of(model, "int32")
-    for reading in (events.Telemetry(t=2.2, gpu_clock_mhz=990.0), events.Telemetry(t=2.6, gpu_clock_mhz=990.0)):
-        model.apply(reading)
+    for t in (2.0005, 2.0015):
+        model.apply(events.Telemetry(t=t, gpu_clock_mhz=990.0))
     limit = limit_of(model, run)
     assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (8e12, 990.0)
     model.readings = {}
-    model.apply(events.Telemetry(t=2.2, gpu_clock_mhz=3.0))
+    model.apply(events.Telemetry(t=2.0005, gpu_clock_mhz=3.0))
     limit = limit_of(model, run)
     assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (16e12, 1980.0), "no clock is that slow"
     assert limit_of(model, replace(run, done=None, samples=())) == limit._replace(share=None), "no time yet"

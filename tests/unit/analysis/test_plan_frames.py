@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from builders import run_started
 from msgspec.structs import replace
 
 from fwtui.analysis.plan_frames import PlanFrames, Scene, frames_of, raced_scene, scene, slow_scene
@@ -23,7 +24,7 @@ def run_of(experiment: Experiment, n: int | None = None, **told: object) -> Run:
     """A run of that experiment that has been planned and is going on."""
     kernel = registry()[experiment.kernel]
     phases = tuple(events.PhaseName(key, words) for key, words in kernel.phases.items())
-    begun = events.RunStarted(t=1.0, run=1, experiment=experiment, title=kernel.title, backend=kernel.backend, phases=phases)
+    begun = run_started(experiment, title=kernel.title, backend=kernel.backend, phases=phases)
     return replace(started(begun), n=n or experiment.n, **told)  # type: ignore[arg-type]
 
 

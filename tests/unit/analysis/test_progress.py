@@ -1,11 +1,11 @@
 """How far a run is that tells nothing for a while: one step of SciPy's at n = 6000 takes minutes."""
 
 import pytest
+from builders import model_of, run_started
 
 from fwtui.analysis.estimate import NEARLY, RATES, progress_now
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
-from fwtui.stream.model import Model
 
 N = 6000
 PASS = N**3 / RATES["cpu"]
@@ -13,12 +13,8 @@ PASS = N**3 / RATES["cpu"]
 
 def at(t: float, *told: events.Event) -> events.Progress | None:
     """The progress of a run of SciPy at that time."""
-    model = Model()
-    experiment = Experiment(kernel="scipy", n=N)
-    begun = events.RunStarted(t=1.0, run=1, experiment=experiment, title="SciPy", backend="cpu", phases=())
     planned = events.Planned(t=1.0, run=1, n=N, padded=N, steps=1, relaxations=N**3, device_bytes=0)
-    for event in (begun, planned, *told, events.Notice(t=t, text="later")):
-        model.apply(event)
+    model = model_of([run_started(Experiment(kernel="scipy", n=N)), planned, *told, events.Notice(t=t, text="later")])
     return progress_now(model, model.runs[1])
 
 

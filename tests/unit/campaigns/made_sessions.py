@@ -70,7 +70,7 @@ class Made:
         if shared is not None:
             told.append(occupancy(threads=64, shared_bytes=shared, blocks=20, warps=40, limiters=("registers",), **at))
         taken = [(seconds or 0.0) * (1 + 0.001 * place) for place in range(passes)]
-        on = {"title": kernel.title, "backend": kernel.backend, "device_bytes": 0, "stages": {**stages, **halves(copies)}}
+        on = {"title": kernel.title, "backend": kernel.backend, "device_bytes": 0, "stages": {**halves(copies), **stages}}
         self.model.apply_all(run_events(e, *told, passes=taken, seconds=seconds, **at, **(on | facts)))
         return self
 

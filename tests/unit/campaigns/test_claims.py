@@ -180,7 +180,7 @@ def test_noise_wrong_results_and_crashes_decide_nothing_and_are_named() -> None:
     for bad in cases:
         answer = Made().add(slow, 2.0).add(fast, 1.0).add(fast, 1.0, **bad).answer("CS5")
         assert answer.verdict == (UNTESTABLE if "verdict" in bad else HOLDS)
-        assert "WRONG: so it is" in answer.reason if "verdict" in bad else not answer.reason
+        assert "INCORRECT: so it is" in answer.reason if "verdict" in bad else not answer.reason
     assert "the GPU burnt" in Made().add(slow, 2.0).add(fast, 1.0, **cases[1]).answer("CS5").reason
     made = pair("CS5", 1.2)
     made.model.apply(events.Sample(t=5.0, run=2, seconds=1.0, since=3.0))

@@ -117,7 +117,9 @@ def test_who_always_wins_has_no_break_even_and_the_best_is_one_sentence() -> Non
     made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=128)), 0.1, verdict="unverified")
     told = best(made.model, finished(made.model))
     assert told.startswith("Fastest at n = 256: tiled-cpu, tile 32, 1.00 s")
-    assert "against the next, tiled-cpu, tile 64: UNCLEAR" in told and "3.00x as fast as the slowest, tiled-cpu, tile 16" in told
+    assert (
+        "against the next, tiled-cpu, tile 64: UNCLEAR" in told and "3.00x speedup over the slowest, tiled-cpu, tile 16" in told
+    )
     assert best(Model(), []) == ""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import occupancy
+from builders import occupancy, run_started
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -95,12 +95,12 @@ def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
     ):
         state.apply(told)
     assert state.gpu == first and {r.gpu_power_watts for r in state.telemetry} == {0.0} and limited(state) == ["cpu"]
-    state.apply(events.RunStarted(t=1, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    state.apply(run_started())
     assert state.gpu == first, "the run is on no GPU"
-    state.apply(events.RunStarted(t=1, run=2, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
+    state.apply(run_started(run=2, backend="cuda", gpu=1))
     assert state.gpu == second and len(state.telemetry) == 5 and limited(state) == ["cpu", "cuda"]
     assert state.devices == {DeviceId("cuda", 0): first, DeviceId("cuda", 1): second}
-    state.apply(events.RunStarted(t=1, run=3, experiment=Experiment(), title="T", backend="cuda", phases=()))
+    state.apply(run_started(run=3, backend="cuda"))
     assert [state.gpu_of(state.runs[run]) for run in (2, 3)] == [second, first], "each run's own, whichever was used last"
     for run in (2, 3):
         state.apply(events.Sample(t=1.0, run=run, seconds=1.0, since=0.0))
@@ -111,7 +111,7 @@ def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
 
 def test_readings_of_several_gpus_tell_of_the_machine_once() -> None:
     model = Model()
-    model.apply(events.RunStarted(t=0, run=1, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
+    model.apply(run_started(t=0, backend="cuda", gpu=1))
     model.apply(events.Sample(t=3.0, run=1, seconds=3.0, since=0.0))
     for tick in range(30):
         model.apply(events.Telemetry(t=tick / 10, gpu=0, gpu_clock_mhz=5.0, cpu_utilisation=0.25))
@@ -136,7 +136,7 @@ def test_a_frozen_model_does_not_hear_how_the_other_goes_on() -> None:
 
 
 def begun(**experiment: Any) -> events.RunStarted:
-    return events.RunStarted(t=1, run=1, experiment=Experiment(**experiment), title="T", backend="cpu", phases=PHASES)
+    return run_started(Experiment(**experiment), phases=PHASES)
 
 
 PLANNED = events.Planned(t=1, run=1, n=100, padded=104, steps=39, relaxations=104**3, device_bytes=10**7)
@@ -158,8 +158,7 @@ def verdict(word: str) -> events.Verdict:
 
 
 def the_run(*sequence: events.Event, backend: str = "cpu") -> Run:
-    start = events.RunStarted(t=1, run=1, experiment=Experiment(n=100), title="T", backend=backend, phases=PHASES)
-    run = folded([start, *sequence]).run
+    run = folded([run_started(Experiment(n=100), backend=backend, phases=PHASES), *sequence]).run
     assert run is not None
     return run
 
@@ -234,8 +233,7 @@ def test_a_fault_ends_the_run_that_it_names() -> None:
     assert state.fault == fault
     assert state.runs[1].state == "failed" and state.runs[1].finished == 5
     assert [(n.text, n.level) for n in state.log] == [("gone", "error")]
-    again = events.RunStarted(t=6, run=2, experiment=Experiment(), title="T", backend="cpu", phases=())
-    state.apply(again)
+    state.apply(run_started(t=6, run=2))
     assert state.fault is None and [run.state for run in state.runs.values()] == ["failed", "running"]
     state.apply(events.Fault(t=8, source="sampler", code="died", message="no telemetry"))
     assert state.runs[2].state == "running" and state.fault is not None
@@ -352,7 +350,7 @@ def test_results_are_plain_data_and_tables_line_up() -> None:
 
 def ten_passes(number: int, begin: float) -> Iterator[events.Event]:
     """A run of ten passes in a second, with ten readings."""
-    yield events.RunStarted(t=begin, run=number, experiment=Experiment(), title="T", backend="cpu", phases=())
+    yield run_started(run=number, t=begin)
     yield events.Stage(t=begin, run=number, name="clean")
     for tick in range(10):
         t = begin + tick / 10
