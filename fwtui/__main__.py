@@ -78,7 +78,7 @@ class _Overview(_Parser):
         cells = max(NARROWEST, shutil.get_terminal_size().columns - 2)
         groups = overview(cells, "--all" in sys.argv)
         lines = [f"usage: {self.prog} [COMMAND] [OPTIONS]", "", *textwrap.wrap(self.description or "", cells), *groups]
-        lines += ["", "`fwtui help COMMAND` says what a command takes.", "", *textwrap.wrap(EXIT_CODES, cells), ""]
+        lines += ["", "`fwtui help COMMAND` describes the options of a command.", "", *textwrap.wrap(EXIT_CODES, cells), ""]
         return "\n".join(lines)
 
 
@@ -89,11 +89,16 @@ def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
     """
     root = _Overview(
         prog="fwtui",
-        description="See how a GPU algorithm gets fast: Floyd-Warshall kernels, run live. Without a command: the "
+        description="See how a GPU algorithm gets fast: Floyd-Warshall kernels, run live. Without a command it opens the "
         "dashboard, with the options of `fwtui dashboard`.",
         epilog=EXIT_CODES,
     )
-    root.add_argument("--version", action=_Versions, nargs=0, help=f"versions of everything that matters (fwtui {__version__})")
+    root.add_argument(
+        "--version",
+        action=_Versions,
+        nargs=0,
+        help=f"print the versions of fwtui and its main dependencies (fwtui {__version__})",
+    )
     parsers = root.add_subparsers(parser_class=_Parser, metavar="COMMAND", dest="command")
     for name in [command] if command else COMMANDS:
         words = about(name)

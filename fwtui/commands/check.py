@@ -1,4 +1,4 @@
-"""Say whether session files are complete (0), or what is missing (1)."""
+"""Check whether session files are complete (exit code 0) or lack something (1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fwtui.stream.events import Header
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "a file, or the name of a session that `fwtui list` shows; of several the worst exit code counts"
+    about = "session file, or a name from `fwtui list`; for several sessions the highest exit code counts"
     parser.add_argument("sessions", nargs="+", metavar="session", help=about)
 
 

@@ -1,4 +1,4 @@
-"""Compare recorded runs with a baseline: change per phase and in total, and whether it is more than chance."""
+"""Compare recorded runs with a baseline: change of the median time and of each phase, with a significance test."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _LEFT_OUT = (  # what no comparison needs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "the baseline, then what is compared with it; one session alone: its runs with the first verified one; "
-    about += "two whole sessions: every experiment that both hold"
+    about = "baseline, then the runs to compare with it; one session: its runs, compared with its first verified run; "
+    about += "two sessions: every experiment that is in both"
     parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
     add_forms(parser, "one JSON object per comparison")
     about = "also show the changes of the per-phase times, of the stages that are not timed, and of the warp stall reasons"
     parser.add_argument("--phases", action="store_true", help=about)
-    parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
+    parser.add_argument("--fail-slower", action="store_true", help="return exit code 1 if a run is SLOWER")
 
 
 @gc_pause.paused()  # results are many, and none is freed before the end

@@ -1,4 +1,4 @@
-"""Print a script that completes commands, options, kernels and sessions in bash, zsh or fish; the program finds the words."""
+"""Print a script that completes commands, options, kernels and sessions in bash, zsh or fish."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Parser = Callable[[str], argparse.ArgumentParser]  # of one command, or of all w
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     start = 'bash and zsh: put  eval "$(fwtui completion bash)"  (or zsh) into ~/.bashrc or ~/.zshrc, there after compinit; '
     fish = "fish: fwtui completion fish > ~/.config/fish/completions/fwtui.fish"
-    parser.add_argument("shell", choices=SHELLS, help=f"which shell. {start}{fish}")
+    parser.add_argument("shell", choices=SHELLS, help=f"shell. {start}{fish}")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Every setting, its value, and its source: an option, else the environment, else the file, else the default."""
+"""Print every setting with its value and its source: option, environment, file or default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fwtui.machine.settings import KEYMAP
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = add_forms(parser, "one JSON object")
-    form.add_argument("--path", action="store_true", help="only where the file is, or would be")
+    form.add_argument("--path", action="store_true", help="print only the path of the settings file, also if it does not exist")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Profile one launch of each operation of a kernel with NVIDIA Nsight Compute and print its hardware counters, no timings."""
+"""Profile one launch of each kernel function with NVIDIA Nsight Compute and print its hardware counters, not timings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Write a session's runs, phases, telemetry ... as CSV, JSON lines, Markdown or Parquet; or all of it as a trace for Perfetto
-(x.perfetto.json); or its replay as one web page (talk.html), as an animated picture (talk.svg) or for asciinema (talk.cast).
+"""Export a table of a session (runs, phases, telemetry ...) as CSV, JSON lines, Markdown or Parquet, the session as a Perfetto
+trace (x.perfetto.json), or its replay as a web page (talk.html), animated picture (talk.svg) or asciinema file (talk.cast).
 """
 
 from __future__ import annotations
@@ -50,21 +50,23 @@ OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "th
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
-    parser.add_argument("what", nargs="?", choices=TABLES, help="which table; default: runs")
-    parser.add_argument("--format", choices=tuple(FORMATS), help="default: what the name of the file says, else csv")
+    parser.add_argument("session", help="session file, or a name from `fwtui list`")
+    parser.add_argument("what", nargs="?", choices=TABLES, help="table to export (default: runs)")
+    parser.add_argument("--format", choices=tuple(FORMATS), help="format of a table (default: that of the file name, else csv)")
     endings = ", ".join(ENDINGS)
-    parser.add_argument("-o", "--out", metavar="FILE", help=f"a new file ({endings}); default: standard output, no replay")
+    parser.add_argument("-o", "--out", metavar="FILE", help=f"output file ({endings}); tables go to standard output by default")
     group = parser.add_argument_group("replay (.html, .cast, .svg)")
     add_screen_options(group)
-    group.add_argument("--from", dest="start", type=float, metavar="SECONDS", help="default: where something happens")
-    group.add_argument("--to", dest="stop", type=float, metavar="SECONDS", help="default: the end")
-    group.add_argument("--speed", type=float, metavar="TIMES", help="how fast it plays, 0.25 to 64; default: 1")
+    group.add_argument(
+        "--from", dest="start", type=float, metavar="SECONDS", help="start of the replay (default: the first activity)"
+    )
+    group.add_argument("--to", dest="stop", type=float, metavar="SECONDS", help="end of the replay (default: end of the session)")
+    group.add_argument("--speed", type=float, metavar="TIMES", help="playback speed, 0.25 to 64 (default: 1)")
     rates = ", ".join(f"{kind.rate:g} in {suffix}" for suffix, kind in KINDS.items())
-    group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures a second, up to {MOST_RATE}; default: {rates}")
-    about = f"the longest idle gap in the replay; default: {USUAL_GAP:g}; 0: as long as it was"
+    group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures per second, at most {MOST_RATE} (default: {rates})")
+    about = f"longest idle gap in the replay; 0 leaves gaps unchanged (default: {USUAL_GAP:g})"
     group.add_argument("--max-gap", type=float, metavar="SECONDS", help=about)
-    about = "a file of another kind with the same pictures, which are drawn once; may be repeated"
+    about = "further output file with the same pictures in another format; repeatable"
     group.add_argument("--also", action="append", default=[], metavar="FILE", help=about)
     add_display_options(parser)
 

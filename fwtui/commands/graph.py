@@ -1,4 +1,4 @@
-"""Save a graph as `fwtui run` makes or reads it, or print a small one."""
+"""Write the graph that `fwtui run` would generate or read, or print a small one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fwtui.graphs.formats import written_help
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser, only=GRAPH)
-    parser.add_argument("-o", "--out", metavar="FILE", help=f"where to write; {written_help()}")
+    parser.add_argument("-o", "--out", metavar="FILE", help=f"output file; {written_help()}")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""List every kernel with its tiles, types and options, and your own that are in the folder of your settings."""
+"""List every kernel with its tiles, data types and options, including those in your kernel folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fwtui_kernels.plan import Kernel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "ids of kernels, to read all about these alone; by default all in a table"
+    about = "kernel ids to describe in full (default: a table of all kernels)"
     parser.add_argument("kernel", nargs="*", metavar="NAME", help=about)
     add_forms(parser, "one JSON object per kernel")
 

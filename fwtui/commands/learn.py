@@ -1,4 +1,4 @@
-"""The course, in the dashboard: step by step from one core to the fastest kernel, with questions that recorded runs answer."""
+"""Open the course: step by step from one core to the fastest kernel, with questions that recorded runs answer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fwtui.machine import hardware
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: where you were last")
-    parser.add_argument("--list", action="store_true", help="print the steps, and what each of them lacks here")
-    add_forms(parser, "with --list: one JSON object per step", "with --list: a table on stdout, as without --json")
+    parser.add_argument("step", nargs="?", help="number or name of the first step (default: your last step)")
+    parser.add_argument("--list", action="store_true", help="print the steps and what each of them lacks on this machine")
+    add_forms(parser, "one JSON object per step, with --list", "print a table (default), with --list")
     add_recording_options(parser)
     add_display_options(parser)
 

@@ -1,4 +1,4 @@
-"""List the shipped and your own recorded sessions."""
+"""List the shipped sessions and yours."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ LEAST = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", help="only sessions with all these words in name, title, machine, kernels, state ...")
-    parser.add_argument("--sort", choices=tuple(ORDERS), default="date", help="default: newest first")
+    parser.add_argument(
+        "words", nargs="*", help="list only sessions with all these words in name, title, machine, kernels, state ..."
+    )
+    parser.add_argument("--sort", choices=tuple(ORDERS), default="date", help="order (default: date, newest first)")
     add_forms(parser, "one JSON object per session")
 
 

@@ -1,4 +1,4 @@
-"""Add markers to a session, replace its cue cards, or write or edit them as text; sessions/README.md says how."""
+"""Add markers to a session, replace its cue cards, or write or edit them as text (see sessions/README.md)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from fwtui.stream.events import Marker
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
+    parser.add_argument("session", help="session file, or a name from `fwtui list`")
     what = parser.add_mutually_exclusive_group(required=True)
-    about = "a place (12.5s, 'run 3' for its beginning, 'run 3 end'), and the words; may be repeated"
+    about = "add a marker at a moment (12.5s, 'run 3' for its start, 'run 3 end') with this text; repeatable"
     what.add_argument("--at", nargs=2, action="append", metavar=("PLACE", "WORDS"), help=about)
-    about = "take all cue cards from this text, in place of the session's markers"
+    about = "replace all markers of the session by the cue cards in this text file"
     what.add_argument("--from", dest="notes", metavar="FILE", help=about)
-    about = "write the session's cue cards as such a text, a new file; without cue cards a skeleton of its runs"
+    about = "write the cue cards of the session to a new text file; without cue cards, a skeleton of its runs"
     what.add_argument("--to", metavar="FILE", help=about)
-    about = "open such a text in $VISUAL or $EDITOR; each save changes the session (or --out). Without an editor only watch it"
+    about = "open the text in $VISUAL or $EDITOR and apply each save to the session (or --out); without an editor, only watch it"
     what.add_argument("--edit", action="store_true", help=about)
-    parser.add_argument("--title", default="", help="title of the new session; default: the text's, else the session's")
-    parser.add_argument("-o", "--out", metavar="FILE", help="a new session; not with --to")
-    parser.add_argument("--force", action="store_true", help="overwrite a file that is there")
+    parser.add_argument("--title", default="", help="title of the new session (default: that of the text, else of the session)")
+    parser.add_argument("-o", "--out", metavar="FILE", help="output session; not with --to")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def execute(args: argparse.Namespace) -> int:

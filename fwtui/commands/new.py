@@ -1,4 +1,4 @@
-"""Write a working kernel file for you to change: naive, a copy of a rung, or with its kernels in CUDA C++."""
+"""Write a working kernel file for you to change: naive, a copy of a rung, or in CUDA C++."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MACRO = re.compile(r"[A-Za-z_]\w*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.py", help="where to write; existing files are never overwritten")
-    about = f"begin with a rung, or with {PYTHON[0]}, instead of the plain naive kernel; with --cuda: {', '.join(CUDA)}"
+    parser.add_argument("file", metavar="FILE.py", help="output file; existing files are never overwritten")
+    about = f"copy a rung, or {PYTHON[0]}, instead of the naive kernel; with --cuda: {', '.join(CUDA)}"
     parser.add_argument("--from", dest="rung", metavar="ID", help=about)
-    about = "kernels in CUDA C++, in a .cu file beside it; the .py then has the plan alone"
+    about = "write the kernels in CUDA C++ to a .cu file with the same name; the .py contains only the plan"
     parser.add_argument("--cuda", action="store_true", help=about)
-    about = "with --cuda: a folder for #include, relative to the file's own; may be given several times"
+    about = "with --cuda: folder for #include, relative to the folder of the file; repeatable"
     parser.add_argument("--include", action="append", default=[], metavar="FOLDER", help=about)
-    about = "with --cuda: a macro besides TILE, NUMBER and the kernel's options; may be given several times"
+    about = "with --cuda: macro in addition to TILE, NUMBER and the options of the kernel; repeatable"
     parser.add_argument("-D", action="append", default=[], dest="define", metavar="NAME[=VALUE]", help=about)
 
 

@@ -1,4 +1,4 @@
-"""Draw one moment of a recorded session as an SVG, or as text if the file ends in .txt."""
+"""Draw one moment of a recorded session as SVG or text."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from fwtui.sessions.library import resolve
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
-    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="where to write; ends in .svg or .txt")
-    parser.add_argument("--at", type=float, metavar="SECONDS", help="moment of the session; default: its end")
+    parser.add_argument("session", help="session file, or a name from `fwtui list`")
+    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="output file, .svg or .txt")
+    parser.add_argument("--at", type=float, metavar="SECONDS", help="moment of the session (default: its end)")
     add_screen_options(parser)
     add_display_options(parser)
 

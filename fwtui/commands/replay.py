@@ -23,16 +23,18 @@ PIPE = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "a file, the name of a session that `fwtui list` shows, or - for what `fwtui run --stream` writes"
+    about = "session file, a name from `fwtui list`, or - to read the output of `fwtui run --stream`"
     parser.add_argument("session", help=about)
-    add_forms(parser, "one JSON object per run", "a table of the runs on stdout")
-    parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 64")
-    parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
+    add_forms(parser, "one JSON object per run", "print a table of the runs")
+    parser.add_argument("--speed", type=float, default=1.0, help="playback speed, 0.25 to 64 (default: 1)")
+    parser.add_argument(
+        "--at", type=float, default=0.0, metavar="SECONDS", help="start of the replay (default: the first timed repetition)"
+    )
     parser.add_argument(
         "--max-gap",
         type=float,
         metavar="SECONDS",
-        help="shorten longer gaps in which nothing happens (your own sessions: 1 between runs)",
+        help="longest idle gap; longer ones are shortened (default: 1 between runs in your sessions, else unlimited)",
     )
     add_display_options(parser)
 

@@ -23,11 +23,11 @@ COLUMNS = ("id", "claim", "document", "here", "answer")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("document", choices=(*PAPERS, ALL), metavar="NAME", help=f"{', '.join(PAPERS)} or {ALL}")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each paper")
+    parser.add_argument("document", choices=(*PAPERS, ALL), metavar="NAME", help=f"paper: {', '.join(PAPERS)} or {ALL}")
+    parser.add_argument("--quick", action="store_true", help="use smaller sizes, less than a minute per paper")
     add_forms(parser, "one JSON object per claim")
     parser.add_argument("--counters", action="store_true", help="also profile hardware counters with ncu, if permitted")
-    about = "evaluate a recorded session instead of running; further ones are compared with it by claims about two GPUs"
+    about = "evaluate a recorded session instead of running; claims about two GPUs compare it with the further sessions"
     parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
     add_recording_options(parser)
     parser.set_defaults(telemetry_hz=RECORDED_HZ)

@@ -43,16 +43,16 @@ LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the s
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser)
-    about = "every kernel that can run this graph here, once each; the others are named"
+    about = "run every kernel that accepts this graph on this machine, once each; the skipped ones are listed"
     parser.add_argument("--all", action="store_true", help=about)
-    parser.add_argument("--baseline", metavar="ID", help="the kernel that speed-ups are relative to; it runs first")
+    parser.add_argument("--baseline", metavar="ID", help="kernel that speedups are relative to; it runs first")
     parser.add_argument(
-        "--counters", action="store_true", help="after each run its hardware counters, from a separate profile by ncu"
+        "--counters", action="store_true", help="print hardware counters after each run, from a separate profile by ncu"
     )
-    about = "after each run a summary of its distances: diameter, radius, components, histogram, map"
+    about = "print a distance summary after each run: diameter, radius, components, histogram, map"
     parser.add_argument("--answers", action="store_true", help=about)
-    form = add_forms(parser, "one JSON object per run", "a table, also if stdout is not a terminal")
-    form.add_argument("--stream", action="store_true", help="the session itself on stdout, as it happens, for `fwtui replay -`")
+    form = add_forms(parser, "one JSON object per run", "print a table, also if stdout is not a terminal")
+    form.add_argument("--stream", action="store_true", help="write the session to stdout while it runs, for `fwtui replay -`")
     add_recording_options(parser)
 
 

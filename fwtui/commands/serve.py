@@ -1,4 +1,4 @@
-"""Show replays and the course to browsers on this machine, read-only."""
+"""Serve replays and the course to browsers on this machine, read-only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOST = "127.0.0.1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "your own sessions that visitors may replay too; the first one is shown first"
+    about = "further sessions of yours to offer; the first one opens first"
     parser.add_argument("sessions", nargs="*", metavar="session", help=about)
     parser.add_argument("--port", type=int, default=8000, metavar="PORT", help="TCP port, 0 for any free port (default: 8000)")
     add_display_options(parser)

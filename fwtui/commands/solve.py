@@ -1,4 +1,4 @@
-"""Shortest distances and paths of your own graph, saved, listed or summarised."""
+"""Compute shortest distances and paths of your graph; write, list or summarise them."""
 
 from __future__ import annotations
 
@@ -18,34 +18,44 @@ from fwtui.graphs.formats import read_help
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help=read_help())
-    out = "output file: .npy (distances), .npz (also predecessors and names), .bin (int32), .csv, .tsv or .parquet (a row a pair)"
+    out = (
+        "output file: .npy (distances), .npz (also predecessors, names), .bin (int32), .csv, .tsv or .parquet (one row per pair)"
+    )
     parser.add_argument("-o", "--out", metavar="OUT", help=out)
-    paths = "write paths too: predecessors of all pairs, or whole paths of --pairs"
+    paths = "also write paths: predecessors of all pairs, or complete paths with --pairs"
     parser.add_argument("--paths", action="store_true", help=paths)
-    parser.add_argument("--pairs", default="", metavar="FILE", help="only these pairs: source,target on each line")
-    rows = "only the rows of these vertices: one on each line; needs memory for them alone, so that a graph may have a million"
+    parser.add_argument(
+        "--pairs", default="", metavar="FILE", help="compute only the pairs in this file, source,target on each line"
+    )
+    rows = "compute only the rows of the vertices in this file, one per line; a graph may then have a million vertices"
     parser.add_argument("--sources", default="", metavar="FILE", help=rows)
-    columns = "only the columns of these vertices: one on each line; with --sources, a matrix of these by those"
+    columns = (
+        "compute only the columns of the vertices in this file, one per line; with --sources, a matrix of sources by targets"
+    )
     parser.add_argument("--targets", default="", metavar="FILE", help=columns)
-    parser.add_argument("--from", default="", metavar="A", dest="source", help="with --to: that path, edge by edge")
-    parser.add_argument("--to", default="", metavar="B", dest="target")
-    parser.add_argument("--undirected", action="store_true", help="every edge leads both ways, even if the file is directed")
-    weight = "column or attribute of the weights, or none to count each edge 1 (default: the one called weight, or like it)"
+    parser.add_argument(
+        "--from", default="", metavar="A", dest="source", help="print the path from this vertex to --to, edge by edge"
+    )
+    parser.add_argument("--to", default="", metavar="B", dest="target", help="end of the path of --from")
+    parser.add_argument(
+        "--undirected", action="store_true", help="use every edge in both directions, also if the file is directed"
+    )
+    weight = "column or attribute of the weights; none counts each edge 1 (default: weight, or a similar name)"
     parser.add_argument("--weight", default="auto", metavar="NAME", help=weight)
-    no_edge = "a weight that means no edge, such as 1073741823; inf if no number does (default: +inf and NaN)"
+    no_edge = "weight that means no edge, such as 1073741823; inf if no number does (default: +inf and NaN)"
     parser.add_argument("--no-edge", default="", metavar="VALUE", help=no_edge)
-    parser.add_argument("--summary", action="store_true", help="diameter, radius, centre, components, histogram and map")
-    about = "JSON on stdout: an object for each pair asked for, else one with what was found and how"
+    parser.add_argument("--summary", action="store_true", help="print diameter, radius, centre, components, histogram and map")
+    about = "print JSON: one object per requested pair, else one object about the solution"
     parser.add_argument("--json", action="store_true", help=about)
     parser.add_argument(
         "--dtype",
         default="",
         metavar="TYPE",
-        help="int16, int32, float32 or float64 (default: the narrowest that is exact, else float64)",
+        help="data type: int16, int32, float32 or float64 (default: the narrowest that is exact, else float64)",
     )
-    parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`; by default the fastest")
-    parser.add_argument("--device", default="", metavar="DEVICE", help="cpu, or a GPU's number; by default what is faster")
-    devices = "one matrix over several, a process for each: GPUs like 0,1, all for all GPUs, or cpu,cpu"
+    parser.add_argument("--kernel", default="", metavar="ID", help="kernel id from `fwtui kernels` (default: the fastest)")
+    parser.add_argument("--device", default="", metavar="DEVICE", help="cpu or a CUDA device index (default: the faster one)")
+    devices = "devices that share the matrix, one process each: GPUs like 0,1, all for all GPUs, or cpu,cpu"
     parser.add_argument("--devices", default="", metavar="LIST", help=devices)
 
 

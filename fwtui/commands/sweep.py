@@ -1,4 +1,4 @@
-"""Run every combination of several values within a time: how time grows with n, where which kernel wins, what is fastest."""
+"""Run every combination of values within a time budget; print exponents, crossovers and the fastest kernels."""
 
 from __future__ import annotations
 
@@ -42,23 +42,24 @@ from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
 
-HELP = "numbers of devices that share one graph, with commas: 1,2,4 takes the first GPUs, or processes on CPUs"
+HELP = "number of devices that share one graph: the first GPUs, or processes on CPUs"
 WITHIN = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser, several=names(), helps={DEVICES: HELP})
     questions = "; ".join(f"{name}: {question.words}" for name, question in QUESTIONS.items())
-    about = f"vary what answers this question, unless other options say otherwise; {questions}"
+    about = f"question to answer, which sets the axes unless other options do; {questions}"
     parser.add_argument("--question", choices=QUESTIONS, metavar="NAME", help=about)
-    about = f"for all runs together, {WITHIN:g} by default"
+    about = f"time budget of the whole sweep (default: {WITHIN:g})"
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
-    about = "recorded sessions of this machine; their runs are not repeated"
+    about = "recorded sessions of this machine whose runs are not repeated"
     parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
     add_forms(parser, "one JSON object per cell and one of the findings")
     add_recording_options(parser)
     parser.epilog = (
-        "Several values: commas, `all` of those that the kernels offer, and for n 256..4096 (doubling) or 256..4096+256. "
+        "Several values: separated by commas, or `all` for all values of the kernels; for n also 256..4096 (doubling) or "
+        "256..4096+256. "
         f"{parser.epilog or ''}"
     )
 

@@ -1,4 +1,4 @@
-"""Measure kernels, tiles, options and launch modes on this device, and keep the fastest for the kernel `auto`."""
+"""Measure kernels, tiles, options and launch modes on this device, and store the fastest for the kernel `auto`."""
 
 from __future__ import annotations
 
@@ -36,16 +36,20 @@ WORDS = ("choices", "remark")  # columns that may take several lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--n", metavar="N,...", help="sizes to tune for; default: 256 to 2048, on a GPU 512 to 8192")
-    parser.add_argument("--dtype", default="float32,int32", metavar="TYPE,...", help="number types; default: float32,int32")
-    about = "kernels to choose from, your own by ./mine.py; default: the best known ones"
-    parser.add_argument("-k", "--kernel", metavar="ID,...", help=about)
-    parser.add_argument("--negative", default="0", metavar="SHARE", help="tune for graphs with this share of negative edges")
-    parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a GPU's number")
+    parser.add_argument("-n", "--n", metavar="N,...", help="sizes to tune for (default: 256 to 2048, on a GPU 512 to 8192)")
     parser.add_argument(
-        "--seconds", type=float, default=120.0, help="stop after this time; the same command then goes on from there"
+        "--dtype", default="float32,int32", metavar="TYPE,...", help="data types to tune for (default: float32,int32)"
     )
-    parser.add_argument("--fresh", action="store_true", help="forget what was measured of these kernels before")
+    about = "kernels to choose from, ./mine.py for yours (default: the best known ones)"
+    parser.add_argument("-k", "--kernel", metavar="ID,...", help=about)
+    parser.add_argument(
+        "--negative", default="0", metavar="SHARE", help="share of negative edges of the graphs, 0 to 0.45 (default: 0)"
+    )
+    parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a CUDA device index (default: auto)")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="time budget; the same command continues afterwards (default: 120)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="discard earlier measurements of these kernels")
     add_trust_option(parser)
     add_forms(parser, "one JSON object per trial")
     add_recording_options(parser)
@@ -54,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     if not 1 <= args.seconds <= 86400:
-        raise Refused(f"{args.seconds:g} seconds are outside 1 to 86400; choose a value in between")
+        raise Refused(f"{args.seconds:g} seconds are outside 1 to 86400; pass a value in this range")
     device_text = BY_NAME["device"].read(args.device)["device"]
     share = BY_NAME["negative"].read(args.negative)["negative"]
     if device_text == "simulator":

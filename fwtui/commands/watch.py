@@ -1,4 +1,4 @@
-"""Judge your own kernel at each save: compiled, checked, tried on small graphs, timed against its last save and the rungs.
+"""Compile, check, test and benchmark your kernel every time you save it.
 
 Each result is printed as soon as it is available.
 """
@@ -41,22 +41,24 @@ MARKS = {None: " ", True: "+", False: "!"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.py", help="your own kernel; `fwtui new` writes one")
-    about = "also try and time it at that many vertices (512 where there is a clock; the simulator has none)"
+    parser.add_argument("file", metavar="FILE.py", help="file of your kernel; `fwtui new` writes one")
+    about = "also test and time a graph with this many vertices (default: 512; none in the simulator)"
     parser.add_argument("-n", metavar="COUNT", help=about)
-    parser.add_argument("--tile", metavar="SIZE", help="the tile, by default the kernel's own; in the simulator a small one")
-    about = "run it there: auto, simulator, or a GPU's number"
+    parser.add_argument(
+        "--tile", metavar="SIZE", help="side of a tile (default: that of the kernel; in the simulator a small one)"
+    )
+    about = "device: a CUDA device index, simulator, or auto (default)"
     parser.add_argument("--device", default="auto", metavar="DEVICE", help=about)
-    about = "the architecture that it is compiled for, such as sm_90; by default this GPU's, else sm_90"
+    about = "architecture to compile for, such as sm_90 (default: that of this GPU, else sm_90)"
     parser.add_argument("--for", dest="architecture", metavar="ARCH", help=about)
-    about = "show the course's prompts, from a naive kernel to tiles; each save says which one comes next"
+    about = "show the prompts of the course, from a naive kernel to tiles, and the next one after each save"
     parser.add_argument("--course", action="store_true", help=about)
-    about = "check the file once; exit code 0 if it is right, 1 if it is wrong or broken, 3 if nothing could be tested here"
+    about = "check once; exit code 0 if the kernel is right, 1 if it is wrong or broken, 3 if nothing could be tested here"
     parser.add_argument("--once", action="store_true", help=about)
-    about = "with --once: one JSON object on stdout with every finding, for a program that grades kernels"
+    about = "with --once: print one JSON object with every finding, for a program that grades kernels"
     parser.add_argument("--json", action="store_true", help=about)
     add_samples_option(parser)
-    about = "run your own kernel's file without being asked; its folder is then trusted from now on"
+    about = "run the file without a question, and trust its folder from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
 

@@ -231,7 +231,7 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, options: Mapp
         *((o.name, e.options[o.name], o.values) for o in kernel.options),
     ):
         if value not in allowed:
-            raise Refused(f"{word} {value} is not offered by {kernel.id}{where}; choose {_one_of(allowed)}")
+            raise Refused(f"{word} {value} is not supported by {kernel.id}{where}; choose {_one_of(allowed)}")
     for name in options:
         if name not in e.options:
             raise Refused(f"{kernel.id} has no option {quoted(name)}; it has {_one_of([o.name for o in kernel.options])}")
@@ -255,7 +255,7 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
     if not e.file and not 1 <= e.n <= most:
         if simulated and e.n > most:
             raise Refused(f"n = {e.n} is more than {most}, the limit of the simulator; choose a smaller n, or a CPU kernel")
-        raise Refused(f"n = {e.n} is outside 1 to {most} for {kernel.id}; choose a value in between")
+        raise Refused(f"n = {e.n} is outside 1 to {most} for {kernel.id}; pass a value in this range")
     for name, value, low, high in (
         ("density", e.density, 0, 1),
         ("negative share", e.negative, 0, MAX_NEGATIVE_SHARE),
@@ -266,7 +266,7 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
         ("greatest weight", e.high, e.low, MAX_WEIGHT),
     ):
         if not low <= value <= high:
-            raise Refused(f"{name} {value:g} is outside {low:g} to {high:g}; choose a value in between")
+            raise Refused(f"{name} {value:g} is outside {low:g} to {high:g}; pass a value in this range")
     grid = GRID if e.real else 1
     for weight in (e.low, e.high):
         if weight * grid != int(weight * grid):

@@ -1,6 +1,6 @@
-"""The form's fields: the name of each setting, and how it is read from text and written as text.
+"""The fields of an experiment, each with its title, help, parser and formatter.
 
-One list makes both the dashboard's form and the command line.
+The dashboard's form and the command line are both made from this list.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from typing import Any
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, quoted
 from fwtui.experiment.device import ALL, DeviceId, places
-from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, kernel_named
+from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, defaults, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import MAX_N, Kernel
 
 UNTIL_STABLE = "stable"
+KERNEL_DEFAULT = "the kernel's own"
+_OF_KERNEL = ("tile", "launch", "dtype")  # fields whose default depends on the kernel
 Parse = Callable[[str], Any]  # raises Refused
 Choices = Callable[[Kernel, bool], tuple[str, ...]]  # of a kernel, in the simulator or not
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing a user can set: its name, and how it is read from text and written as text."""
+    """A setting of an experiment, with its parser and formatter."""
 
     name: str
     title: str
@@ -35,15 +37,15 @@ class Field:
     metavar: str
     short: str = ""
     choices: Choices | None = None  # None: free text
-    offered: Callable[[Kernel], bool] = lambda kernel: True  # whether the form of that kernel has it
+    offered: Callable[[Kernel], bool] = lambda kernel: True  # False: the form of that kernel omits it
 
     def read(self, text: str) -> dict[str, Any]:
-        """Changes to the Experiment. Raises Refused."""
+        """Parse the text and return changes to the Experiment. Raises Refused."""
         value = self.parse(text)
         return {"low": value[0], "high": value[1]} if self.name == "weights" else {self.name: value}
 
     def show(self, experiment: Experiment) -> str:
-        """The experiment's value as text that reads back as the same."""
+        """Format the experiment's value, such that `read` returns the same value."""
         if self.name == "weights":
             return f"{_text(experiment.low)}..{_text(experiment.high)}"
         value = getattr(experiment, self.name)
@@ -51,7 +53,7 @@ class Field:
 
 
 def _text(value: str | float) -> str:
-    """The shortest text that reads back as the same."""
+    """Format a value as the shortest text that parses to the same value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
@@ -64,16 +66,16 @@ def _number(name: str, low: float, high: float, whole: bool = True) -> Parse:
         try:
             value = int(text.replace("_", "")) if whole else float(text)
         except ValueError:
-            raise Refused(f"{name} {quoted(text)} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
+            raise Refused(f"{name} {quoted(text)} is not {'an integer' if whole else 'a number'}; pass {low} to {high}") from None
         if not low <= value <= high:  # a NaN fails too
-            raise Refused(f"{name} {brief(text)} is outside {low} to {high}; choose a value in between")
+            raise Refused(f"{name} {brief(text)} is outside {low} to {high}; pass a value in this range")
         return value
 
     return parse
 
 
 def vertices(most: int) -> Parse:
-    """Reads a size of the graph."""
+    """Return a parser of the number of vertices."""
     return _number("n", 1, most)
 
 
@@ -83,9 +85,9 @@ def _share(title: str, most: float) -> Parse:
         try:
             value = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
         except ValueError:
-            raise Refused(f"{title} {quoted(text)} is not a share; give 0 to {most:g}, or a percentage like 30%") from None
+            raise Refused(f"{title} {quoted(text)} is not a share; pass 0 to {most:g}, or a percentage like 30%") from None
         if not 0 <= value <= most:
-            raise Refused(f"{title} {brief(text)} is outside 0 to {most:g}; give a share like 0.3 or a percentage like 30%")
+            raise Refused(f"{title} {brief(text)} is outside 0 to {most:g}; pass a share like 0.3 or a percentage like 30%")
         return value
 
     return parse
@@ -98,11 +100,11 @@ def _weights(text: str) -> tuple[float, float]:
             raise ValueError
         ends = float(low), float(high)
     except ValueError:
-        raise Refused(f"weights {quoted(text)} are not a range; give two numbers like 1..16") from None
+        raise Refused(f"weights {quoted(text)} are not a range; pass two numbers like 1..16") from None
     if not all(math.isfinite(x) and abs(x) <= MAX_WEIGHT for x in ends):
-        raise Refused(f"weights {brief(text)} reach beyond {MAX_WEIGHT}; choose smaller ones")
+        raise Refused(f"weights {brief(text)} exceed {MAX_WEIGHT} in magnitude; pass smaller ones")
     if ends[0] > ends[1]:
-        raise Refused(f"weights {brief(text)} run backwards; write {high.strip()}..{low.strip()}")
+        raise Refused(f"weights {brief(text)} are in descending order; write {high.strip()}..{low.strip()}")
     return ends
 
 
@@ -117,14 +119,14 @@ def _kernel(text: str) -> str:
 def _flag(name: str, title: str, help: str) -> Field:
     def parse(text: str) -> bool:
         if text.lower() not in ("yes", "no", "true", "false", "1", "0"):
-            raise Refused(f"{name} {quoted(text)} is neither yes nor no; give one of them")
+            raise Refused(f"{name} {quoted(text)} is neither yes nor no; pass one of them")
         return text.lower() in ("yes", "true", "1")
 
     return Field(name, title, help, parse, "YES|NO", choices=lambda k, s: ("no", "yes"))
 
 
 def _checked(check: Callable[[str], object]) -> Parse:
-    """The text unchanged, if it passes."""
+    """Return a parser that returns the text unchanged if it passes the check."""
 
     def parse(text: str) -> str:
         check(text)
@@ -140,7 +142,7 @@ def _kind(text: str) -> str:
 
 
 def _devices(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
-    """What the form offers; a command line takes any."""
+    """Return the choices of the form; the command line accepts further ones."""
     if not kernel.ranked or simulated:
         return ()
     if kernel.backend == "cpu":
@@ -149,13 +151,13 @@ def _devices(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
 
 
 _WHICH = (
-    "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known; "
-    "./mine.py: your own (`fwtui new` writes one)"
+    "kernel id (`fwtui kernels` lists them), ./mine.py for your kernel (`fwtui new` writes one), or auto for the fastest one "
+    "measured on this machine (`fwtui tune`), else the best known"
 )
 
 _KINDS = (
-    "how vertices are linked: random, by the density; grid: to their neighbours in a square; road: streets with gaps, and "
-    "motorways; small-world: a ring with shortcuts; power-law: few have many edges"
+    "graph generator: random (G(n, p)), grid (2-D lattice), road (grid with gaps and motorways), small-world (ring with "
+    "shortcuts), power-law (few hubs)"
 )
 
 FIELDS: tuple[Field, ...] = (
@@ -163,59 +165,84 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "n",
         "n",
-        f"vertices of the graph, 1 to {Kernel.max_n}, or on several devices {MAX_N}",
+        f"number of vertices, 1 to {Kernel.max_n}, on several devices up to {MAX_N}",
         vertices(MAX_N),
         "N",
         "n",
     ),
-    Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", str, "PATH"),
+    Field("file", "Graph file", f"graph file to read instead of generating a graph: {read_help()}", str, "PATH"),
     Field("kind", "Graph kind", _KINDS, _kind, "KIND", choices=lambda k, s: KINDS),
     Field(
-        *("density", "Density", "probability of each edge of a random graph: 0..1 or a percentage like 30%"),
+        *("density", "Density", "edge probability of a random graph, 0 to 1 or a percentage like 30%"),
         *(_share("density", 1), "P", "d"),
     ),
-    Field("weights", "Weights", "range of edge weights, like 1..16", _weights, "LOW..HIGH"),
+    Field("weights", "Weights", "range of edge weights LOW..HIGH", _weights, "LOW..HIGH"),
     _flag("real", "Real weights", "real weights (multiples of 1/256) instead of integers"),
     Field(
         "negative",
         "Negative",
-        "share of negative edges (no negative cycles), 0..0.45",
+        f"share of negative edges, 0 to {MAX_NEGATIVE_SHARE:g}; negative cycles do not occur",
         _share("negative share", MAX_NEGATIVE_SHARE),
         "SHARE",
     ),
-    _flag("connected", "Connected", "force strong connectivity by the edges i -> i+1"),
-    _flag("exact", "Exact count", "exactly density x n(n-1) edges instead of a random draw for each"),
-    Field("seed", "Seed", "same seed, same graph, on every machine", _number("seed", 0, MAX_SEED), "SEED", "s"),
-    Field("dtype", "Type", "number type of the distances", str, "TYPE", choices=lambda k, s: k.dtypes),
+    _flag("connected", "Connected", "add the edges i -> i+1, so that the graph is strongly connected"),
+    _flag("exact", "Exact count", "generate exactly density x n(n-1) edges instead of drawing each edge"),
     Field(
-        *("tile", "Tile", "side of a square tile", _number("tile", 1, 1024), "SIDE", "t"),
+        "seed",
+        "Seed",
+        "non-negative seed of the generator; the same seed gives the same graph on every machine",
+        _number("seed", 0, MAX_SEED),
+        "SEED",
+        "s",
+    ),
+    Field("dtype", "Type", "data type of the distances", str, "TYPE", choices=lambda k, s: k.dtypes),
+    Field(
+        *("tile", "Tile", "side of a square tile, in vertices", _number("tile", 1, 1024), "SIDE", "t"),
         lambda k, s: tuple(map(str, k.tiles_for(s))),
     ),
     Field(
-        *("launch", "Launch", "eager: launch by launch; graph: captured once as a CUDA graph", str, "MODE"),
+        *("launch", "Launch", "launch mode: eager (stream launches) or graph (CUDA graph)", str, "MODE"),
         choices=lambda k, s: ("eager",) if s else k.launch_modes,
     ),
     Field(
-        *("memory", "Memory", "where the matrix lives while the kernel runs", str, "KIND"),
+        *("memory", "Memory", "memory of the matrix: device, pinned, mapped or managed", str, "KIND"),
         choices=lambda k, s: ("device",) if s else k.memories,
     ),
-    Field("repeats", "Repeats", f"number of timed repetitions; {UNTIL_STABLE}: until stable", _repeats, "COUNT", "r"),
+    Field(
+        "repeats",
+        "Repeats",
+        f"number of timed repetitions, 1 to 1000, or {UNTIL_STABLE}: until the median time converges",
+        _repeats,
+        "COUNT",
+        "r",
+    ),
     Field(
         "budget",
         "Budget",
-        "time budget for the repetitions, in seconds",
+        "time budget of the timed repetitions in seconds, 0.1 to 3600",
         _number("budget", 0.1, 3600, whole=False),
         "SECONDS",
     ),
     Field(
-        *("verify", "Verify", "auto, full (SciPy), sample (Dijkstra from some sources) or off", str, "HOW"),
+        *("verify", "Verify", "verification: auto, full (SciPy), sample (Dijkstra from some sources) or off", str, "HOW"),
         choices=lambda k, s: ("auto", "full", "sample", "off"),
     ),
-    Field("device", "Device", "of GPU kernels: auto, a GPU's number, or simulator", _checked(DeviceId.parse), "DEVICE"),
     Field(
-        *("devices", "Devices", "several, each with a share of the graph: GPUs like 0,1; cpu,cpu; all: every GPU"),
+        "device", "Device", "device for GPU kernels: a CUDA device index, simulator, or auto", _checked(DeviceId.parse), "DEVICE"
+    ),
+    Field(
+        *("devices", "Devices", "devices that share the graph: GPUs like 0,1, all for all GPUs, or cpu,cpu"),
         *(_checked(places), "LIST"),
         choices=_devices,
     ),
 )
 BY_NAME = {field.name: field for field in FIELDS}
+
+
+def default_text(field: Field) -> str:
+    """Return the default of a field as text; empty if it has none."""
+    if field.name in _OF_KERNEL:
+        return KERNEL_DEFAULT
+    if field.name in ("kernel", "n"):
+        return f"{field.show(defaults(False))}; with a GPU {field.show(defaults(True))}"
+    return field.show(Experiment())

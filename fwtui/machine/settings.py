@@ -28,7 +28,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning, toml
 from fwtui.common.text import clean, instead, quoted
 from fwtui.experiment.experiment import Experiment, changed, defaults, for_kernel, kernel_named
-from fwtui.experiment.fields import FIELDS, Field
+from fwtui.experiment.fields import FIELDS, KERNEL_DEFAULT, Field, default_text
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel, Option
 
@@ -37,8 +37,6 @@ PREFIX = "FWTUI_"
 EXPERIMENT, KEYMAP = "experiment.", "keymap."
 SAMPLES = ("auto", "on", "off")
 _NO_YES = ("no", "yes")
-ALIKE = "the kernel's own"
-_OF_KERNEL = ("tile", "launch", "dtype")  # fields whose default depends on the kernel
 
 
 class Key(NamedTuple):
@@ -68,7 +66,7 @@ def _one_of(name: str, words: Sequence[str], having: Sequence[Option] = ()) -> C
     def read(text: str) -> object:
         if text not in words and not any(option.read(text) in option.values for option in having):
             offered = " or ".join(words) if len(words) == 2 else ", ".join(words)
-            raise Refused(f"{name} {quoted(text)} is not offered; choose {offered}")
+            raise Refused(f"{name} {quoted(text)} is not supported; choose {offered}")
         return text
 
     return read
@@ -78,7 +76,7 @@ def _seconds(text: str) -> object:
     with suppress(ValueError):
         if 1 <= float(text) <= 3600:
             return float(text)
-    raise Refused(f"rank_timeout {quoted(text)} is not 1 to 3600 seconds; choose a value in between")
+    raise Refused(f"rank_timeout {quoted(text)} is not a number from 1 to 3600; pass seconds in this range")
 
 
 def _of_some_kernel(one: Field) -> Callable[[str], object]:
@@ -91,7 +89,7 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
         words = dict.fromkeys(word for k in registry().values() for s in (False, True) for word in offered(k, s))
         changes = one.read(text)
         if text not in words:
-            raise Refused(f"{one.name} {quoted(text)} is offered by no kernel; {instead(text, words)}")
+            raise Refused(f"{one.name} {quoted(text)} is not supported by any kernel; {instead(text, words)}")
         return changes
 
     return read
@@ -100,26 +98,26 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
 def all_keys() -> dict[str, Key]:
     """Every setting except the keymap, whose keys are the ids of the screens' bindings."""
     listed = [
-        Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
-        Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", _NO_YES)),
-        Key("samples", "auto", "whether runs on a GPU are sampled for what their warps wait for", _one_of("samples", SAMPLES)),
-        Key("rank_timeout", "8", "seconds after which a rank that does not answer ends a run on several devices", _seconds),
-        Key("kernel_folder", "", "a folder with your own kernels: known by their names, offered in the form, run by --all", str),
-        Key("present", "no", "yes: large figures; in a lecture its cue cards one by one", _one_of("present", _NO_YES)),
+        Key("theme", "fwtui", "colour theme; the palette (ctrl+p) lists the names", str),
+        Key("keep_sessions", "yes", "no: the dashboard does not save its sessions", _one_of("keep_sessions", _NO_YES)),
+        Key("samples", "auto", "PC sampling of GPU runs for warp stall reasons: auto, on or off", _one_of("samples", SAMPLES)),
+        Key(
+            "rank_timeout",
+            "8",
+            "heartbeat timeout in seconds, 1 to 3600; a rank that is silent for longer aborts the run",
+            _seconds,
+        ),
+        Key("kernel_folder", "", "folder of your kernels: known by name, listed in the form, run by --all", str),
+        Key("present", "no", "yes: large figures; in a lecture, cue cards one by one", _one_of("present", _NO_YES)),
     ]
-    usual = Experiment()
-    for one in FIELDS:
-        text = one.show(usual) if one.name not in _OF_KERNEL else ALIKE
-        if one.name in ("kernel", "n"):
-            text = f"{one.show(defaults(False))}; with a GPU {one.show(defaults(True))}"
-        listed.append(Key(EXPERIMENT + one.name, text, one.help, _of_some_kernel(one)))
+    listed += [Key(EXPERIMENT + one.name, default_text(one), one.help, _of_some_kernel(one)) for one in FIELDS]
     options: dict[str, list[Option]] = {}
     for option in (o for kernel in registry().values() for o in kernel.options):
         options.setdefault(option.name, []).append(option)
     for name, having in options.items():
         values = [*map(str, sorted({value for option in having for value in option.values}))]
-        about = f"an option of some kernels: {', '.join(values)}"
-        listed.append(Key(EXPERIMENT + name, ALIKE, about, _one_of(name, values, having)))
+        about = f"option of some kernels: {', '.join(values)}"
+        listed.append(Key(EXPERIMENT + name, KERNEL_DEFAULT, about, _one_of(name, values, having)))
     return {key.name: key for key in listed}
 
 
@@ -207,7 +205,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     for pair in environment.get(variable, "").split():
         binding, equals, pressed = pair.partition("=")
         if not (binding and equals and pressed):
-            raise Refused(f"{variable}: {quoted(pair)} is not ID=KEYS; write something like run=f5,r")
+            raise Refused(f"{variable}: {quoted(pair)} is not ID=KEYS; write for example run=f5,r")
         values[KEYMAP + clean(binding)] = Value(clean(pressed), "environment", variable)
     return Settings(path, values)
 
@@ -219,23 +217,23 @@ def _read(path: Path, needed: bool) -> dict[str, Any]:
         data = beginning(path, LARGEST_FILE + 1)
     except (FileNotFoundError, NotADirectoryError):
         if needed:
-            raise Refused(f"there is no {name} at {PREFIX}CONFIG; write it, or unset the variable") from None
+            raise Refused(f"{PREFIX}CONFIG names {name}, which does not exist; create it, or unset the variable") from None
         return {}
     except OSError as error:
-        raise Refused(f"{name} cannot be read: {why(error)}; correct that, or move the file away") from None
+        raise Refused(f"{name} cannot be read: {why(error)}; fix that, or move the file away") from None
     if len(data) > LARGEST_FILE:
-        raise Refused(f"{name} has more than {LARGEST_FILE} bytes, too many for settings; choose another file")
+        raise Refused(f"{name} is larger than {LARGEST_FILE} bytes, the limit for settings; choose another file")
     try:
         return toml(data.decode())
     except ValueError as error:
-        raise Refused(f"{name} is not TOML: {clean(str(error))}; correct that, or move the file away") from None
+        raise Refused(f"{name} is not TOML: {clean(str(error))}; correct it, or move the file away") from None
 
 
 def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[tuple[str, str]]:
     for key, value in tables.items():
         name = before + key
         if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):
-            raise Refused(f"{clean(path.name)}: there is no {quoted(name)}; {_settings_like(name)}")
+            raise Refused(f"{clean(path.name)}: {quoted(name)} is not a setting; {_settings_like(name)}")
         match value:
             case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]) or before == KEYMAP:  # panel.up = "w", its name not in quotes
                 yield from _flat(value, path, f"{name}.")
@@ -244,13 +242,13 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
             case str() | int() | float():
                 yield name, str(value)
             case _:
-                raise Refused(f"{clean(path.name)}: {clean(name)} is neither text, number nor true or false; write one of these")
+                raise Refused(f"{clean(path.name)}: {clean(name)} is not text, a number, true or false; write one of these")
 
 
 def _settings_like(name: str) -> str:
     """What to write instead of a name that is no setting."""
     hint = instead(name.rpartition(".")[2], (key.rpartition(".")[2] for key in all_keys()))
-    return hint if hint.endswith("?") else "`fwtui config` lists what can be set"
+    return hint if hint.endswith("?") else "`fwtui config` lists the settings"
 
 
 def _checked(name: str, text: str, where: str) -> str:

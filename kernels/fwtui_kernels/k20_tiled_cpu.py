@@ -227,9 +227,9 @@ KERNEL = Kernel(
     default_tile=128,
     small_tile=(3072, 64),  # with larger tiles fewer cells come from memory, but the pivot, on one core, takes longer
     options=(
-        Option("order", (0, 1), 1, "order of the cells in memory: 0 = row by row, 1 = by tile", ("row by row", "by tile")),
-        Option("cores", (0, 1), 1, "0 = one thread, 1 = a thread on every core", ("one", "all")),
-        Option("vector", (0, 1), 1, "0 = one relaxation per instruction, 1 = as many as a vector register holds", ("no", "yes")),
+        Option("order", (0, 1), 1, "memory layout: 0 = row by row, 1 = by tile", ("row by row", "by tile")),
+        Option("cores", (0, 1), 1, "threads: 0 = one, 1 = one per core", ("one", "all")),
+        Option("vector", (0, 1), 1, "vector instructions: 0 = no, 1 = yes", ("no", "yes")),
     ),
     preference=20,
     once=once,

@@ -223,7 +223,7 @@ KERNEL = Kernel(
     ),
     tiles=(4, 8, 16, 32),
     default_tile=16,
-    options=(Option("wide", (8, 64, 512), WIDE, "width from which a multiply keeps its results in registers"),),
+    options=(Option("wide", (8, 64, 512), WIDE, "minimum width of a min-plus product that holds its results in registers"),),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
     refuses=refuses,

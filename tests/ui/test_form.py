@@ -51,9 +51,9 @@ def test_the_row_of_the_graph_takes_a_size_or_a_file() -> None:
     form.set("n", "64")
     assert form.text("n") == "64" and (form.experiment().n, form.experiment().file) == (64, "")
     form.set("n", "1.5")
-    assert form.errors() == {"n": "n '1.5' is not a whole number; give 1 to 65536"}
+    assert form.errors() == {"n": "n '1.5' is not an integer; pass 1 to 65536"}
     form.set("n", "300000")
-    assert form.errors() == {"n": "n 300000 is outside 1 to 65536; choose a value in between"}
+    assert form.errors() == {"n": "n 300000 is outside 1 to 65536; pass a value in this range"}
     assert "1 to 65536" in next(row.help for row in form.rows() if row.key == "n")
     form.set("n", "roads.doc")
     assert "ends in none of .gr" in form.errors()["n"]
@@ -124,7 +124,7 @@ def test_choices_follow_the_kernel_and_wishes_are_remembered() -> None:
     ("key", "text", "part"),
     [
         ("density", "1.5", "outside 0 to 1"),
-        ("weights", "5..1", "run backwards"),
+        ("weights", "5..1", "are in descending order"),
         ("budget", "nan", "outside"),
         ("device", "third", "neither auto"),
     ],

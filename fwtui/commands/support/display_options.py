@@ -20,9 +20,9 @@ LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 def add_screen_options(parser: TakesArguments) -> None:
     """Flags for the screen to draw and its size; None if not given."""
     first, *others = place_names()
-    words = f"which screen: {', '.join((first, *others))}; default: {first}"
+    words = f"screen: {', '.join((first, *others))} (default: {first})"
     parser.add_argument("--screen", metavar="NAME", help=words)
-    parser.add_argument("--size", metavar="WxH", help=f"columns x rows of the terminal; default: {USUAL_SIZE}")
+    parser.add_argument("--size", metavar="WxH", help=f"columns x rows of the terminal (default: {USUAL_SIZE})")
 
 
 def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
@@ -59,8 +59,8 @@ def check_speed(speed: float, max_gap: float | None) -> None:
 def add_display_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for the appearance of screens."""
     group = parser.add_argument_group("look")
-    group.add_argument("--theme", metavar="NAME", help="colours; the palette (ctrl+p) shows the names")
-    about = "large figures and fewer panels, for a projector; in a lecture its cue cards one by one"
+    group.add_argument("--theme", metavar="NAME", help="colour theme; the palette (ctrl+p) lists the names")
+    about = "large figures and fewer panels, for a projector; in a lecture, cue cards one by one"
     group.add_argument("--present", action="store_true", help=about)
 
 

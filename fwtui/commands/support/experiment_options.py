@@ -11,7 +11,7 @@ from fwtui.commands.support.user_kernel_options import add_trust_option, parse_k
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
-from fwtui.experiment.fields import BY_NAME, FIELDS, Field
+from fwtui.experiment.fields import BY_NAME, FIELDS, Field, default_text
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
@@ -31,18 +31,19 @@ def add_experiment_options(
     several: Container[str] = SEVERAL,
     helps: Mapping[str, str] = {},
 ) -> None:
-    """A flag for every field of an experiment and for every option that a kernel has of its own; or for some fields only.
+    """Add an option for every field of an experiment and for every kernel option, or only for the fields `only`.
 
-    `helps`: what fields mean here, where that is not what they mean elsewhere.
+    `helps` replaces the help of some fields.
     """
     group = parser.add_argument_group("experiment", "the same choices as the dashboard's form")
     for field in (field for field in FIELDS if only is None or field.name in only):
         flags = [f"--{field.name}", *([f"-{field.short}"] if field.short else [])]
-        usual = field.help + ("; several with commas" if field.name in several and only is None else "")
-        about = helps.get(field.name, usual)
+        about = helps.get(field.name, field.help)
+        about += "; several, separated by commas" if field.name in several and only is None else ""
+        about += f" (default: {default})" if (default := default_text(field)) else ""
         group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
     if only is None:
-        about = "an option of your own kernel; may be given several times"
+        about = "option of your kernel; repeatable"
         group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
         groups: dict[tuple[str, ...], dict[str, list[tuple[str, Option]]]] = {}
         for name, having in kernel_options().items():
@@ -57,17 +58,21 @@ def add_experiment_options(
 
 
 def _describe_option(having: Sequence[tuple[str, Option]]) -> str:
-    """Describe the option: once if it means the same for all kernels, else per kernel."""
+    """Return the help of an option: one text if it is the same for all kernels, else one per kernel."""
     values = {_list_values(option) for _, option in having}
     shortest = min((option.help for _, option in having), key=len)
-    if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some say more of it
-        return f"{shortest} ({', '.join(values)})"
-    return "; ".join(f"{kernel}: {option.help} ({_list_values(option)})" for kernel, option in having)
+    if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some kernels add to it
+        return f"{shortest} ({_list_values(having[0][1])}; default: {_default(having[0][1])})"
+    return "; ".join(f"{one}: {option.help} ({_list_values(option)}; default: {_default(option)})" for one, option in having)
 
 
 def _list_values(option: Option) -> str:
-    """Its values by their names, where they have some; the numbers are taken, too."""
+    """Return the values of an option, by name if they have names; the numbers are accepted too."""
     return ", ".join(option.words or map(str, option.values))
+
+
+def _default(option: Option) -> str:
+    return next((name for name, value in option.words.items() if value == option.default), str(option.default))
 
 
 def parse_choices(text: str, name: str) -> list[Any]:
@@ -144,7 +149,7 @@ def experiments_of_every_kernel(
         dtype = next((t for t in types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes), None)
         try:
             if dtype is None:
-                raise Refused(f"dtype {' or '.join(types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}")
+                raise Refused(f"dtype {' or '.join(types)} is not supported by {kernel.id}; it has {', '.join(kernel.dtypes)}")
             experiment = _experiment(combination, args, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
             fits.append(settled(experiment))
         except Refused as refusal:
@@ -188,6 +193,6 @@ def _experiment(
         for option in (option for option in kernel.options if option.name == name):
             value = option.read(text)
             if value is None:
-                raise Refused(f"{name} {quoted(text)} is not offered by {kernel.id}; choose one of {_list_values(option)}")
+                raise Refused(f"{name} {quoted(text)} is not supported by {kernel.id}; choose one of {_list_values(option)}")
             options[name] = value
     return changed(base, **changes, options=options)

@@ -20,10 +20,10 @@ BAR = 32  # cells of the longer bar
 
 
 def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") -> TakesArguments:
-    """--json and --table; `usual` says where a table is printed without either, by default everywhere."""
+    """Add --json and --table; `usual` is the help of --table if a table is not always the default."""
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help=f"{as_json} on stdout")
-    form.add_argument("--table", action="store_true", help=usual or "a table on stdout, as without --json")
+    form.add_argument("--json", action="store_true", help=f"print {as_json}")
+    form.add_argument("--table", action="store_true", help=usual or "print a table (default)")
     return form
 
 

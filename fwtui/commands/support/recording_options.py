@@ -20,16 +20,20 @@ LEAST_HZ, MOST_HZ = 0.01, 10
 
 def add_recording_options(parser: argparse.ArgumentParser) -> None:
     """Flags of every command that has a live session."""
-    about = "record the session, by default into the user's data folder"
+    about = "record the session (default path: in the user's data folder)"
     parser.add_argument("--record", nargs="?", const="", metavar="PATH", help=about)
     parser.add_argument("--title", default="", help="title of the recorded session")
-    parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, up to 10; 0: none")
-    about = "readings per second kept in the recording; 0: all of them"
+    parser.add_argument(
+        "--telemetry-hz", type=float, default=10.0, metavar="HZ", help="sampling rate in Hz, at most 10; 0 disables (default: 10)"
+    )
+    about = "telemetry samples per second in the recording; 0: all (default: 0)"
     parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
-    about = "also record the source of your own kernels; replays show it and never run it"
+    about = "also record the source of your kernels; replays show it and never run it"
     parser.add_argument("--record-source", action="store_true", help=about)
     add_samples_option(parser)
-    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
+    parser.add_argument(
+        "--identify", action="store_true", help="record the UUID of the GPU, and the names of host and user in errors"
+    )
 
 
 def add_samples_option(parser: argparse.ArgumentParser) -> None:

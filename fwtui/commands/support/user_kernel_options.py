@@ -17,7 +17,7 @@ from fwtui.machine.kernel_folder import kernel_files
 
 def add_trust_option(parser: argparse.ArgumentParser) -> None:
     """Flags of every command that runs kernels."""
-    about = "run your own kernel's file without a question; its folder is trusted from now on"
+    about = "run the file of your kernel without a question, and trust its folder from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
 

@@ -124,8 +124,8 @@ class SweepDraft(Draft):
         offered = {o.name for kernel in kernels for o in kernel.options}
         options = {o.name: o.help for kernel in known_kernels().values() for o in kernel.options}
         titles = {f.name: f.title for f in FIELDS}
-        helps = {f.name: f"{f.help}; several with commas, or all" for f in FIELDS}
-        helps |= {name: f"{words}; several with commas, or all" for name, words in options.items()} | HELP
+        helps = {f.name: f"{f.help}; several, separated by commas, or all" for f in FIELDS}
+        helps |= {name: f"{words}; several, separated by commas, or all" for name, words in options.items()} | HELP
         rows: list[FormRow] = []
         for name in names():
             there = name in offered or name not in options

@@ -104,7 +104,7 @@ def test_help_lists_the_commands_which_have_places_and_say_what_they_do(here: He
     assert places == sorted(places)
     assert "\n  completion " not in told and f"{len(commands.RARE)} more: fwtui --help --all" in told
     about = here("run", "--help").stdout
-    assert "--threads" in about and "several with commas" in about
+    assert "--threads" in about and "several, separated by commas" in about
     assert here("help", "run").stdout == about
     assert here("--version").stdout.splitlines()[0] == f"fwtui {__version__}"
     files = {path.stem for path in Path(commands.__file__).parent.glob("[!_]*.py")}
