@@ -35,9 +35,9 @@ MOST_SKETCHED = 40  # runs in a skeleton
 SKETCHED = {  # the title of a question's card, and the panel that shows its answer
     "speedup": ("Was it worth it?", "total"),
     "seconds": ("How fast is it?", "total"),
-    "phase": ("Where the time goes", "phases"),
-    "peak": ("What it asks of memory", "meters"),
-    "limiter": ("Room for warps", "meters"),
+    "phase": ("Per-phase times", "phases"),
+    "peak": ("Effective bandwidth", "meters"),
+    "limiter": ("Occupancy", "meters"),
     "limit": ("How much is left", "meters"),
 }
 KEYS = ("point", "question", "answer", "notes")

@@ -66,7 +66,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         assert card.region.area and "1 of 9" in text and "P presents the cue cards" in text
         text = await at(pilot, 3)
         assert (
-            "What it asks of memory · the meters: What share of the peak bandwidth" in text
+            "Effective bandwidth · the meters: What share of the peak bandwidth" in text
             and "3 of 9" in text
             and card.region.area
         )
@@ -248,7 +248,7 @@ async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture
         await at(pilot, 5)
         await pilot.resize_terminal(60, 16)
         text = await press(pilot, "left", "right")
-        assert "First the pivot tile, then the panels in its row and column, then the rest." in text
+        assert "First the pivot tile, then the panels in its row and column, then the remainder." in text
         assert "slow motion" in text and "■ written" in text and not shades(lecture, "dimmed")
         text = await press(pilot, "space", "space", "exclamation_mark")
         assert "Which phase takes longest?" in text and "= remainder: 92.7 % of the time" in text and "30.1 ms" in text

@@ -222,7 +222,7 @@ def test_every_option_of_a_kernel_is_explained_once_in_a_group_of_its_kernels(ca
             assert rest.count(f"--{option.name} COUNT") == 1
     assert "options of naive: --pitch COUNT 1: rows" in rest
     assert rest.count("threads per block") == 1 and "options of 11 kernels: naive, two-matrices" in rest
-    assert "kleene-base: results per thread in the base case; its block has tile^2 / results threads (1, 4, 16)" in rest
+    assert "kleene-base: results per thread in the base case; its block has tile^2 / results threads (1, 4, 16; default: 4)" in rest
 
 
 @pytest.mark.parametrize("width", [60, 120])
@@ -247,7 +247,7 @@ def test_tables_keep_to_the_width_that_is_there(
 def test_a_table_without_a_terminal_has_every_column_and_a_line_for_each_reason(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "--table", "h200-n4096-naive-blocked"]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
-    assert [title for title in columns.PRINTED_HEAD if title not in head] == ["because"]
+    assert [title for title in columns.PRINTED_HEAD if title not in head] == ["reason"]
     assert [row[:6] for row in rows[:6]] == ["  1  n", "  2  k", "", "run 1:", "", "KATZ-K"]
 
 

@@ -66,7 +66,7 @@ class TestQuestions:
 
     @pytest.mark.parametrize("text", ["", "-3", "three", "3 apples", "1e9", "nan", "inf", "9" * 12, "٣", "3 %"])
     def test_what_is_no_guess_is_refused(self, text: str) -> None:
-        with pytest.raises(Refused, match=r"^give a number of times such as 3, not "):
+        with pytest.raises(Refused, match=r"^give a factor such as 3, not "):
             parse_guess(KINDS["speedup"], text)
 
     def test_how_near_it_came_and_names_are_filled_or_refused(self, model: Model) -> None:
