@@ -66,9 +66,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         assert card.region.area and "1 of 9" in text and "P presents the cue cards" in text
         text = await at(pilot, 3)
         assert (
-            "Effective bandwidth · the meters: What share of the peak bandwidth" in text
-            and "3 of 9" in text
-            and card.region.area
+            "Effective bandwidth · the meters: What share of the peak bandwidth" in text and "3 of 9" in text and card.region.area
         )
         assert "90.3 %: 4.35 TB/s of 4.81 TB/s" not in text
         assert "90.3 %: 4.35 TB/s of 4.81 TB/s" in await at(pilot, 3, "exclamation_mark")

@@ -222,7 +222,7 @@ def test_every_option_of_a_kernel_is_explained_once_in_a_group_of_its_kernels(ca
             assert rest.count(f"--{option.name} COUNT") == 1
     assert "options of naive: --pitch COUNT 1: rows" in rest
     assert rest.count("threads per block") == 1 and "options of 11 kernels: naive, two-matrices" in rest
-    assert "kleene-base: results per thread in the base case; its block has tile^2 / results threads (1, 4, 16; default: 4)" in rest
+    assert "results per thread in the base case; its block has tile^2 / results threads (1, 4, 16; default: 4)" in rest
 
 
 @pytest.mark.parametrize("width", [60, 120])
