@@ -49,7 +49,10 @@ class KeyFooter(Footer):
             super().bindings_changed(screen)
 
     def compose(self) -> ComposeResult:
-        for key, binding in [*self.current_keys().values()][::-1]:
+        if not self._keys:  # the screen has no widgets yet, which decide what its keys can do
+            return
+        self._keys = self.current_keys()
+        for key, binding in [*self._keys.values()][::-1]:
             yield KeyName(key, self.app.get_key_display(binding), binding)
         palette = self.screen.active_bindings.get(self.app.COMMAND_PALETTE_BINDING)
         if palette is not None:
