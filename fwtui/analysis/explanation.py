@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
 from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.phase_table import OWNER, UNKNOWN, UNMEASURED, Limiter, counters_of, ledger, slowest_line
+from fwtui.analysis.phase_table import OWNER, UNKNOWN, UNMEASURED, Bottleneck, counters_of, phase_rows, slowest_line
 from fwtui.analysis.rank_timing import describe_waiting, number_word
 from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
@@ -40,7 +40,7 @@ class Reason(NamedTuple):
     """The parts of an explanation; missing ones are empty or None."""
 
     change: str = ""  # against the baseline
-    limiter: Limiter | None = None  # of the slowest phase
+    limiter: Bottleneck | None = None  # of the slowest phase
     phase: str = ""  # title and share of that phase, if there are several
     missing: str = ""  # COUNTERS or LIMITS, if they would name the bottleneck
     busy_with: str = ""  # instructions that keep a unit busy far below the peak rate of relaxations
@@ -73,7 +73,7 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     model, run, _ = entrant
     if run.state != "done" or run.simulated or run.seconds is None:
         return Reason()
-    lines = ledger(model, run)
+    lines = phase_rows(model, run)
     slowest = slowest_line(lines)
     limiter = slowest.limiter if slowest is not None else None
     missing = ""
@@ -173,7 +173,7 @@ def _count(ratio: float) -> str:
 
 def _counted(entrant: ComparedRun) -> dict[str, float]:
     """Return counters, and instructions of the sampled inner loop, per relaxation in the slowest phase."""
-    slowest = slowest_line(ledger(entrant.model, entrant.run))
+    slowest = slowest_line(phase_rows(entrant.model, entrant.run))
     counters = counters_of(entrant.run, slowest.key) if slowest is not None else {}
     shared = counters.get(SHARED, 0.0) / counters[RELAXATIONS] if counters.get(RELAXATIONS) else 0.0
     sampled = main_samples(entrant.run)

@@ -16,9 +16,9 @@ from fwtui.analysis.phase_table import (
     LATENCY,
     LAUNCH_SECONDS,
     LAUNCHES,
-    LedgerLine,
+    PhaseRow,
     counters_of,
-    ledger,
+    phase_rows,
     roofs_of,
     slowest_line,
     tiles_per_launch,
@@ -67,14 +67,14 @@ class RunFacts:
         self.model, self.run, self.e = model, run, run.experiment
         self.itemsize = ITEMSIZE.get(run.experiment.dtype, 4)
         self.evidence, self.roofs, self.cpu = model.evidence(run), roofs_of(model, run), cpu_facts(model, run)
-        self.lines = tuple(line for line in ledger(model, run) if line.seconds > 0)
+        self.lines = tuple(line for line in phase_rows(model, run) if line.seconds > 0)
         slowest = self.slowest = slowest_line(self.lines)
         self.counters = dict(counters_of(run, slowest.key)) if slowest is not None else {}
         self.samples = samples_of(run, slowest.key) if slowest is not None else None
         main = run.main_occupancy
         self.main = main if main is not None and main.max_warps and main.threads else None
 
-    def share(self, line: LedgerLine) -> float:
+    def share(self, line: PhaseRow) -> float:
         """Return the phase's share of the time of all phases."""
         return line.seconds / sum(one.seconds for one in self.lines if one.key or len(self.lines) == 1)
 

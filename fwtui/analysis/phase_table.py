@@ -59,7 +59,7 @@ class Roofs(NamedTuple):
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
 
 
-class Limiter(NamedTuple):
+class Bottleneck(NamedTuple):
     """The bottleneck of a phase, and the evidence for it."""
 
     what: str  # device memory, instruction issue, ...; "unknown" without proof
@@ -84,7 +84,7 @@ class Limiter(NamedTuple):
         return f"{self.busy}{f', most at {self.place}' * bool(self.place)}" if self.busy and self.computes else self.evidence
 
     @property
-    def sourced(self) -> Limiter:
+    def sourced(self) -> Bottleneck:
         """A copy whose evidence names the origin of its numbers."""
         counted = "busy" if self.busy else "because"
         return self._replace(**{counted: f"{getattr(self, counted)} ({self.source})"}, source="") if self.source else self
@@ -106,7 +106,7 @@ UNMEASURED = "the peak rates of this device are not measured"
 LINK, OWNER = "interconnect", "owner rank"  # bottlenecks of broadcasting a panel, and of waiting for one
 
 
-class LedgerLine(NamedTuple):
+class PhaseRow(NamedTuple):
     """One phase, or all phases together; times of unknown roofs are None."""
 
     key: str
@@ -118,7 +118,7 @@ class LedgerLine(NamedTuple):
     memory_seconds: float | None  # bytes / peak bandwidth
     compute_seconds: float | None  # relaxations / measured peak rate
     shared_seconds: float | None  # time of its shared-memory accesses at peak bandwidth, including bank conflicts
-    limiter: Limiter
+    limiter: Bottleneck
 
     @property
     def roofline_seconds(self) -> float | None:
@@ -175,7 +175,7 @@ def _all(run: Run, rate: float | None) -> float | None:
     return rate * run.device_count if rate is not None else None
 
 
-def ledger(model: Model, run: Run) -> tuple[LedgerLine, ...]:
+def phase_rows(model: Model, run: Run) -> tuple[PhaseRow, ...]:
     """Return a line per phase of the instrumented repetition, and a total if there are several phases.
 
     Empty before the instrumented repetition.
@@ -183,7 +183,7 @@ def ledger(model: Model, run: Run) -> tuple[LedgerLine, ...]:
     return model.once(_lines, run)
 
 
-def _lines(model: Model, run: Run) -> tuple[LedgerLine, ...]:
+def _lines(model: Model, run: Run) -> tuple[PhaseRow, ...]:
     roofs = roofs_of(model, run)
     evidence = model.evidence(run) if run.backend == "cuda" else None
     phases = run.phases
@@ -194,23 +194,23 @@ def _lines(model: Model, run: Run) -> tuple[LedgerLine, ...]:
         total = _line(run, roofs, PhaseTime("", "all phases", *amounts), evidence, facts)
         slowest = max(lines, key=lambda line: line.seconds)
         share = units.percent(slowest.seconds / total.seconds if total.seconds else None)
-        lines.append(total._replace(limiter=Limiter(f"mostly {slowest.title}", share)))
+        lines.append(total._replace(limiter=Bottleneck(f"mostly {slowest.title}", share)))
     return tuple(lines)
 
 
-def slowest_line(lines: Sequence[LedgerLine]) -> LedgerLine | None:
+def slowest_line(lines: Sequence[PhaseRow]) -> PhaseRow | None:
     """Return the line of the phase that takes longest; None before the instrumented repetition."""
     return max((line for line in lines if line.key or len(lines) == 1), key=lambda line: line.seconds, default=None)
 
 
-def _line(run: Run, roofs: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> LedgerLine:
+def _line(run: Run, roofs: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> PhaseRow:
     key, title, seconds, share, launches, relaxations, moved, *_ = phase
     memory_seconds = _over(moved, roofs.bytes_per_second)
     compute_seconds = _over(relaxations, roofs.relaxations_per_second)
     turns = _wavefronts(run, key, roofs) if roofs.shared_bytes_per_second else None
     shared_seconds = _over((turns or 0.0) * SHARED_BYTES_PER_CLOCK * relaxations / WARP, roofs.shared_bytes_per_second)
     roofline = memory_seconds, compute_seconds, shared_seconds
-    line = LedgerLine(key, title, launches, relaxations, moved, seconds, *roofline, Limiter(UNKNOWN, ""))
+    line = PhaseRow(key, title, launches, relaxations, moved, seconds, *roofline, Bottleneck(UNKNOWN, ""))
     if facts is not None and not run.ranks and seconds > 0:
         busy_facts = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
         return line._replace(limiter=_by_cpu(run, roofs, line, busy_facts))
@@ -242,37 +242,37 @@ def _over(amount: float, rate: float | None) -> float | None:
     return seconds if isfinite(seconds) else None
 
 
-def tiles_per_launch(run: Run, line: LedgerLine) -> float | None:
+def tiles_per_launch(run: Run, line: PhaseRow) -> float | None:
     """Return the number of tiles per launch, from the relaxations of a tile per round; None for a kernel without tiles."""
     tile = run.experiment.tile
     return line.relaxations / line.launches / tile**3 if tile > 1 and line.launches and line.relaxations else None
 
 
-def _limiter(run: Run, roofs: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
+def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) -> Bottleneck:
     """Return the bottleneck of a phase from the first source that names one.
 
     The sources in order: launches, thread blocks, PC samples, counters, telemetry, roofs.
     """
     if line.seconds <= 0:
-        return Limiter("unknown, too short to measure", "")
+        return Bottleneck("unknown, too short to measure", "")
     cuda = run.backend == "cuda"
     if line.key == WAIT and run.ranks:
-        return Limiter(OWNER, LATE)
+        return Bottleneck(OWNER, LATE)
     if line.key == BROADCAST and (through := link_bandwidth(run)) is not None:
-        return Limiter(LINK, through.rate)
+        return Bottleneck(LINK, through.rate)
     samples = samples_of(run, line.key) if cuda else None
     sampled = warp_reason(samples, run.listing(samples.op)) if samples is not None else None
     inside = f"; within one, {sampled}" if sampled is not None else ""
     launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
-        return Limiter(LAUNCHES, f"{line.launches:,} launches of {units.duration(line.seconds / launches)}{inside}")
+        return Bottleneck(LAUNCHES, f"{line.launches:,} launches of {units.duration(line.seconds / launches)}{inside}")
     counters = counters_of(run, line.key)
     counted = _by_counters(counters)
     if sampled is None and counted is not None and counted.what != LATENCY:
         return counted
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and roofs.multiprocessors and tiles < roofs.multiprocessors:
-        return Limiter("too few thread blocks", f"{units.counted(round(tiles), 'tile')}, {roofs.multiprocessors} SMs{inside}")
+        return Bottleneck("too few thread blocks", f"{units.counted(round(tiles), 'tile')}, {roofs.multiprocessors} SMs{inside}")
     if sampled is not None:
         full = (
             counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= SATURATED_SHARE
@@ -283,7 +283,7 @@ def _limiter(run: Run, roofs: Roofs, line: LedgerLine, evidence: Evidence | None
             what, busy, source = (
                 (counted.what, counted.evidence, counted.source) if same else (what, str(counted), counted.source)
             )
-        return Limiter(what, str(sampled), busy, sampled.place, source, computes=sampled.computes)
+        return Bottleneck(what, str(sampled), busy, sampled.place, source, computes=sampled.computes)
     return counted or _by_telemetry(evidence) or _by_roofs(run, roofs, line, evidence)
 
 
@@ -293,7 +293,7 @@ def counters_of(run: Run, phase: str) -> Mapping[str, float]:
     return ops.get(phase) or (next(iter(ops.values())) if len(ops) == 1 else {})
 
 
-def _by_counters(counters: Mapping[str, float]) -> Limiter | None:
+def _by_counters(counters: Mapping[str, float]) -> Bottleneck | None:
     """Return the busiest unit as the bottleneck; latency if all are below 60 % (Nsight Compute, "Speed of Light")."""
     dram, memory, compute = (counters.get(f"{name}_share") for name in ("dram", "memory", "compute"))
     if dram is None or memory is None or compute is None:
@@ -302,9 +302,9 @@ def _by_counters(counters: Mapping[str, float]) -> Limiter | None:
         warps = counters.get("occupancy")
         few = f"; achieved occupancy only {whole_percent(warps)}" if warps is not None and warps < MIN_LATENCY_HIDING else ""
         both = f"compute {whole_percent(compute)} busy, memory {whole_percent(memory)} busy"
-        return Limiter(LATENCY, both, source=COUNTERS, more=few)
+        return Bottleneck(LATENCY, both, source=COUNTERS, more=few)
     if dram >= BOTTLENECK_SHARE and dram >= memory - MAX_UNIT_DIFFERENCE:
-        return Limiter("device memory", f"{whole_percent(dram)} busy", source=COUNTERS)
+        return Bottleneck("device memory", f"{whole_percent(dram)} busy", source=COUNTERS)
     shared, loaded = (
         sum(counters.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
     )
@@ -312,42 +312,42 @@ def _by_counters(counters: Mapping[str, float]) -> Limiter | None:
     if abs(memory - compute) <= MAX_UNIT_DIFFERENCE:
         same, two = f"both {whole_percent(memory)}", f"{whole_percent(compute)} and {whole_percent(memory)}"
         busy = f"{same if whole_percent(compute) == whole_percent(memory) else two} busy"
-        return Limiter(f"{ISSUE} and {on_chip}", busy, source=COUNTERS)
+        return Bottleneck(f"{ISSUE} and {on_chip}", busy, source=COUNTERS)
     what, share = (on_chip, memory) if memory > compute else (ISSUE, compute)
-    return Limiter(what, f"{whole_percent(share)} busy", source=COUNTERS)
+    return Bottleneck(what, f"{whole_percent(share)} busy", source=COUNTERS)
 
 
-def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
+def _by_telemetry(evidence: Evidence | None) -> Bottleneck | None:
     """Return the bottleneck that GPM readings of the whole run prove; None if they prove none."""
     if evidence is None:
         return None
     if (dram := evidence.dram_utilisation or 0.0) >= BOTTLENECK_SHARE:
-        return Limiter("device memory", f"{whole_percent(dram)} busy", source=GPM)
+        return Bottleneck("device memory", f"{whole_percent(dram)} busy", source=GPM)
     if (integer := evidence.integer_utilisation or 0.0) >= MIN_INTEGER_SHARE:
-        return Limiter("integer pipe", f"{whole_percent(integer)} busy", source=GPM)
+        return Bottleneck("integer pipe", f"{whole_percent(integer)} busy", source=GPM)
     return None
 
 
-def _by_roofs(run: Run, roofs: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
+def _by_roofs(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) -> Bottleneck:
     """Return the bottleneck that the roofs prove; a share above 1 means that caches served the operands."""
     cuda = run.backend == "cuda"
     memory_share, compute_share, shared_share = (
         t / line.seconds if t else None for t in (line.memory_seconds, line.compute_seconds, line.shared_seconds)
     )
     if compute_share is not None and BOTTLENECK_SHARE <= compute_share <= 1 + PEAK_ERROR:
-        return Limiter(ISSUE, _of_peak(compute_share))
+        return Bottleneck(ISSUE, _of_peak(compute_share))
     if shared_share is not None and BOTTLENECK_SHARE <= shared_share <= 1:
         source = MODEL if roofs.shared_measured else SHEET
-        return Limiter("shared memory", f"{whole_percent(shared_share)} of its bandwidth", source=source)
+        return Bottleneck("shared memory", f"{whole_percent(shared_share)} of its bandwidth", source=source)
     by_l2 = _over(line.device_bytes, roofs.l2_bytes_per_second)
     if memory_share is not None and memory_share > 1 and by_l2 is not None and BOTTLENECK_SHARE <= by_l2 / line.seconds <= 1:
-        return Limiter("L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth", source=MODEL)
+        return Bottleneck("L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth", source=MODEL)
     if memory_share is not None and BOTTLENECK_SHARE <= memory_share <= 1 and not cuda:
-        return Limiter(roofs.memory, f"{whole_percent(memory_share)} of its bandwidth", source=MODEL)
+        return Bottleneck(roofs.memory, f"{whole_percent(memory_share)} of its bandwidth", source=MODEL)
     dram = evidence.dram_utilisation if evidence is not None else None
     if memory_share is not None and dram is not None:
         more = ", ".join([_in_l2(run, roofs, dram), *_shares(compute_share)])
-        return Limiter(UNKNOWN, f"{roofs.memory} {whole_percent(dram)} busy", source=GPM, more=more)
+        return Bottleneck(UNKNOWN, f"{roofs.memory} {whole_percent(dram)} busy", source=GPM, more=more)
     return _unknown(roofs, memory_share, compute_share)
 
 
@@ -356,16 +356,16 @@ def _of_peak(share: float, peak: str = "") -> str:
     return f"{whole_percent(share)} of {peak}" if share <= 1 else f"at {peak}"
 
 
-def _unknown(roofs: Roofs, memory_share: float | None, compute_share: float | None, share_of: str = "") -> Limiter:
+def _unknown(roofs: Roofs, memory_share: float | None, compute_share: float | None, share_of: str = "") -> Bottleneck:
     """Report the shares of both roofs if neither is the bottleneck."""
     work = _shares(compute_share, share_of)
     if memory_share is None:
-        return Limiter(UNKNOWN, "".join(work) or UNMEASURED)
+        return Bottleneck(UNKNOWN, "".join(work) or UNMEASURED)
     if memory_share <= 1:
         busy, rest = f"{roofs.memory} {whole_percent(memory_share)} of its bandwidth", ""
     else:
         busy, rest = f"it requests {units.gain(memory_share)} the bandwidth of {roofs.memory}", ": caches serve the rest"
-    return Limiter(UNKNOWN, busy, source=MODEL, more=", ".join([rest, *work]))
+    return Bottleneck(UNKNOWN, busy, source=MODEL, more=", ".join([rest, *work]))
 
 
 def _shares(compute_share: float | None, share_of: str = "") -> list[str]:
@@ -376,7 +376,7 @@ def _shares(compute_share: float | None, share_of: str = "") -> list[str]:
     return ["this run exceeds the measured peak rate; rerun `fwtui doctor --measure`"]
 
 
-def _by_cpu(run: Run, roofs: Roofs, line: LedgerLine, facts: CpuFacts) -> Limiter:
+def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottleneck:
     """Return the bottleneck of a phase on a CPU.
 
     Tested in order: too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs, latency.
@@ -384,7 +384,7 @@ def _by_cpu(run: Run, roofs: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
     loop, busy, bandwidth = loop_of(run, line.key), facts.busy, facts.bytes_per_second
     tiles, cores = tiles_per_launch(run, line), facts.cores
     if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
-        return Limiter("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")
+        return Bottleneck("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")
     if bandwidth is None and "bandwidth" not in roofs.noisy:
         bandwidth = roofs.bytes_per_second
     seconds = _over(line.device_bytes, bandwidth)
@@ -393,9 +393,9 @@ def _by_cpu(run: Run, roofs: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
     share_of = "the peak rate of its busy cores" if facts.few else ""
     each = per_cycle(line.relaxations, line.seconds * (busy or 0.0), facts.clock_mhz)
     if compute_share is not None and BOTTLENECK_SHARE <= compute_share <= 1 + PEAK_ERROR:
-        return Limiter(ISSUE, f"{_of_peak(compute_share, share_of)}{' (noisy)' * ('peak rate' in roofs.noisy)}")
+        return Bottleneck(ISSUE, f"{_of_peak(compute_share, share_of)}{' (noisy)' * ('peak rate' in roofs.noisy)}")
     if memory_share is not None and BOTTLENECK_SHARE <= memory_share <= 1:
-        return Limiter(roofs.memory, f"{whole_percent(memory_share)} of its bandwidth", source=MODEL)
+        return Bottleneck(roofs.memory, f"{whole_percent(memory_share)} of its bandwidth", source=MODEL)
     if (
         compute_share is not None
         and loop is not None
@@ -408,17 +408,17 @@ def _by_cpu(run: Run, roofs: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
             float_peak = _of_peak(
                 compute_share * faster, share_of.replace("peak", "float32 peak") or "the measured peak rate of float32"
             )
-            return Limiter(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
+            return Bottleneck(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     if facts.scalar or (loop is not None and loop.lanes == 1):
-        return Limiter("not vectorised", "each instruction does one relaxation; a vector instruction does several")
+        return Bottleneck("not vectorised", "each instruction does one relaxation; a vector instruction does several")
     rate = facts.instructions_a_cycle(loop, each)
     if rate is not None and rate >= MIN_ISSUE_RATE:
-        return Limiter(ISSUE, f"{rate:.1f} instructions per cycle")
+        return Bottleneck(ISSUE, f"{rate:.1f} instructions per cycle")
     if compute_share is not None and memory_share is not None and MIN_COMBINED_SHARE <= compute_share + memory_share <= 1:
         both = f"{_of_peak(compute_share, share_of)} and {whole_percent(memory_share)} of the bandwidth, alternating"
-        return Limiter(f"{ISSUE} and {roofs.memory}", both)
+        return Bottleneck(f"{ISSUE} and {roofs.memory}", both)
     if rate is not None and rate < MAX_STALLED_RATE and compute_share is not None:
-        return Limiter(LATENCY, f"{rate:.1f} instructions per cycle, waiting for results and for {roofs.memory}")
+        return Bottleneck(LATENCY, f"{rate:.1f} instructions per cycle, waiting for results and for {roofs.memory}")
     return _unknown(roofs, memory_share, compute_share, share_of)
 
 
@@ -431,7 +431,7 @@ def _in_l2(run: Run, roofs: Roofs, dram: float) -> str:
     return f" because the matrix of {sizes[0]} fits in the L2 cache of {sizes[1]}"
 
 
-def formula(roofs: Roofs, line: LedgerLine) -> str:
+def formula(roofs: Roofs, line: PhaseRow) -> str:
     """Return the calculation of the roofline time: max(34.1 GB / 4.81 TB/s, ...) = 7.08 ms."""
     parts = []
     if line.memory_seconds is not None:

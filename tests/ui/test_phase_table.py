@@ -7,7 +7,7 @@ from builders import model_of, occupancy, run_events
 from recorded import SESSION
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
-from fwtui.analysis.phase_table import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs_of, slowest_line, tiles_per_launch
+from fwtui.analysis.phase_table import LAUNCH_SECONDS, UNKNOWN, formula, phase_rows, roofs_of, slowest_line, tiles_per_launch
 from fwtui.sessions.library import load_model, recorded_ladder
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -48,7 +48,7 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
     model, run = modelled(
         (part("rest", 0.01, 10, 10**10, 24 * 10**9), part("panels", 0.02, 10, 10**11, 48 * 10**8)), limits(1e13)
     )
-    rest, panels, total = ledger(model, run)
+    rest, panels, total = phase_rows(model, run)
     assert rest.memory_seconds == pytest.approx(0.005) and rest.compute_seconds == pytest.approx(0.001)
     assert rest.roofline_seconds == pytest.approx(0.005) and rest.share == pytest.approx(0.5)
     assert panels.roofline_seconds == pytest.approx(0.01) and panels.share == pytest.approx(0.5)
@@ -86,7 +86,7 @@ BEYOND = (
 )
 def test_what_is_in_the_way_is_said_in_words(one: events.Part, rate: float | None, shared: int, words: str) -> None:
     model, run = modelled((one,), limits(rate), shared=shared)
-    (line,) = ledger(model, run)
+    (line,) = phase_rows(model, run)
     assert str(line.limiter.sourced) == words and "(" not in str(line.limiter)
 
 
@@ -107,14 +107,14 @@ def test_counters_say_which_unit_is_busiest(shares: tuple[float, ...], shared: f
     counters = events.Counters(t=3.0, run=1, op="rest", values=told | {"shared_load_bytes_per_second": shared})
     model, run = modelled((part("rest", 0.01, 128, 128 * 200 * 32**3, 45 * 10**9),), limits(1e13))
     model.apply(counters)
-    (line,) = ledger(model, model.runs[run.id])
+    (line,) = phase_rows(model, model.runs[run.id])
     assert str(line.limiter.sourced) == words and "(" not in str(line.limiter)
 
 
 def test_a_measured_bandwidth_comes_before_that_of_the_data_sheet() -> None:
     told = msgspec.structs.replace(limits(1e14), levels=(events.LevelLimit(1, 3e13),))
     model, run = modelled((part("rest", 0.01, 128, 2 * 10**10, 10**9),), told, shared=12288)
-    (line,) = ledger(model, run)
+    (line,) = phase_rows(model, run)
     assert str(line.limiter.sourced) == "shared memory: 90 % of its bandwidth (model)"
 
 
@@ -131,12 +131,12 @@ def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str
     def by_shared(run: Run) -> float | None:
         again = ladder.frozen()
         again.runs[run.id] = run
-        return next(one for one in ledger(again, run) if one.key == phase).shared_seconds
+        return next(one for one in phase_rows(again, run) if one.key == phase).shared_seconds
 
     known = roofs_of(ladder, counted).shared_bytes_per_second or 0.0
     part = next(one for one in counted.phases if one.key == phase)
     assert by_shared(counted) == pytest.approx(moved / known * part.relaxations / told["relaxations"])
-    slowest = slowest_line(ledger(ladder, counted))
+    slowest = slowest_line(phase_rows(ladder, counted))
     drawn, _ = figure(ladder, counted)
     (rule,) = (one for one in drawn.rules if one.words.startswith("shared-memory"))
     assert slowest is not None and slowest.shared_seconds and rule.value == slowest.relaxations / slowest.shared_seconds
@@ -158,7 +158,7 @@ def test_a_cpu_run_is_held_against_the_cpu(rate: float, copy: float, moved: int,
     model, run = modelled((part("rest", 1.0, 1, 10**9, moved),), told, kernel="tiled-cpu", backend="cpu", n=1000)
     known = roofs_of(model, run)
     assert known.bytes_per_second == copy and known.relaxations_per_second == rate and known.shared_bytes_per_second is None
-    (line,) = ledger(model, run)
+    (line,) = phase_rows(model, run)
     assert line.roofline_seconds == pytest.approx(expected) and str(line.limiter.sourced) == words
 
 
@@ -166,7 +166,7 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     model, run = modelled((part("rest", 0.01, 128, 10**10, 10**9),))
     device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
     model.devices = {model.watched: device}
-    (line,) = ledger(model, run)
+    (line,) = phase_rows(model, run)
     assert (
         line.roofline_seconds is None
         and line.share is None
@@ -177,20 +177,20 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
 
 def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
     model, run = modelled((part("rest", 1.0),), backend="simulator", n=16)
-    assert ledger(model, run) == () and roofs_of(model, run) == roofs_of(model, run).__class__()
+    assert phase_rows(model, run) == () and roofs_of(model, run) == roofs_of(model, run).__class__()
     fresh = model_of(scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider", until="clean"))
-    assert ledger(fresh, fresh.runs[1]) == ()
+    assert phase_rows(fresh, fresh.runs[1]) == ()
 
 
 def test_a_recorded_run_fits_what_is_known_of_it() -> None:
     model = load_model(SESSION)[0]
     naive, tiled = model.runs[4], model.runs[8]
-    (all_rounds,) = ledger(model, naive)
+    (all_rounds,) = phase_rows(model, naive)
     assert str(all_rounds.limiter.sourced) == "unknown: device memory 46 % busy (GPM)" and 0.8 < (all_rounds.share or 0) < 1
     subject = RunSubject(naive, model.evidence(naive), model.gpu_of(naive), None, False)
     effective, dram = (row.plain for row in run_text.meters(subject, 120) if "TB/s" in row.plain)
     assert "92.1 % of" in effective and "46.0 % of" in dram and effective.endswith("peak; caches serve part")
-    pivot, panels, rest, total = ledger(model, tiled)
+    pivot, panels, rest, total = phase_rows(model, tiled)
     assert tiles_per_launch(tiled, pivot) == 1 and tiles_per_launch(tiled, panels) == 2 * 127
     assert tiles_per_launch(tiled, rest) == 127**2 and tiles_per_launch(naive, all_rounds) is None
     assert total.relaxations == tiled.relaxations and total.device_bytes == tiled.device_bytes
@@ -201,7 +201,7 @@ def test_requests_beyond_device_memory_are_held_against_the_measured_l2_cache() 
     told = msgspec.structs.replace(limits(1e13), levels=(events.LevelLimit(1, 2e13), events.LevelLimit(2, 6e12)))
     model, run = modelled((part("rest", 0.01, 100, 10**9, 54 * 10**9),), told)
     assert shared_bytes_per_second(scenes.GPU) == pytest.approx(128 * 132 * 1.98e9), "128 bytes per clock"
-    (line,) = ledger(model, run)
+    (line,) = phase_rows(model, run)
     assert str(line.limiter.sourced) == "L2 cache: 90 % of its measured bandwidth (model)"
     whole = model_of([scenes.header(), GPU, told, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
     drawn, _ = figure(whole, whole.runs[1])

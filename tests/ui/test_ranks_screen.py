@@ -12,7 +12,7 @@ from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import reason
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.phase_table import ledger, roofs_of
+from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.analysis.plan_frames import PlanFrame, PlanFrames, Scene
 from fwtui.analysis.report import result
 from fwtui.stream import events
@@ -108,7 +108,7 @@ class TestWhy:
         said = reason(ComparedRun(model, run), ComparedRun(model, model.runs[1])).sentence()
         assert said.startswith("1.94x speedup over Look-ahead: two GPUs instead of one.")
         assert said.endswith("Waiting for the panel takes 2 % of a rank's time: the owner rank produces the next panel too late.")
-        lines = {line.key: str(line.limiter) for line in ledger(model, run)}
+        lines = {line.key: str(line.limiter) for line in phase_rows(model, run)}
         assert lines["broadcast"] == "interconnect: 74.6 GB/s between GPUs"
         assert str(rank_timing.link_bandwidth(run)) == "74.6 GB/s between GPUs, 2.06 MiB in 29.0 us each"
         assert lines["wait"] == "the owner rank produces the next panel too late"

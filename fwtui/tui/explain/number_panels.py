@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
-from fwtui.analysis.phase_table import LedgerLine, Roofs, formula
+from fwtui.analysis.phase_table import PhaseRow, Roofs, formula
 from fwtui.analysis.rank_timing import rank_times
 from fwtui.common import units
 from fwtui.common.text import shortened
@@ -33,17 +33,17 @@ HOLDS = "◀ matrix"
 LEAST_NAME = 20  # cells of a counter's name
 
 
-class LedgerSubject(NamedTuple):
+class PhaseTableSubject(NamedTuple):
     run: Run
     roofs: Roofs
-    lines: tuple[LedgerLine, ...]
+    lines: tuple[PhaseRow, ...]
     missing: str  # roofs that are not measured
 
 
-class LedgerTable(Drawn[LedgerSubject | None]):
+class PhaseTable(Drawn[PhaseTableSubject | None]):
     NOTHING = line(("SPEED OF LIGHT", f"{STRONG} $text-primary")), line(("no run yet", MUTED))
 
-    def draw(self, subject: LedgerSubject, width: int) -> Sequence[Content]:
+    def draw(self, subject: PhaseTableSubject, width: int) -> Sequence[Content]:
         run = subject.run
         head = _head(run, width)
         if not subject.lines:
@@ -82,7 +82,7 @@ def _head(run: Run, width: int) -> Content:
     return apart(line(left, (what, STRONG)), line((words, style)), width)
 
 
-def _texts(one: LedgerLine) -> dict[str, str]:
+def _texts(one: PhaseRow) -> dict[str, str]:
     share = one.share
     return {
         "launches": f"{one.launches:,}",
@@ -94,7 +94,7 @@ def _texts(one: LedgerLine) -> dict[str, str]:
     }
 
 
-def _row(one: LedgerLine, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
+def _row(one: PhaseRow, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
     """Return the row of a phase, with its bottleneck in `room` cells; without room, no bottleneck."""
     texts = _texts(one)
     strong = STRONG if not one.key else ""

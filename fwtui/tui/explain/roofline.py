@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fwtui.analysis.phase_table import Roofs, ledger, roofs_of, slowest_line
+from fwtui.analysis.phase_table import Roofs, phase_rows, roofs_of, slowest_line
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -81,7 +81,7 @@ def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:
     if roofs.relaxations_per_second:
         most = roofs.relaxations_per_second
         rules.append(Rule(most, f"peak rate {units.rate(most)} ({roofs.form}, measured)", short=f"peak {_rate(most)}"))
-    slowest = slowest_line(ledger(model, run))
+    slowest = slowest_line(phase_rows(model, run))
     if slowest is not None and slowest.shared_seconds:
         rate = slowest.relaxations / slowest.shared_seconds
         rules.append(Rule(rate, f"shared-memory ceiling {units.rate(rate)}", short=f"shared memory {_rate(rate)}"))

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
 from fwtui.analysis.explanation import reason
-from fwtui.analysis.phase_table import ledger, roofs_of
+from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run
@@ -22,7 +22,7 @@ from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden, hidden_look, look, 
 from fwtui.tui.background import ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
-from fwtui.tui.explain.number_panels import CountersTable, CpuPanel, CpuSubject, LedgerSubject, LedgerTable
+from fwtui.tui.explain.number_panels import CountersTable, CpuPanel, CpuSubject, PhaseTable, PhaseTableSubject
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
 from fwtui.tui.explain.warp_panel import (
@@ -212,7 +212,7 @@ class ExplainScreen(Frame):
                 with VerticalScroll(id="changes", can_focus=False, classes="versus"):
                     yield VersusTable(None)
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
-                yield LedgerTable(None)
+                yield PhaseTable(None)
             with VerticalScroll(id="counters", classes="panel tall", can_focus=False):
                 yield CountersTable(None)
             yield PlannedPanel(id="planned")
@@ -270,10 +270,10 @@ class ExplainScreen(Frame):
         missing = roofline.missing(model, run, how)
         self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
         reason = missing if single == "ledger" else ""
-        lines = ledger(model, run) if run is not None else ()
+        lines = phase_rows(model, run) if run is not None else ()
         if self.look.details:
             lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
-        self.query_one(LedgerTable).show(LedgerSubject(run, roofs_of(model, run), lines, reason) if run is not None else None)
+        self.query_one(PhaseTable).show(PhaseTableSubject(run, roofs_of(model, run), lines, reason) if run is not None else None)
         self.query_one(CountersTable).show(run if single == "counters" else None)
         visible = self.query_one("#warps").display
         self._show_warps(self._warps(run, self._op) if visible and run is not None else None)

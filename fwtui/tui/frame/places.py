@@ -65,7 +65,7 @@ PLACES: tuple[Place, ...] = (
         "sweep.screen:RecordedSweepScreen",
     ),
     Place("3", "£", BESIDE, "runs against a baseline, and races", "compare.screen:CompareScreen"),
-    Place("4", "¢", "explain", "roofline, occupancy, speed-of-light ledger", "explain.screen:ExplainScreen"),
+    Place("4", "¢", "explain", "roofline, occupancy, speed-of-light table", "explain.screen:ExplainScreen"),
     Place("5", "∞", "telemetry", "power, clocks, utilisation and memory over time", "telemetry.screen:TelemetryScreen"),
     Place("6", "§", "learn", "follow a small graph through a kernel, k by k", "learn.screen:LearnScreen", replay=""),
     Place("7", "¶", "sessions", "recordings that are here", "sessions.screen:SessionsScreen", pictured=False),

@@ -14,7 +14,7 @@ from textual.content import Content
 from fwtui.analysis.compare import SLOWER, ComparedRun
 from fwtui.analysis.estimate import foreseen, progress_now
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.phase_table import ledger
+from fwtui.analysis.phase_table import phase_rows
 from fwtui.analysis.rank_timing import gain, how_to_compare, number_word
 from fwtui.analysis.run_summary import LABELS, NEXT, Assessment, verdict
 from fwtui.analysis.warps import main_samples
@@ -256,7 +256,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             how = how_to_compare(run) if gained is None else ""
             now = replace(run, progress=progress_now(model, run)) if run.state == "running" else run
             ahead = foreseen(model, run) if run.ordered is not None and run.seconds is None else None
-            limiters = {one.key: one.limiter.what for one in ledger(model, run)}
+            limiters = {one.key: one.limiter.what for one in phase_rows(model, run)}
             subject = RunSubject(
                 now,
                 evidence,

@@ -6,7 +6,7 @@ from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import reason
-from fwtui.analysis.phase_table import ledger
+from fwtui.analysis.phase_table import phase_rows
 from fwtui.analysis.report import result
 from fwtui.analysis.warps import (
     STALLS,
@@ -58,7 +58,7 @@ def test_the_reason_names_what_it_waits_for_the_share_and_the_line() -> None:
     )
     assert sentence(waits) == told
     assert result(waits, waits.runs[1])["limited_by"] == "shared memory pipe"
-    (line,) = ledger(waits, waits.runs[1])
+    (line,) = phase_rows(waits, waits.runs[1])
     assert str(line.limiter) == (
         "shared memory pipe: warps stall on MIO throttle (shared memory queue full) in 41 % of PC samples, "
         "most at k60_optimized.py:48"
