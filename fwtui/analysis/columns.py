@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
-from fwtui.analysis.explanation import changes, reason
+from fwtui.analysis.explanation import explain, speedup_causes
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.machine.tuned import config_of
@@ -149,7 +149,7 @@ def _verdict(row: TableRow) -> str:
 
 
 def _because(row: TableRow) -> str:
-    return "; ".join(changes(row.comparison)) or row.comparison.why if row.comparison is not None else ""
+    return "; ".join(speedup_causes(row.comparison)) or row.comparison.why if row.comparison is not None else ""
 
 
 def _phases(row: TableRow) -> str | None:
@@ -169,7 +169,7 @@ def flops_per_task(model: Model, run: Run) -> float | None:
 
 def _why(row: TableRow) -> str | None:
     baseline = ComparedRun(row.model, row.baseline) if row.baseline is not None else None
-    return reason(ComparedRun(row.model, row.run), baseline).sentence(sourced=True) or None
+    return explain(ComparedRun(row.model, row.run), baseline).sentence(sourced=True) or None
 
 
 def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | None:

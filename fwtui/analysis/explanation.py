@@ -36,7 +36,7 @@ SHARED, RELAXATIONS, INSTRUCTIONS = COUNTERS_READ = (
 COUNTERS, LIMITS = "counters", "limits"  # measurements that would name an unknown bottleneck
 
 
-class Reason(NamedTuple):
+class Explanation(NamedTuple):
     """The parts of an explanation; missing ones are empty or None."""
 
     change: str = ""  # against the baseline
@@ -68,11 +68,11 @@ class Reason(NamedTuple):
         return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts if part)
 
 
-def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
+def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
     """Explain the time of a run, and its difference to the baseline if there is one."""
     model, run, _ = entrant
     if run.state != "done" or run.simulated or run.seconds is None:
-        return Reason()
+        return Explanation()
     lines = phase_rows(model, run)
     slowest = slowest_line(lines)
     limiter = slowest.limiter if slowest is not None else None
@@ -89,10 +89,10 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
     cpu_words = in_words(facts, loop_of(run, slowest.key if slowest is not None else "")) if facts is not None else ""
-    return Reason(against, limiter, phase, missing, busy_with, describe_waiting(model, run), cpu_words)
+    return Explanation(against, limiter, phase, missing, busy_with, describe_waiting(model, run), cpu_words)
 
 
-def changes(comparison: Comparison) -> tuple[str, ...]:
+def speedup_causes(comparison: Comparison) -> tuple[str, ...]:
     """Return the quantities that changed in favour of the faster run, largest change first; empty without a faster run."""
     if comparison.verdict not in (FASTER, SLOWER):
         return ()
@@ -123,7 +123,7 @@ def _against(comparison: Comparison) -> str:
             if comparison.multiple
             else f"unclear: {comparison.why}"
         )
-    why = "; ".join(changes(comparison))
+    why = "; ".join(speedup_causes(comparison))
     return f"{comparison.multiple} {name}{f': {why}' if why else '; the measurements do not explain the difference'}"
 
 

@@ -17,7 +17,7 @@ class Rung(NamedTuple):
     gain: float = 1.0
 
 
-def climb(runs: Iterable[Run]) -> tuple[Rung, ...]:
+def build_ladder(runs: Iterable[Run]) -> tuple[Rung, ...]:
     """The steps of the graph and number type with the most of them (the largest graph, if several): each kernel's fastest
     verified run in ladder order."""
     answers: dict[tuple[int, str, str], dict[str, Run]] = {}
@@ -40,7 +40,7 @@ def best_rates(runs: Iterable[Run], rungs: Sequence[Rung]) -> dict[str, float]:
     return rates
 
 
-def some_rungs(rungs: Sequence[Rung], most: int, marked: int = 0) -> tuple[Rung, ...]:
+def select_rungs(rungs: Sequence[Rung], most: int, marked: int = 0) -> tuple[Rung, ...]:
     """At most that many of the steps (at least two): the first, the last, the one at `marked`, and the highest of the others."""
     runs = {rung.run.experiment.kernel: rung.run for rung in rungs}
     always = {rungs[place].run.experiment.kernel for place in (0, -1, marked)} if rungs else set[str]()

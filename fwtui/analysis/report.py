@@ -13,7 +13,7 @@ from fwtui.analysis.compare import ComparedRun, speedup
 from fwtui.analysis.cpu import cpu_facts, level_name
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
-from fwtui.analysis.explanation import reason
+from fwtui.analysis.explanation import explain
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.rank_timing import gain, imbalance, rank_times
@@ -38,7 +38,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     against = baseline_run(model, run, baseline)
     limit = limit_of(model, run)
     phases, ranks, gained = run.phases, rank_times(run), gain(model, run)
-    why = reason(ComparedRun(model, run), ComparedRun(model, against) if against is not None else None)
+    why = explain(ComparedRun(model, run), ComparedRun(model, against) if against is not None else None)
     return {
         "version": answers.RESULT_VERSION,
         "run": run.id,

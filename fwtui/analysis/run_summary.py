@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, run_name
-from fwtui.analysis.explanation import Reason, changes, reason
+from fwtui.analysis.explanation import Explanation, explain, speedup_causes
 from fwtui.analysis.hints import NAIVE, NEAR_PEAK, hints
 from fwtui.analysis.limits import limit_of
 from fwtui.common import units
@@ -48,7 +48,7 @@ class Assessment(NamedTuple):
     run: Run
     baseline: Run | None
     comparison: Comparison | None  # None without a baseline to compare it with
-    reason: Reason
+    reason: Explanation
     next: NextRung | None
     share: float | None  # rate / measured peak rate
 
@@ -66,7 +66,7 @@ class Assessment(NamedTuple):
         return f"{run_name(self.run)} takes {units.duration(self.run.seconds)}" if self.run.seconds else ""
 
     @property
-    def loud(self) -> str:
+    def headline_upper(self) -> str:
         """The headline in capitals, except for words with digits or brackets."""
         return re.sub(r"\S+", lambda word: word[0] if re.search(r"[(\d]", word[0]) else word[0].upper(), self.headline)
 
@@ -81,10 +81,10 @@ class Assessment(NamedTuple):
         """The quantities that changed in favour of the faster run, largest first; the reason for an unclear comparison."""
         if self.comparison is None:
             return ()
-        return changes(self.comparison) or ((self.comparison.why,) if self.comparison.verdict == UNCLEAR else ())
+        return speedup_causes(self.comparison) or ((self.comparison.why,) if self.comparison.verdict == UNCLEAR else ())
 
     def now(self, ask: str = "", sourced: bool = False) -> str:
-        """Describe the bottleneck; `ask` and `sourced` as in `Reason.bottleneck`."""
+        """Describe the bottleneck; `ask` and `sourced` as in `Explanation.bottleneck`."""
         return "; ".join(filter(None, (self.reason.bottleneck(ask, sourced), self.reason.exchange)))
 
     def parts(self, ask: str = "", sourced: bool = False) -> tuple[tuple[str, str], ...]:
@@ -112,7 +112,7 @@ class Assessment(NamedTuple):
         )
 
 
-def verdict(
+def summarise(
     entrant: ComparedRun, baseline: ComparedRun | None, recorded: Model | None = None, comparison: Comparison | None = None
 ) -> Assessment:
     """Summarise a run.
@@ -133,7 +133,7 @@ def verdict(
         comparison = None
     limit = limit_of(model, run)
     share, other = limit.share if limit is not None else None, comparison.baseline.run if comparison is not None else None
-    return Assessment(run, other, comparison, reason(entrant, None), next_rung(model, run, recorded), share)
+    return Assessment(run, other, comparison, explain(entrant, None), next_rung(model, run, recorded), share)
 
 
 def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung | None:

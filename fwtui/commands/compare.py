@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fwtui.analysis.columns import COMPARED_HEAD, LEAST, comparison_cells
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
-from fwtui.analysis.explanation import COUNTERS_READ, changes
+from fwtui.analysis.explanation import COUNTERS_READ, speedup_causes
 from fwtui.analysis.warps import describe_mix, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
 from fwtui.commands.support.stderr_reporter import session_exit_code
@@ -143,7 +143,7 @@ def data(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> dict
         "baseline_seconds": baseline.run.seconds,
         "verdict": found.verdict,
         "why": found.why,
-        "because": list(changes(found)),
+        "because": list(speedup_causes(found)),
         "speedup": found.speedup,
         "interval": found.interval,
         "differs": list(found.differs),

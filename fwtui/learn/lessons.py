@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.ladder import Rung, climb
+from fwtui.analysis.ladder import Rung, build_ladder
 from fwtui.common.errors import Refused, refusing
 from fwtui.common.text import clean, quoted
 from fwtui.experiment.experiment import Experiment, changed
@@ -65,7 +65,7 @@ class Lessons:
 
     def climbed(self) -> tuple[Rung, ...]:
         """The recorded runs that climb."""
-        return climb(self.cited(step).run for step in self.course)
+        return build_ladder(self.cited(step).run for step in self.course)
 
     def before(self, step: CourseStep) -> ComparedRun | None:
         """The recorded run that this one is compared with."""

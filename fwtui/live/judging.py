@@ -16,7 +16,7 @@ from threading import Event, Thread
 from typing import NamedTuple
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.explanation import reason
+from fwtui.analysis.explanation import explain
 from fwtui.analysis.hints import hints
 from fwtui.common import units
 from fwtui.common.child_process import Standby
@@ -178,7 +178,7 @@ class Times:
                 TIME, words if gained >= 1 else f"{rival_name}{took}{',' * bool(what)} is {units.gain(1 / gained)} as fast"
             )
         model = self._source.model
-        why = reason(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
+        why = explain(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
         if why:
             yield Report(REASON, why)
         for hint in hints(model, run)[:MOST_HINTS]:

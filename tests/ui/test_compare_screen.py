@@ -18,7 +18,7 @@ from textual.widgets import Digits, Input, OptionList
 
 from fwtui.analysis.compare import FASTER, ComparedRun, LowerBound, compare
 from fwtui.analysis.race_timeline import SECONDS, Course, RacePosition
-from fwtui.analysis.run_summary import verdict
+from fwtui.analysis.run_summary import summarise
 from fwtui.experiment.experiment import changed
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
@@ -183,7 +183,7 @@ def pair_of(model: Model, run: int, against: int) -> Pair:
 
 def paired(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
     found = compare(entrant, baseline)
-    return Pair(entrant, baseline, found, verdict(entrant, baseline, comparison=found))
+    return Pair(entrant, baseline, found, summarise(entrant, baseline, comparison=found))
 
 
 @pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Digits
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.run_summary import verdict
+from fwtui.analysis.run_summary import summarise
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
@@ -218,13 +218,13 @@ def test_a_run_alone_has_its_time_how_sure_it_is_its_rate_and_share() -> None:
 
 def test_with_a_baseline_the_ratio_is_the_largest() -> None:
     model = model_of(scenes.gpu_session())
-    told = verdict(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
+    told = summarise(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
     both = subject(2, baseline=1)._replace(verdict=told)
     assert figure(both) == LargeNumber("5.92x", "")
     first, second, _ = (words.plain for words in beside(both))
     assert "5.92x SPEEDUP OVER NAIVE" in first
     assert second == "38.4 ms ± 0.3 %, 12 repetitions"
-    back = verdict(ComparedRun(model, model.runs[1]), ComparedRun(model, model.runs[2]))
+    back = summarise(ComparedRun(model, model.runs[1]), ComparedRun(model, model.runs[2]))
     slower = subject(1, baseline=2)._replace(verdict=back)
     assert figure(slower).number == "227 ms" and "227" not in beside(slower)[1].plain
     assert beside(slower)[0].plain.startswith("NAIVE: 5.92x SLOWER THAN KATZ-KIDER")

@@ -1,4 +1,4 @@
-"""The speed-of-light ledger: expected times are the roofline's, and the words say what they can."""
+"""The phase table: expected times are the roofline's, and the words say what they can."""
 
 import msgspec
 import pytest

@@ -9,7 +9,7 @@ from pressing import keyed, opened, press, proceed, until
 
 from fwtui.analysis import rank_timing
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.explanation import reason
+from fwtui.analysis.explanation import explain
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import phase_rows, roofs_of
@@ -105,7 +105,7 @@ class TestWhy:
     def test_what_waiting_costs_and_what_the_broadcast_carries(self) -> None:
         model = model_of(scenes.ranked_session(2))
         run = model.runs[2]
-        said = reason(ComparedRun(model, run), ComparedRun(model, model.runs[1])).sentence()
+        said = explain(ComparedRun(model, run), ComparedRun(model, model.runs[1])).sentence()
         assert said.startswith("1.94x speedup over Look-ahead: two GPUs instead of one.")
         assert said.endswith("Waiting for the panel takes 2 % of a rank's time: the owner rank produces the next panel too late.")
         lines = {line.key: str(line.limiter) for line in phase_rows(model, run)}
@@ -120,7 +120,7 @@ class TestWhy:
     def test_a_graph_that_is_too_small_for_its_ranks(self) -> None:
         model = model_of(parted(scenes.ranked_session(2), broadcast=0.02))
         run = model.runs[2]
-        said = reason(ComparedRun(model, run), None).sentence()
+        said = explain(ComparedRun(model, run), None).sentence()
         assert said.startswith("Bottleneck: interconnect in the broadcast phase (") and ": 3.46 GB/s between GPUs" in said
         assert "The graph is too small for that many ranks: waiting for panels and broadcasting them take 5" in said
         (found,) = [hint for hint in hints(model, run) if hint.key == "exchange"]

@@ -71,7 +71,7 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
     """Return the id of the fastest run of the newest graph and its summary against the baseline; None without a baseline."""
     from fwtui.analysis.columns import baseline_run
     from fwtui.analysis.compare import ComparedRun
-    from fwtui.analysis.run_summary import verdict
+    from fwtui.analysis.run_summary import summarise
     from fwtui.sessions.library import recorded_ladder
 
     timed = [run for run in model.runs.values() if run.counts]
@@ -80,12 +80,12 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
     base = baseline_run(model, best, baseline) if best is not None else None
     if best is None or base is None or base.id == best.id or not base.seconds or not best.seconds:
         return None, []
-    assessment = verdict(ComparedRun(model, best), ComparedRun(model, base), recorded_ladder())
+    assessment = summarise(ComparedRun(model, best), ComparedRun(model, base), recorded_ladder())
     most = max(base.seconds, best.seconds)
     bars = [[one.title, "#" * max(1, round(BAR * (one.seconds or 0.0) / most)), duration(one.seconds)] for one in (base, best)]
     return best.id, [
         "",
-        f"{assessment.loud}{'   identical distances' * assessment.same_answer}",
+        f"{assessment.headline_upper}{'   identical distances' * assessment.same_answer}",
         *table(bars),
         *folded(f"{label:<13} {words}" for label, words in assessment.parts()),
     ]

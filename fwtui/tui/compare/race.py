@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, ComparedRun, Comparison, LowerBound, compare
-from fwtui.analysis.explanation import changes
+from fwtui.analysis.explanation import speedup_causes
 from fwtui.analysis.race_timeline import SECONDS, Course, RacePosition, by_round, by_time, course
 from fwtui.common import units
 from fwtui.tui.actions import look
@@ -56,7 +56,7 @@ def ending(baseline: ComparedRun, entrant: ComparedRun, found: Comparison) -> En
         ratio = f"at least {found.ratio.least:.0f}x"
     words = f"{units.duration(min(times))} against {units.duration(max(times))}, {ratio} as fast."
     if found.verdict in (FASTER, SLOWER):
-        why = "; ".join(changes(found))
+        why = "; ".join(speedup_causes(found))
         return Ending(f"{name} wins: {words}{f' Why: {why}.' if why else ''}", first, ratio, True)
     return Ending(f"{name} is first: {words} That is unclear: {found.why}.", first, ratio)
 

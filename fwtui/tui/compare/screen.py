@@ -17,7 +17,7 @@ from textual.widgets import DataTable
 from fwtui.analysis.columns import COMPARED_HEAD, comparison_cells
 from fwtui.analysis.compare import ComparedRun, compare
 from fwtui.analysis.race_timeline import can_race
-from fwtui.analysis.run_summary import verdict
+from fwtui.analysis.run_summary import summarise
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
@@ -185,7 +185,7 @@ class CompareScreen(Frame):
         marked = next((line for line in lines if line.entrant.label == self._marked), None)
         found, pair = marked.comparison if marked is not None else None, None
         if found is not None:
-            assessment = verdict(found.entrant, found.baseline, ladder_for(self), found)
+            assessment = summarise(found.entrant, found.baseline, ladder_for(self), found)
             pair = Pair(found.entrant, found.baseline, found, assessment, self.look.details)
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))

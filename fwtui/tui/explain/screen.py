@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
-from fwtui.analysis.explanation import reason
+from fwtui.analysis.explanation import explain
 from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
@@ -356,7 +356,7 @@ class ExplainScreen(Frame):
         """The facts of a run on a CPU, with the loop of the operation that is shown."""
         op = self._op or _slowest(run)
         roofs, limits = roofs_of(self.model, run), self.model.measured.get(run.device)
-        why = reason(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
+        why = explain(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
         levels = limits.levels if limits is not None else ()
         return CpuSubject(run.id, op, facts, loop_of(run, op), roofs.relaxations_per_second, levels, why)
 

@@ -16,7 +16,7 @@ from fwtui.analysis.estimate import foreseen, progress_now
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import phase_rows
 from fwtui.analysis.rank_timing import gain, how_to_compare, number_word
-from fwtui.analysis.run_summary import LABELS, NEXT, Assessment, verdict
+from fwtui.analysis.run_summary import LABELS, NEXT, Assessment, summarise
 from fwtui.analysis.warps import main_samples
 from fwtui.common import units
 from fwtui.stream.model import Model
@@ -250,7 +250,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
             against = ComparedRun(model, baseline) if baseline is not None else None
-            assessment = self.verdict = verdict(ComparedRun(model, run), against, recorded)
+            assessment = self.verdict = summarise(ComparedRun(model, run), against, recorded)
             ask = asks.get(assessment.reason.missing, "")
             gained = gain(model, run)
             how = how_to_compare(run) if gained is None else ""

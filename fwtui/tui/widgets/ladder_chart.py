@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.ladder import Rung, climb, some_rungs
+from fwtui.analysis.ladder import Rung, build_ladder, select_rungs
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.learn.placeholders import large_number
@@ -65,7 +65,7 @@ class ClimbData(NamedTuple):
 
 def climb_of(runs: Iterable[Run], where: str) -> Climb | None:
     """The climb of these runs; None if there are fewer than two steps."""
-    return climb_on(climb(runs), where)
+    return climb_on(build_ladder(runs), where)
 
 
 def climb_on(rungs: tuple[Rung, ...], where: str) -> Climb | None:
@@ -89,7 +89,7 @@ class Stairs(Drawn["StairsSubject | None"]):
         climb, rows, marked = subject
         lines = [*Content(climb.words).stylize(STRONG).wrap(width), longest((line((head, MUTED)) for head in climb.heads), width)]
         room = max(2, rows - len(lines) - 1)
-        rungs = some_rungs(climb.rungs, room, marked or 0)
+        rungs = select_rungs(climb.rungs, room, marked or 0)
         name = min(MOST_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
         numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
         beside = RATE if climb.here and width >= WITH_HERE else 0

@@ -20,7 +20,7 @@ TIME = 10
 def headline(assessment: Assessment) -> Content:
     """Return the comparison with the baseline in one line, and whether the distances are identical."""
     answer = "   identical distances" if assessment.same_answer else ""
-    return line((assessment.loud if assessment.times else assessment.headline, STRONG), (answer, "$text-success"))
+    return line((assessment.headline_upper if assessment.times else assessment.headline, STRONG), (answer, "$text-success"))
 
 
 def bars(assessment: Assessment, width: int) -> list[Content]:

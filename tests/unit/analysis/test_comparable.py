@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fwtui.analysis.compare import ComparedRun, Comparison, compare
-from fwtui.analysis.explanation import changes
+from fwtui.analysis.explanation import speedup_causes
 from fwtui.commands.compare import load_comparable
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model, resolve
@@ -22,7 +22,7 @@ def comparisons(model: Model) -> list[tuple[object, ...]]:
     entrants = [ComparedRun(model, run, "s") for run in model.runs.values()]
     for baseline in entrants[:3]:
         found += [compare(entrant, baseline) for entrant in entrants]
-    return [(*one[2:], one.entrant.device, changes(one)) for one in found]
+    return [(*one[2:], one.entrant.device, speedup_causes(one)) for one in found]
 
 
 @pytest.mark.parametrize("name", ["h200-champion", "lecture-tiles", "h200-two-gpus", "lecture-own-kernel"])

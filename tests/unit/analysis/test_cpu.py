@@ -8,7 +8,7 @@ from builders import model_of, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.explanation import LIMITS, reason
+from fwtui.analysis.explanation import LIMITS, explain
 from fwtui.analysis.phase_table import roofs_of
 from fwtui.analysis.report import result
 from fwtui.experiment.experiment import Experiment
@@ -55,7 +55,7 @@ def modelled(
 
 
 def why(model: Model) -> str:
-    return reason(ComparedRun(model, model.runs[1]), None).sentence()
+    return explain(ComparedRun(model, model.runs[1]), None).sentence()
 
 
 NOISY = replace(MEASURED, levels=tuple(replace(one, noisy=True) for one in LEVELS))
@@ -132,7 +132,7 @@ def test_no_share_above_one_is_a_reason(n: int, caches: Any, limits: events.Limi
 
 def test_absurd_facts_and_no_limits_harm_nothing() -> None:
     model = modelled(0.5, LOOP, limits=None)
-    found = reason(ComparedRun(model, model.runs[1]), None)
+    found = explain(ComparedRun(model, model.runs[1]), None)
     assert found.missing == LIMITS and "peak rates of this device are not measured" in why(model)
     assert found.sentence("D measures them").startswith("Bottleneck: unknown; D measures them. ")
     for busy in (0.0, 1e-300, 1e15):

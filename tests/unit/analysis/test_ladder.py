@@ -6,7 +6,7 @@ import pytest
 from builders import run_started
 from msgspec.structs import replace
 
-from fwtui.analysis.ladder import Rung, climb, some_rungs
+from fwtui.analysis.ladder import Rung, build_ladder, select_rungs
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.run import Run, started
@@ -25,12 +25,14 @@ def kernels(rungs: Sequence[Rung]) -> list[str]:
 
 
 def test_steps_go_up_the_ladder_each_with_the_fastest_run_of_its_kernel() -> None:
-    found = climb([ran("katz-kider", 0.5), ran("naive", 2.0), ran("serial", 8.0), ran("scipy", 9.0), ran("two-matrices", 2.0)])
+    found = build_ladder(
+        [ran("katz-kider", 0.5), ran("naive", 2.0), ran("serial", 8.0), ran("scipy", 9.0), ran("two-matrices", 2.0)]
+    )
     assert kernels(found) == ["serial", "naive", "katz-kider"], "scipy is slower, two-matrices no faster than what is before it"
     assert [(rung.times, rung.gain) for rung in found] == [(1.0, 1.0), (4.0, 4.0), (16.0, 4.0)]
-    found = climb([ran("serial", 8.0), ran("naive", 4.0), ran("naive", 2.0), ran("naive", 3.0)])
+    found = build_ladder([ran("serial", 8.0), ran("naive", 4.0), ran("naive", 2.0), ran("naive", 3.0)])
     assert [rung.run.seconds for rung in found] == [8.0, 2.0]
-    assert climb([ran("gone", 8.0), ran("serial", None), ran("naive", 0.0)]) == ()
+    assert build_ladder([ran("gone", 8.0), ran("serial", None), ran("naive", 0.0)]) == ()
 
 
 @pytest.mark.parametrize(
@@ -41,21 +43,21 @@ def test_steps_go_up_the_ladder_each_with_the_fastest_run_of_its_kernel() -> Non
     ],
 )
 def test_only_finished_runs_with_the_same_answer_are_steps_together(bad: dict[str, str]) -> None:
-    assert kernels(climb([ran("serial", 8.0), ran("tiled-cpu", 4.0), ran("naive", 2.0, **bad)])) == ["serial", "tiled-cpu"]  # type: ignore[arg-type]
+    assert kernels(build_ladder([ran("serial", 8.0), ran("tiled-cpu", 4.0), ran("naive", 2.0, **bad)])) == ["serial", "tiled-cpu"]  # type: ignore[arg-type]
 
 
 def test_it_is_of_the_graph_with_the_most_steps_and_where_there_is_little_room_the_lowest_go_first() -> None:
     pair = [ran("serial", 8.0), ran("naive", 2.0)]
     larger = [ran("serial", 80.0, 1024, "b"), ran("naive", 20.0, 1024, "b")]
-    assert climb([*larger, *pair])[0].run.n == climb([*pair, *larger])[0].run.n == 1024
-    assert climb([*pair, *larger, ran("katz-kider", 1.0)])[0].run.n == 512
-    assert climb([]) == ()
+    assert build_ladder([*larger, *pair])[0].run.n == build_ladder([*pair, *larger])[0].run.n == 1024
+    assert build_ladder([*pair, *larger, ran("katz-kider", 1.0)])[0].run.n == 512
+    assert build_ladder([]) == ()
     names = ("serial", "tiled-cpu", "naive", "katz-kider", "look-ahead")
-    found = climb([ran(kernel, seconds) for kernel, seconds in zip(names, (100.0, 10.0, 9.0, 1.5, 1.4), strict=True)])
-    assert some_rungs(found, 5) == found
-    assert kernels(some_rungs(found, 4)) == ["serial", "tiled-cpu", "katz-kider", "look-ahead"]
-    assert kernels(some_rungs(found, 3)) == ["serial", "tiled-cpu", "look-ahead"]
-    assert kernels(some_rungs(found, 0)) == ["serial", "look-ahead"], "the ends always stay"
-    assert kernels(some_rungs(found, 3, marked=2)) == ["serial", "naive", "look-ahead"]
-    assert some_rungs(found, 3)[2].gain == pytest.approx(10.0 / 1.4), "against the step that is shown before"
-    assert some_rungs((), 3) == ()
+    found = build_ladder([ran(kernel, seconds) for kernel, seconds in zip(names, (100.0, 10.0, 9.0, 1.5, 1.4), strict=True)])
+    assert select_rungs(found, 5) == found
+    assert kernels(select_rungs(found, 4)) == ["serial", "tiled-cpu", "katz-kider", "look-ahead"]
+    assert kernels(select_rungs(found, 3)) == ["serial", "tiled-cpu", "look-ahead"]
+    assert kernels(select_rungs(found, 0)) == ["serial", "look-ahead"], "the ends always stay"
+    assert kernels(select_rungs(found, 3, marked=2)) == ["serial", "naive", "look-ahead"]
+    assert select_rungs(found, 3)[2].gain == pytest.approx(10.0 / 1.4), "against the step that is shown before"
+    assert select_rungs((), 3) == ()

@@ -7,8 +7,8 @@ import pytest
 from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.explanation import COUNTERS, LIMITS, reason
-from fwtui.analysis.run_summary import Assessment, verdict
+from fwtui.analysis.explanation import COUNTERS, LIMITS, explain
+from fwtui.analysis.run_summary import Assessment, summarise
 from fwtui.commands.support.printing import runs
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model, resolve
@@ -44,7 +44,7 @@ def model(*runs_told: list[Any], cores: int = 2, device: events.Device = GPU) ->
 def verdict_of(made: Model, recorded: Model | None = None) -> Assessment:
     base, *others = made.runs.values()
     run = others[0] if others else base
-    return verdict(ComparedRun(made, run), ComparedRun(made, base), recorded)
+    return summarise(ComparedRun(made, run), ComparedRun(made, base), recorded)
 
 
 def test_two_runs_of_one_graph_say_who_how_many_times_why_and_what_next() -> None:
@@ -60,7 +60,7 @@ def test_two_runs_of_one_graph_say_who_how_many_times_why_and_what_next() -> Non
 
 def test_units_that_are_busy_far_below_the_limit_are_said_to_do_other_work() -> None:
     model, _ = load_model(resolve("h200-n4096-naive-blocked"))
-    found = verdict(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
+    found = summarise(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
     assert found.share is not None and found.share < 0.2
     assert found.now() == (
         "instruction issue and shared memory in the remainder phase (93 % of the time): both 95 % busy, "
@@ -114,7 +114,7 @@ def test_a_printed_table_ends_with_the_verdict_on_the_fastest(monkeypatch: pytes
 def why(first: list[Any], second: list[Any]) -> str:
     model = model_of([GPU, *first, *second])
     base, run = model.runs.values()
-    return reason(ComparedRun(model, run), ComparedRun(model, base)).sentence("press h")
+    return explain(ComparedRun(model, run), ComparedRun(model, base)).sentence("press h")
 
 
 def test_a_number_that_is_used_more_often_is_the_reason() -> None:
@@ -127,12 +127,12 @@ def test_a_number_that_is_used_more_often_is_the_reason() -> None:
 def test_units_that_are_busy_far_below_the_limit_are_no_riddle(share: float, said: bool) -> None:
     counters = {"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95}
     model = model_of([GPU, *ran(1, "katz-kider", 0.01, 500, counters)])
-    found = reason(ComparedRun(model, model.runs[1]), None)
+    found = explain(ComparedRun(model, model.runs[1]), None)
     assert found.limiter is not None and "95 % busy" in found.limiter.because and not found.busy_with, "nobody measured the limit"
     form = right_for("cuda", model.runs[1].experiment.dtype, True)[0].key
     most = events.FormLimit(form=form, relaxations_per_second=(model.runs[1].rate or 0.0) / share)
     model.apply(events.Limits(t=5.0, backend="cuda", forms=(most,), complete=True))
-    assert bool(reason(ComparedRun(model, model.runs[1]), None).busy_with) == said
+    assert bool(explain(ComparedRun(model, model.runs[1]), None).busy_with) == said
 
 
 @pytest.mark.parametrize(("l2", "why_idle"), [(60_000_000, "matrix of 4.19 MB fits in the L2 cache of 60.0 MB"), (4_000_000, "")])
@@ -144,7 +144,7 @@ def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, wh
     window = [events.Sample(t=1.5 + part, run=1, seconds=0.08, since=1.5) for part in (0.2, 0.9)]
     for event in (msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]):
         model.apply(event)
-    found = reason(ComparedRun(model, model.runs[1]), None).limiter
+    found = explain(ComparedRun(model, model.runs[1]), None).limiter
     assert found is not None and found.because == "device memory 0.1 % busy" and found.source == "GPM"
     assert ("because the " + why_idle in found.more) if why_idle else not found.more
 
@@ -170,11 +170,11 @@ def test_what_changed_in_favour_of_the_faster_one_overlaps_or_differs_is_named()
 def test_what_would_tell_more_is_named() -> None:
     model = model_of([GPU, *ran(1, "naive", 0.08, 16_000), *ran(2, "serial", 0.5, 16_000, backend="cpu")])
     gpu, cpu = model.runs.values()
-    assert reason(ComparedRun(model, gpu), None).missing == COUNTERS and reason(ComparedRun(model, cpu), None).missing == LIMITS
+    assert explain(ComparedRun(model, gpu), None).missing == COUNTERS and explain(ComparedRun(model, cpu), None).missing == LIMITS
     model.apply(events.Limits(t=5.0, backend="cpu", forms=(), copy_bytes_per_second=1e12, complete=True))
-    assert reason(ComparedRun(model, cpu), None).missing == ""
+    assert explain(ComparedRun(model, cpu), None).missing == ""
     running = msgspec.structs.replace(gpu, state="running")
-    assert reason(ComparedRun(model, running), None).sentence() == ""
+    assert explain(ComparedRun(model, running), None).sentence() == ""
 
 
 @pytest.mark.parametrize("odd", [0.0, float("inf"), 5e-324])

@@ -5,7 +5,7 @@ import pytest
 from builders import model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.explanation import reason
+from fwtui.analysis.explanation import explain
 from fwtui.analysis.phase_table import phase_rows
 from fwtui.analysis.report import result
 from fwtui.analysis.warps import (
@@ -47,7 +47,7 @@ def samples(**reasons: int) -> events.WarpSamples:
 
 
 def sentence(model: Model) -> str:
-    return reason(ComparedRun(model, model.runs[1]), None).sentence()
+    return explain(ComparedRun(model, model.runs[1]), None).sentence()
 
 
 def test_the_reason_names_what_it_waits_for_the_share_and_the_line() -> None:
