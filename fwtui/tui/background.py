@@ -15,7 +15,7 @@ from fwtui.stream.model import Model
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.base_screens import PlaceScreen
-    from fwtui.tui.widgets.ladder_chart import ClimbData
+    from fwtui.tui.widgets.ladder_chart import LadderData
 
 Result = TypeVar("Result")
 
@@ -58,10 +58,10 @@ def ladder_for(screen: PlaceScreen) -> Model | None:
     return screen.view.ladder
 
 
-def climb_for(screen: PlaceScreen) -> ClimbData | None:
+def climb_for(screen: PlaceScreen) -> LadderData | None:
     """What the climb of a live session is made of; None until it has been read."""
 
-    def read() -> ClimbData:
+    def read() -> LadderData:
         from fwtui.tui.frame.ladder_data import gather  # it reads with what the course is made of: not before the first frame
 
         header = screen.view.model.header

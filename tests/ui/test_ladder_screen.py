@@ -14,12 +14,12 @@ from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.compare.ladder_screen import ClimbScreen, experiment_here, offers_here
+from fwtui.tui.compare.ladder_screen import LadderScreen, experiment_here, offers_here
 from fwtui.tui.frame import ladder_data
 from fwtui.tui.frame.ladder_data import gather, recorded
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.ladder_chart import Stairs, StairsSubject, climb_of
+from fwtui.tui.widgets.ladder_chart import LadderChart, LadderSubject, ladder_of
 
 STEPS = len(load_course())
 HEADLINE = "From 2.53 billion to 13.8 trillion relaxations a second"
@@ -28,7 +28,7 @@ HEADLINE = "From 2.53 billion to 13.8 trillion relaxations a second"
 def stairs(width: int, rows: int, marked: int | None = None) -> list[str]:
     found = recorded().climb
     assert found is not None
-    return [part.plain.rstrip() for part in Stairs(None).draw(StairsSubject(found, rows, marked), width)]
+    return [part.plain.rstrip() for part in LadderChart(None).draw(LadderSubject(found, rows, marked), width)]
 
 
 @pytest.mark.parametrize(("width", "rows"), [(1, 1), (20, 5), (40, 8), (56, 12), (78, 13), (118, 40), (198, 60)])
@@ -49,7 +49,7 @@ def test_this_machines_own_sessions_are_climbed_and_those_of_others_are_not() ->
     ]
     scenes.write(own_folder() / "20250101-120000-mine.fwt.jsonl", [scenes.header(), *told])
     (own_folder() / "20250102-120000-broken.fwt.jsonl").write_text("{")
-    found = climb_of((run for _, run in gather(scenes.MACHINE).session_runs), "this machine")
+    found = ladder_of((run for _, run in gather(scenes.MACHINE).session_runs), "this machine")
     assert found is not None and [rung.run.title for rung in found.rungs] == ["Serial CPU", "Tiled CPU"]
     assert gather(replace(scenes.MACHINE, cpu="another")).session_runs == ()
 
@@ -119,7 +119,7 @@ async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard:
 
 
 async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ladder_data, "recorded", ladder_data.RecordedClimb)
+    monkeypatch.setattr(ladder_data, "recorded", ladder_data.RecordedLadder)
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r         run the experiment" in shown and "?         every key, and what the words mean" in shown
@@ -129,7 +129,7 @@ async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: F
 async def test_the_first_frame_does_not_wait_for_the_recording_that_a_key_plays(live: FakeLive) -> None:
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none"))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.query_one(Stairs).subject is not None)
+        await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.query_one(LadderChart).subject is not None)
         await press(pilot, "space")
         await until(pilot, lambda: view_of(app).playback is not None)
         assert playback_of(app).recording.name == "h200-n4096-naive-blocked"
@@ -140,7 +140,7 @@ async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(rep
         shown = await keyed(pilot, "3", "C")
         assert "5.92x as fast · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown
         assert "RUN 2" in await keyed(pilot, "up", "enter")
-        assert not isinstance(pilot.app.screen, ClimbScreen)
+        assert not isinstance(pilot.app.screen, LadderScreen)
     one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")]
     async with replay_of(one).run_test(size=(80, 24)) as pilot:
         assert "a climb needs two verified kernels" in await keyed(pilot, "3", "C")

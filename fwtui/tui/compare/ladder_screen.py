@@ -15,12 +15,12 @@ from fwtui.learn.placeholders import large_number
 from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.ladder_data import own_climb
+from fwtui.tui.frame.ladder_data import local_ladder
 from fwtui.tui.frame.recording import SessionWanted, named
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import STRONG, line
-from fwtui.tui.widgets.ladder_chart import Climb, RecordedClimb, Stairs, StairsSubject
+from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject, RecordedLadder
 from fwtui_kernels import registry
 
 AROUND = 4  # rows of the screen around stairs and words
@@ -29,17 +29,17 @@ N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes abo
 OFFERED = {"enter": ("Enter", "Go on"), "r": (None, "Run"), "space": ("Space", "Play")}  # a step's keys: as shown, and titles
 
 
-class Offer(NamedTuple):
+class RungAction(NamedTuple):
     """What a key does at a step in words, and the screen's answer; no answer if the key can do nothing."""
 
     words: str
     answer: str = ""
 
 
-Offers = Callable[[Rung], Mapping[str, Offer]]
+RungActions = Callable[[Rung], Mapping[str, RungAction]]
 
 
-def experiment_here(climb: Climb | None, kernel: str, simulated: bool = False) -> Experiment:
+def experiment_here(climb: Ladder | None, kernel: str, simulated: bool = False) -> Experiment:
     """A step's kernel on the graph of this machine's climb, which it then joins; without one, or of a file, on a usual graph."""
     graph = climb.rungs[0].run.experiment if climb is not None else Experiment(n=N_HERE)
     fields = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
@@ -47,11 +47,11 @@ def experiment_here(climb: Climb | None, kernel: str, simulated: bool = False) -
     return Experiment(**{**fields, "kernel": kernel, "n": n})
 
 
-def offers(view: View, rung: Rung) -> Mapping[str, Offer]:
+def offers(view: View, rung: Rung) -> Mapping[str, RungAction]:
     """What the keys of a step do."""
     if view.climb is None:
-        return {"enter": Offer(f"show run {rung.run.id}", f"show {rung.run.id}")}
-    return offers_here(view.climb.recorded, rung, own_climb(view), view.has_gpu)
+        return {"enter": RungAction(f"show run {rung.run.id}", f"show {rung.run.id}")}
+    return offers_here(view.climb.recorded, rung, local_ladder(view), view.has_gpu)
 
 
 def take(frame: Frame, answer: str) -> None:
@@ -66,34 +66,34 @@ def take(frame: Frame, answer: str) -> None:
         case "show":
             view.selected = int(which)
         case _:
-            view.wanted = experiment_here(own_climb(view), which, what == "simulate")
+            view.wanted = experiment_here(local_ladder(view), which, what == "simulate")
     frame.post_message(TopBar.Chosen("learn" if what == "lesson" else "run"))
 
 
-def offers_here(recorded: RecordedClimb, rung: Rung, climb: Climb | None, gpu: bool) -> dict[str, Offer]:
+def offers_here(recorded: RecordedLadder, rung: Rung, climb: Ladder | None, gpu: bool) -> dict[str, RungAction]:
     """What a step of the dashboard's climb offers: its lesson, a run of it here, and the recording."""
     kernel = registry().get(rung.run.experiment.kernel)
     if kernel is None:
-        return {"enter": Offer("this version has no such kernel")}
-    run = Offer(f"run it here, n {experiment_here(climb, kernel.id).n}", f"run {kernel.id}")
+        return {"enter": RungAction("this version has no such kernel")}
+    run = RungAction(f"run it here, n {experiment_here(climb, kernel.id).n}", f"run {kernel.id}")
     if kernel.backend == "cuda" and not gpu:
-        run = Offer(f"no GPU is here: run it in the simulator, n {N_SIMULATED}, without times", f"simulate {kernel.id}")
+        run = RungAction(f"no GPU is here: run it in the simulator, n {N_SIMULATED}, without times", f"simulate {kernel.id}")
     name, title = recorded.steps.get(kernel.id, ("", ""))
-    lesson = Offer(f"the course: {title}", f"lesson {name}") if name else Offer("the course has no step about it")
+    lesson = RungAction(f"the course: {title}", f"lesson {name}") if name else RungAction("the course has no step about it")
     replay = (
-        {"space": Offer(f"replay {named(recorded.session)}", f"replay {recorded.session}")}
+        {"space": RungAction(f"replay {named(recorded.session)}", f"replay {recorded.session}")}
         if recorded.session is not None
         else {}
     )
     return {"enter": lesson, "r": run, **replay}
 
 
-class ClimbScreen(Dialog):
+class LadderScreen(Dialog):
     """The stairs over the whole screen, with the words and the keys of the step that is marked."""
 
     DEFAULT_CSS = """
-    ClimbScreen > #box { width: 100%; max-width: 100%; height: 100%; }
-    ClimbScreen Stairs { height: 1fr; }
+    LadderScreen > #box { width: 100%; max-width: 100%; height: 100%; }
+    LadderScreen LadderChart { height: 1fr; }
     """
     BINDINGS: ClassVar = [
         look("up", "walk(1)", "Up", "a step up", id="climb.up"),
@@ -105,7 +105,7 @@ class ClimbScreen(Dialog):
         ),
     ]
 
-    def __init__(self, climbs: Sequence[Climb], offers: Offers):
+    def __init__(self, climbs: Sequence[Ladder], offers: RungActions):
         other = " · {key[climb.other]}: recorded or this machine" if len(climbs) > 1 else ""
         super().__init__("The climb", hint=f"arrows: step by step{other} · {{key[dialog.close]}}: leave")
         self._climbs = tuple(climbs)
@@ -113,7 +113,7 @@ class ClimbScreen(Dialog):
         self.marked = 0
 
     def body(self) -> ComposeResult:
-        yield Stairs(None)
+        yield LadderChart(None)
         yield Hung(())
 
     def on_mount(self) -> None:
@@ -139,7 +139,7 @@ class ClimbScreen(Dialog):
         self.query_one("#title").display = not flat
         words.show((*(() if flat else rows), *keys))
         around = AROUND - flat + len(words.lines)
-        self.query_one(Stairs).show(StairsSubject(self._climbs[0], height - around, self.marked))
+        self.query_one(LadderChart).show(LadderSubject(self._climbs[0], height - around, self.marked))
 
     def action_walk(self, direction: int) -> None:
         self.marked = min(max(self.marked + direction, 0), len(self._climbs[0].rungs) - 1)

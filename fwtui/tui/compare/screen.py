@@ -36,10 +36,10 @@ from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.ladder_chart import Stairs, StairsSubject, climb_of
+from fwtui.tui.widgets.ladder_chart import LadderChart, LadderSubject, ladder_of
 
 MOST_SESSIONS = 8  # beside this one
-AROUND_STAIRS = 6  # lines above and below them
+AROUND_LADDER = 6  # lines above and below them
 
 
 def read(name: str) -> tuple[str, Model | str]:
@@ -127,7 +127,7 @@ class CompareScreen(Frame):
         with Vertical(id="body"):
             yield CompareTable()
             yield CompareVerdict("")
-            yield Stairs(None, id="recorded")
+            yield LadderChart(None, id="recorded")
             with Horizontal(id="parts"):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
@@ -209,10 +209,10 @@ class CompareScreen(Frame):
         """The recorded ladder, until a run has ended here."""
         ladder = None if machine else ladder_for(self)
         where = ladder.device.name if ladder is not None and ladder.device is not None else "recorded"
-        climb = climb_of(ladder.runs.values(), where) if ladder is not None else None
+        climb = ladder_of(ladder.runs.values(), where) if ladder is not None else None
         self.set_class(climb is not None, "-none")
-        stairs = self.query_one("#recorded", Stairs)
-        stairs.show(StairsSubject(climb, self.query_one("#body").size.height - AROUND_STAIRS) if climb is not None else None)
+        stairs = self.query_one("#recorded", LadderChart)
+        stairs.show(LadderSubject(climb, self.query_one("#body").size.height - AROUND_LADDER) if climb is not None else None)
 
     def _advice(self, entrants: Sequence[ComparedRun], marked: CompareRow | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
@@ -272,11 +272,11 @@ class CompareScreen(Frame):
             climb_for(self)
 
     def action_climb(self) -> None:
-        from fwtui.tui.compare.ladder_screen import ClimbScreen, offers, take
-        from fwtui.tui.frame.ladder_data import climbs
+        from fwtui.tui.compare.ladder_screen import LadderScreen, offers, take
+        from fwtui.tui.frame.ladder_data import ladders
 
-        if found := climbs(self.view):
-            self.ask(ClimbScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
+        if found := ladders(self.view):
+            self.ask(LadderScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
         else:
             self.say("a climb needs two verified kernels on one graph, the later one faster")
 

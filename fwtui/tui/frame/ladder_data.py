@@ -14,27 +14,27 @@ from fwtui.sessions.library import files_in, load_model
 from fwtui.stream.events import Machine
 from fwtui.stream.run import Run
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.ladder_chart import Climb, ClimbData, RecordedClimb, climb_of, climb_on
+from fwtui.tui.widgets.ladder_chart import Ladder, LadderData, RecordedLadder, ladder_of, ladder_on
 
 LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
 
 
-def gather(machine: Machine) -> ClimbData:
+def gather(machine: Machine) -> LadderData:
     """The course's recordings, and what this machine has kept; a session that cannot be read is left out."""
-    return ClimbData(recorded(), tuple(_session_runs(machine)))
+    return LadderData(recorded(), tuple(_session_runs(machine)))
 
 
 @cache
-def recorded() -> RecordedClimb:
+def recorded() -> RecordedLadder:
     """Nothing where the course or one of its recordings cannot be read; the place to learn says why."""
     try:
         course = lessons()
         steps = {s.written.kernel: (s.name, f"step {s.number}, {course.title(s)}") for s in reversed(course.course)}
         rungs = course.climbed()
         last = next(e for e in map(course.cited, course.course) if e.run is rungs[-1].run)
-        return RecordedClimb(climb_on(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
+        return RecordedLadder(ladder_on(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
     except Refused:
-        return RecordedClimb()
+        return RecordedLadder()
 
 
 def _session_runs(machine: Machine) -> Iterator[tuple[str, Run]]:
@@ -50,20 +50,20 @@ def _session_runs(machine: Machine) -> Iterator[tuple[str, Run]]:
             yield from ((ComparedRun(model, run).device, run) for run in model.runs.values())
 
 
-def climbs(view: View) -> list[Climb]:
+def ladders(view: View) -> list[Ladder]:
     """Those that can be shown: a recording's own; the one of this machine, and the recorded one with this machine's rates beside
     its own, the one of more steps first.
     """
     if view.source is None:
-        return [*filter(None, (climb_of(view.model.runs.values(), "this recording"),))]
+        return [*filter(None, (ladder_of(view.model.runs.values(), "this recording"),))]
     recorded = view.climb.recorded.climb if view.climb is not None else None
     if recorded is not None:
         recorded = recorded._replace(here=best_rates(_own_runs(view), recorded.rungs))
-    return sorted(filter(None, (recorded, own_climb(view))), key=lambda one: -len(one.rungs))
+    return sorted(filter(None, (recorded, local_ladder(view))), key=lambda one: -len(one.rungs))
 
 
-def own_climb(view: View) -> Climb | None:
-    return climb_of(_own_runs(view), "this machine")
+def local_ladder(view: View) -> Ladder | None:
+    return ladder_of(_own_runs(view), "this machine")
 
 
 def _own_runs(view: View) -> Iterator[Run]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
     from fwtui.tui.widgets.form import Draft
-    from fwtui.tui.widgets.ladder_chart import ClimbData
+    from fwtui.tui.widgets.ladder_chart import LadderData
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
 
@@ -85,7 +85,7 @@ class View:
     step: str = ""  # name of the step that was open last
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
     ladder: Model | None = None  # the recorded one, once it has been read (fwtui.tui.background)
-    climb: ClimbData | None = None  # what a live session's is made of, once it has been read
+    climb: LadderData | None = None  # what a live session's is made of, once it has been read
     asked_for: set[str] = field(default_factory=set)  # which of them are being read
     wanted: Experiment | None = None  # that another place wants run
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown

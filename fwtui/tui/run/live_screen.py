@@ -38,7 +38,7 @@ from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
 from fwtui.tui.widgets.form import ExperimentDraft
-from fwtui.tui.widgets.ladder_chart import Climb, Stairs, StairsSubject
+from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject
 from fwtui.tui.widgets.run_table import HistoryTable
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
@@ -129,13 +129,13 @@ class RunScreen(SessionScreen):
             self.query_one(FormPanel).sync()
             self.action_run()
 
-    def climbs(self) -> list[Climb]:
+    def ladders(self) -> list[Ladder]:
         """The stairs that lie before a user; none until they have been read."""
         if self.view.climb is None:
             return []
-        from fwtui.tui.frame.ladder_data import climbs
+        from fwtui.tui.frame.ladder_data import ladders
 
-        return climbs(self.view)
+        return ladders(self.view)
 
     def offer_limits(self) -> None:
         """In the first idle minute offer to measure what this device can do, if that is unknown."""
@@ -188,9 +188,9 @@ class RunScreen(SessionScreen):
         super().show()
         self._open_awaited(busy)
         climbs = self.climbs() if self.view.run is None else []
-        stairs, room = self.query_one(Stairs), self.query_one(RunPanel).size.height - len(self.query_one(Update).lines) - 1
+        stairs, room = self.query_one(LadderChart), self.query_one(RunPanel).size.height - len(self.query_one(Update).lines) - 1
         stairs.set_class(not climbs, "-empty")
-        stairs.show(StairsSubject(climbs[0], room) if climbs else None)
+        stairs.show(LadderSubject(climbs[0], room) if climbs else None)
 
     def _open_awaited(self, busy: bool) -> None:
         """Answers that were asked for open by themselves, unless the user has gone on to something else meanwhile."""

@@ -27,7 +27,7 @@ from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Update, line, longest
-from fwtui.tui.widgets.ladder_chart import Stairs
+from fwtui.tui.widgets.ladder_chart import LadderChart
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_text import RunSubject
@@ -179,7 +179,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     RunPanel .phases, RunPanel .ranks, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
     RunPanel .reason, RunPanel .progress, RunPanel Figures { margin-top: 1; }
     RunPanel .total, RunPanel .key-numbers { display: none; }
-    RunPanel Stairs { margin-top: 1; }
+    RunPanel LadderChart { margin-top: 1; }
     RunPanel .-empty { display: none; }
     RunPanel #row { height: auto; }
     RunPanel #row Vertical { width: 1fr; height: auto; }
@@ -198,7 +198,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     def compose(self) -> ComposeResult:
         yield Banner(None)
         yield Update(())
-        yield Stairs(None, classes="-empty")
+        yield LadderChart(None, classes="-empty")
         yield RunSection(lambda subject, width: [run_text.title(subject, width)])
         yield Figures()
         yield RunSection(in_lines, classes="total")

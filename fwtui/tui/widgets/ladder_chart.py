@@ -27,7 +27,7 @@ WITH_TIME, WITH_HERE = 56, 66  # cells from which on there is room for the times
 EACH_TICK = 7  # cells of a tick's number and what is free beside it
 
 
-class Climb(NamedTuple):
+class Ladder(NamedTuple):
     """At least two steps, one line about all of them, where they were taken, and what this machine does, by kernel."""
 
     rungs: tuple[Rung, ...]
@@ -48,44 +48,44 @@ class Climb(NamedTuple):
         )
 
 
-class RecordedClimb(NamedTuple):
+class RecordedLadder(NamedTuple):
     """The climb that ships with the program, its session, and the first step of the course about each kernel: name and title."""
 
-    climb: Climb | None = None
+    climb: Ladder | None = None
     session: Path | None = None
     steps: Mapping[str, tuple[str, str]] = {}
 
 
-class ClimbData(NamedTuple):
+class LadderData(NamedTuple):
     """What is read in the background."""
 
-    recorded: RecordedClimb
+    recorded: RecordedLadder
     session_runs: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
 
 
-def climb_of(runs: Iterable[Run], where: str) -> Climb | None:
+def ladder_of(runs: Iterable[Run], where: str) -> Ladder | None:
     """The climb of these runs; None if there are fewer than two steps."""
-    return climb_on(build_ladder(runs), where)
+    return ladder_on(build_ladder(runs), where)
 
 
-def climb_on(rungs: tuple[Rung, ...], where: str) -> Climb | None:
+def ladder_on(rungs: tuple[Rung, ...], where: str) -> Ladder | None:
     """The same of its steps."""
     if len(rungs) < 2:
         return None
     rates = [large_number(rung.run.rate or 0.0) for rung in rungs]
-    return Climb(rungs, f"From {rates[0]} to {rates[-1]} relaxations a second", where)
+    return Ladder(rungs, f"From {rates[0]} to {rates[-1]} relaxations a second", where)
 
 
-class StairsSubject(NamedTuple):
-    climb: Climb
+class LadderSubject(NamedTuple):
+    climb: Ladder
     rows: int  # that there is room for
     marked: int | None = None
 
 
-class Stairs(Drawn["StairsSubject | None"]):
+class LadderChart(Drawn["LadderSubject | None"]):
     """If there is too little room, only the highest steps; with more room, what is new in each."""
 
-    def draw(self, subject: StairsSubject, width: int) -> Sequence[Content]:
+    def draw(self, subject: LadderSubject, width: int) -> Sequence[Content]:
         climb, rows, marked = subject
         lines = [*Content(climb.words).stylize(STRONG).wrap(width), longest((line((head, MUTED)) for head in climb.heads), width)]
         room = max(2, rows - len(lines) - 1)
