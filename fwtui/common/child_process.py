@@ -19,11 +19,11 @@ from msgspec import Struct
 
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused, why
-from fwtui.common.process_limits import MARK, end_family, new_mark
+from fwtui.common.process_limits import MARK, ProcessLimits, end_family, family, new_mark
 from fwtui.common.text import clean, quoted
 
 LISTENS_EVERY = 0.2  # seconds between checks of `stop`
-CHUNK = 64 * 1024  # bytes read at once
+CHUNK = STDERR_KEPT = 64 * 1024  # bytes: read at once, and kept
 _FILES = "; close some, or raise the limit, which `ulimit -n` shows"
 _WAYS: dict[int | None, str] = {
     errno.EAGAIN: "; end other programs, or raise the limit of processes, which `ulimit -u` shows",
@@ -60,18 +60,25 @@ def python(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-class Output(NamedTuple):
-    """What a child wrote meanwhile."""
-
-    stdout: bytes
-    stderr: bytes
+def describe_exit(exit_code: int) -> str:
+    """Describe how a process ended: 'signal 9, killed'; 'exit code 1'."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        name = signal.strsignal(-exit_code)
+    except ValueError:
+        name = None
+    return f"signal {-exit_code}, {name.lower()}" if name else f"signal {-exit_code}"
 
 
 class ChildProcess:
     """A command in its own process session: the terminal's Ctrl-C does not reach it, and its children are killed with it.
 
-    By default its stdin is empty and its output is kept. Raises NotStarted.
+    By default its stdin is empty. The owner either waits for its end with finish(), or reads its stdout with read(), which
+    keeps the end of its stderr. Raises NotStarted.
     """
+
+    excess = ""  # the limit that it has broken, in words that follow a name
 
     def __init__(
         self,
@@ -82,6 +89,8 @@ class ChildProcess:
     ):
         self._selector: selectors.BaseSelector | None = None
         self.mark = new_mark()
+        self.stderr, self.printed = bytearray(), 0  # the end of its stderr, and the bytes that it has written there
+        self.last_heard = time.monotonic()  # when it wrote to its stdout, or started
         try:
             self._process = subprocess.Popen(
                 command,
@@ -108,13 +117,28 @@ class ChildProcess:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
+    def exceeds(self, limits: ProcessLimits) -> bool:
+        """Return whether it, and what it started, break one of the limits; `excess` then names it."""
+        self.excess = limits.excess(family(self.pid), self.printed)
+        return bool(self.excess)
+
+    def close(self, grace: float = 2.0) -> int:
+        """Ask it to end, and kill it after `grace` seconds; return its exit code."""
+        self.hang_up()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace)
+        return self.reap()
+
     def reap(self) -> int:
-        """Kill it, if it has not ended; return its exit code."""
+        """Kill it, if it has not ended, and what it started; return its exit code."""
         self.kill()
-        if self._selector is not None:
-            self._selector.close()
-            self._selector = None
+        self._close_pipes()
         return self._process.wait()
+
+    def _close_pipes(self) -> None:
+        for stream in filter(None, (self._selector, self._process.stdout, self._process.stderr)):
+            stream.close()
+        self._selector = None
 
     def send(self, request: Struct | bytes) -> None:
         """Write a line to its stdin; that it is dead shows elsewhere."""
@@ -130,24 +154,34 @@ class ChildProcess:
             with suppress(OSError):
                 stdin.close()
 
-    def read(self, seconds: float) -> Output | None:
-        """What comes on its stdout and stderr, waited for at most that long; None at the end of its stdout."""
+    def read(self, seconds: float | None) -> bytes | None:
+        """Return what comes on its stdout, waiting at most that long, or without a limit; None at the end of its stdout.
+
+        What comes on its stderr is kept in `stderr`, and is there before what it wrote to stdout later.
+        """
         stdout, stderr = self._process.stdout, self._process.stderr
         assert stdout is not None and stderr is not None
         if self._selector is None:
             self._selector = selectors.DefaultSelector()
             for stream in (stdout, stderr):
                 self._selector.register(stream, selectors.EVENT_READ)
-        out = err = b""
+        out = b""
         for key, _ in self._selector.select(seconds):
             chunk = os.read(key.fd, CHUNK)
             if not chunk:
                 self._selector.unregister(key.fileobj)
             elif key.fileobj is stdout:
-                out = chunk
+                out, self.last_heard = chunk, time.monotonic()
             else:
-                err = chunk
-        return Output(out, err) if stdout in self._selector.get_map() else None
+                self.stderr += chunk
+                self.printed += len(chunk)
+                del self.stderr[:-STDERR_KEPT]
+        return out if out or stdout in self._selector.get_map() else None
+
+    @property
+    def _unread(self) -> bool:
+        """Whether its stdout or its stderr has not ended yet."""
+        return self._selector is not None and bool(self._selector.get_map())
 
     def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> Ended:
         """Wait for it to end, with the request on its stdin; kill it on timeout or when another thread sets `stop`."""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from threading import Event, Thread
 
-from fwtui.common.child_process import CHUNK, ChildProcess, python
+from fwtui.common.child_process import ChildProcess, describe_exit, python
 from fwtui.common.errors import Corrupt
-from fwtui.common.process_limits import ProcessLimits, end_family, family
+from fwtui.common.process_limits import ProcessLimits, end_family
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.stream import requests
 from fwtui.stream.codec import Line, decode_lines
 from fwtui.stream.events import Fault
 from fwtui.stream.stages import during
 
-STDERR_KEPT = 64 * 1024
 SILENCE = 120.0  # seconds without a word, whatever the size of the graph
 LOOKS_EVERY = 1.0  # seconds: a look takes some milliseconds, which a run that is timed must not notice
 MATRICES = 8  # of the graph's size on the host, beside what a small graph takes: a run keeps, copies and verifies some
@@ -28,37 +27,24 @@ MATRICES = 8  # of the graph's size on the host, beside what a small graph takes
 class EventChild(ChildProcess):
     """A process whose events queue in `lines` until taken.
 
-    Its stderr is kept in a 64 KiB ring, so nothing can paint over a screen. Closing its stdin asks it to end.
+    A thread reads them. Closing its stdin asks it to end.
     """
 
     called = "the worker"
     next = "a new one"  # what the next run gets after its death
-    printed, last_heard = 0, 0.0  # bytes on stderr, and when it was heard last
-    excess = ""  # why it was ended, in words that follow a name (fwtui.live.child)
     _patience = 0.5  # seconds to wait, once, for the last words of a dead one
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None):
         self.lines: deque[Line | Corrupt] = deque()
         self.silent = Event()  # nothing more will come
-        self._stderr = bytearray()
         super().__init__(command, environment, stdin=subprocess.PIPE)
-        assert self._process.stdout is not None
-        with self._process.stdout as stdout:
-            self.listen_to(os.dup(stdout.fileno()))
-
-    def listen_to(self, descriptor: int) -> None:
-        """Take events from there, and what it says on stderr."""
-        self._listeners = [
-            Thread(target=self._listen, args=(descriptor,), name="events", daemon=True),
-            Thread(target=self._keep_stderr, name="stderr", daemon=True),
-        ]
-        for thread in self._listeners:
-            thread.start()
+        self._reader = Thread(target=self._listen, name="events", daemon=True)
+        self._reader.start()
 
     @property
     def death(self) -> str:
         """How it died, in words."""
-        return f"{self.called} {self.excess}" if self.excess else f"{self.called} died ({epitaph(self.exit_code or 0)})"
+        return f"{self.called} {self.excess}" if self.excess else f"{self.called} died ({describe_exit(self.exit_code or 0)})"
 
     @property
     def killed(self) -> bool:
@@ -86,48 +72,31 @@ class EventChild(ChildProcess):
     def last_words(self) -> str:
         """The end of its stderr, safe to show, with the first line of a crash before it."""
         if self.exit_code is not None:
-            self._listeners[1].join(self._patience)  # the pipe of events closes first; stderr may still be arriving
+            self._reader.join(self._patience)  # the pipe of events closes first; stderr may still be arriving
             self._patience = 0.0
-        lines = [clean(line) for line in bytes(self._stderr).decode("utf-8", "replace").splitlines()]
+        lines = [clean(line) for line in bytes(self.stderr).decode("utf-8", "replace").splitlines()]
         lines = [line for line in lines if not line.startswith("Extension modules: ")]
         crash = next((f"{line}\n" for line in lines if line.startswith("Fatal Python error: ")), "")[:MAX_LENGTH]
         end = "\n".join(lines)
         return end if len(end) <= MAX_LENGTH else crash + end[len(end) - (MAX_LENGTH - len(crash)) :]
 
-    def close(self, grace: float = 2.0) -> None:
-        """Ask it to end, and kill it after `grace` seconds."""
-        self.hang_up()
-        try:
-            self._process.wait(grace)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            self._process.wait()
-        deadline = time.monotonic() + 0.5
-        for thread in self._listeners:
-            thread.join(max(0.0, deadline - time.monotonic()))
+    def reap(self) -> int:
+        self.kill()
+        code = self._process.wait()
+        self._reader.join(self._patience)
+        return code
 
-    def _listen(self, descriptor: int) -> None:
+    def _listen(self) -> None:
         try:
-            with open(descriptor, "rb", buffering=0) as pipe:
-                self._take(iter(lambda: self._heard(pipe.read(CHUNK)), b""))
+            self._take(filter(None, iter(partial(self.read, None), None)))
         finally:
             self.silent.set()
-
-    def _heard(self, chunk: bytes) -> bytes:
-        self.last_heard = time.monotonic()
-        return chunk
+            while self._unread:
+                self.read(None)
+            self._close_pipes()
 
     def _take(self, chunks: Iterator[bytes]) -> None:
         self.lines.extend(decode_lines(chunks))
-
-    def _keep_stderr(self) -> None:
-        stream = self._process.stderr
-        assert stream is not None
-        with stream:
-            while chunk := os.read(stream.fileno(), CHUNK):
-                self._stderr += chunk
-                self.printed += len(chunk)
-                del self._stderr[:-STDERR_KEPT]
 
 
 class Child(EventChild):
@@ -141,18 +110,7 @@ class Child(EventChild):
 StartChild = Callable[[str, Sequence[str], float, Mapping[str, str] | None], EventChild]
 
 
-def epitaph(exit_code: int) -> str:
-    """How a process ended, in words: 'signal 9, killed'; 'exit code 1'."""
-    if exit_code >= 0:
-        return f"exit code {exit_code}"
-    try:
-        name = signal.strsignal(-exit_code)
-    except ValueError:
-        name = None
-    return f"signal {-exit_code}, {name.lower()}" if name else f"signal {-exit_code}"
-
-
-def guard(worker: EventChild, request: requests.Work, busy: Callable[[], bool], silence: float = SILENCE) -> None:
+def enforce_limits(worker: EventChild, request: requests.Work, busy: Callable[[], bool], silence: float = SILENCE) -> None:
     """Watch the worker in a thread as long as it is `busy` with a request for a user's file; then end what that started."""
     if isinstance(request, requests.ProbeRequest) or not request.own:
         return
@@ -160,14 +118,13 @@ def guard(worker: EventChild, request: requests.Work, busy: Callable[[], bool], 
     limits, begun = ProcessLimits(memory=memory), time.monotonic()
 
     def watch() -> None:
-        while busy() and worker.exit_code is None:
-            worker.excess = limits.excess(family(worker.pid), worker.printed)
+        while busy() and worker.exit_code is None and not worker.exceeds(limits):
             if time.monotonic() - max(begun, worker.last_heard) > silence:
                 worker.excess = f"says nothing for {silence:g} s: a loop that never ends, or threads that wait for others"
-            if worker.excess:
-                worker.kill()
                 break
             time.sleep(LOOKS_EVERY)
+        if worker.excess:
+            worker.kill()
         end_family(worker.pid, worker.mark, itself=False)
 
-    Thread(target=watch, name="guard").start()
+    Thread(target=watch, name="limits").start()

@@ -19,7 +19,7 @@ from fwtui.common.child_process import python
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.experiment.device import places
-from fwtui.live.child import EventChild, epitaph
+from fwtui.live.child import EventChild, describe_exit
 from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split
 
@@ -129,8 +129,8 @@ class RankJob(EventChild):
         """The rank that died first, and how, as far as they are known."""
         words = self.last_words
         rank, ended, code = _RANK.search(words), _SIGNAL.search(words), _CODE.search(words)
-        own = "" if _FAILED.search(words) else epitaph(self.exit_code or 0)
-        how = epitaph(-int(ended[1])) if ended else epitaph(int(code[1])) if code else own
+        own = "" if _FAILED.search(words) else describe_exit(self.exit_code or 0)
+        how = describe_exit(-int(ended[1])) if ended else describe_exit(int(code[1])) if code else own
         if self._first is None and rank and int(rank[1]) < len(self.places):
             return int(rank[1]), how
         return self._first, how

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fwtui.common.environment import worker_environment
 from fwtui.experiment.device import DeviceId
 from fwtui.live import ncu
-from fwtui.live.child import Child, EventChild, StartChild, epitaph
+from fwtui.live.child import Child, EventChild, StartChild, describe_exit
 from fwtui.machine.settings import SAMPLES
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -60,7 +60,7 @@ class Sampling:
         if self.child is not None and self._workers:
             self.child.send(b" ".join(b"%d" % worker for worker in self._workers) + b"\n")
 
-    def begin_again(self, origin: float) -> None:
+    def restart(self, origin: float) -> None:
         """Use another clock, after its child has ended."""
         self.child, self._origin = None, origin
 
@@ -69,12 +69,12 @@ class Sampling:
         if tuple(gpus) == self._gpus:
             return None
         self._gpus = tuple(gpus)
-        return self._dismiss()
+        return self._stop_sampler()
 
     def hold(self) -> EventChild | None:
         """Run no sampler until release(): a profiler needs the same hardware counters. Returns the previous one, ended."""
         self._held = True
-        return self._dismiss()
+        return self._stop_sampler()
 
     def release(self) -> None:
         self._held = False
@@ -89,12 +89,12 @@ class Sampling:
         self._due = self._clock() + 2.0**self._deaths
         self._wanted = self._deaths <= RESTARTS
         after = f"it starts again in {2**self._deaths} s" if self._wanted else "telemetry stops"
-        message = f"the telemetry process died ({epitaph(dead.exit_code or 0)}); {after}"
+        message = f"the telemetry process died ({describe_exit(dead.exit_code or 0)}); {after}"
         fault = events.Fault(t=t, source="sampler", code="died", message=message, stderr=dead.last_words)
         dead.close(grace=0)
         return fault
 
-    def _dismiss(self) -> EventChild | None:
+    def _stop_sampler(self) -> EventChild | None:
         child, self.child = self.child, None
         if child is not None:
             child.close(grace=1.0)
@@ -141,7 +141,7 @@ class WarpSampling:
         self.run, self._cancelled = run.id, False
         return None
 
-    def begin_again(self, origin: float) -> None:
+    def restart(self, origin: float) -> None:
         """Use another clock, after its child has ended."""
         self.child, self._origin = None, origin
 
@@ -186,7 +186,7 @@ class WarpSampling:
         child.close(grace=0)
         if run is None:
             return None
-        died = f"the sampling process died ({epitaph(child.exit_code or 0)}){f': {words[-1]}' if words else ''}"
+        died = f"the sampling process died ({describe_exit(child.exit_code or 0)}){f': {words[-1]}' if words else ''}"
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
     def _suits(self, request: RunRequest) -> bool:

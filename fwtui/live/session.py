@@ -21,7 +21,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.own_kernels import path_of
-from fwtui.live.child import Child, EventChild, StartChild, guard
+from fwtui.live.child import Child, EventChild, StartChild, enforce_limits
 from fwtui.live.protocols import beginning, of_current_run
 from fwtui.live.rank_job import RankJob, StartJob, check_job
 from fwtui.live.sampling import Sampling, WarpSampling
@@ -122,7 +122,7 @@ class Live:
         self._next_run += 1
         self.experiments[run] = sharing(experiment, self.experiments.get(run - 1))
         request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
-        self._ask(request, device, experiment.devices)
+        self._send_request(request, device, experiment.devices)
         self.warp_sampling.prepare(request)
         return run
 
@@ -138,7 +138,7 @@ class Live:
         """Have the worker measure this device's limits; `busy` until it has. Raises Refused during a run."""
         self._refuse_if_busy()
         self._limited.add(device)
-        self._ask(requests.ProbeRequest(device.backend, device.index), device)
+        self._send_request(requests.ProbeRequest(device.backend, device.index), device)
 
     def count(self, run: int) -> None:
         """Profile a run's kernels for their hardware counters, untimed; a notice reports the outcome. Raises Refused."""
@@ -159,7 +159,7 @@ class Live:
         assert model_run.verdict is not None
         settled = self.experiments[run]
         request = requests.AnswerRequest(run, settled, model_run.verdict.checksum, path_of(settled.kernel))
-        self._ask(request, model_run.device, settled.devices)
+        self._send_request(request, model_run.device, settled.devices)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
@@ -213,8 +213,8 @@ class Live:
             child.close(grace=0)
         self.worker = None
         self.origin = time.monotonic() - session.model.t - PAUSE
-        self.sampling.begin_again(self.origin)
-        self.warp_sampling.begin_again(self.origin)
+        self.sampling.restart(self.origin)
+        self.warp_sampling.restart(self.origin)
         self._limited.clear()
         self.keeper.discard()
         self.keeper = session.keeper
@@ -321,13 +321,13 @@ class Live:
             case requests.RunRequest(run=run):
                 raise Refused(f"run {run} is still running; cancel it or wait for its end")
 
-    def _ask(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
-        worker = self._hire("simulator" if device.simulated else "real", devices)
+    def _send_request(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
+        worker = self._start_worker("simulator" if device.simulated else "real", devices)
         self._request, self._kill_at = request, None
         worker.send(request)
-        guard(worker, request, lambda: self._request is request)
+        enforce_limits(worker, request, lambda: self._request is request)
 
-    def _hire(self, kind: str, devices: str = "") -> EventChild:
+    def _start_worker(self, kind: str, devices: str = "") -> EventChild:
         unusable = self._worker_failed or self._worker_kind != (kind, devices)
         if self.worker is not None and (unusable or self.worker.exit_code is not None):
             self.worker.close(grace=0.5)
@@ -404,7 +404,7 @@ class Live:
         kind, devices = self._worker_kind
         if isinstance(request, requests.RunRequest) and not devices:  # the next run finds another one ready
             device = request.experiment.runs_on
-            self._hire(kind).send(requests.PrepareRequest(device.backend, device.index))
+            self._start_worker(kind).send(requests.PrepareRequest(device.backend, device.index))
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
         """End a pending run or summary."""

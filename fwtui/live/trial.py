@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
 import msgspec
 
-from fwtui.common.child_process import LISTENS_EVERY, ModuleProcess
-from fwtui.common.process_limits import ProcessLimits, family
+from fwtui.common.child_process import LISTENS_EVERY, ModuleProcess, describe_exit
+from fwtui.common.process_limits import ProcessLimits
 from fwtui.common.text import clean
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.live.child import STDERR_KEPT, epitaph
 from fwtui.machine import hardware
 from fwtui.stream.trials import BROKEN, DIED, HUNG, LOADING, OVER, PRINTED, Begun, Finding, TrialRequest
 
@@ -91,7 +88,7 @@ def trial(
                     return
                 child.limit = max(seconds, LOADING_SECONDS) if case == LOADING else seconds
         if not (stop is not None and stop.is_set()):
-            ended = epitaph(child.end())
+            ended = describe_exit(child.end())
             yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it died ({ended})")
     finally:
         if case == OVER:  # a GPU's context takes its time to end, and nobody waits for that
@@ -118,41 +115,36 @@ class TrialProcess(ModuleProcess):
 
     def __init__(self, device: DeviceId):
         super().__init__("fwtui.measure.trial_target", str(device), simulated=device.simulated)
-        self._stderr, self._printed = bytearray(), 0
         self._shown = 0  # lines of what it prints
         self.limit = LOADING_SECONDS  # seconds without a word
-        self.excess = ""  # what it takes more than it may, in words
 
     def end(self) -> int:
-        """Its exit code; it has a moment to end by itself."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE)
-        return self.reap()
+        """Return its exit code; it has a moment to end."""
+        return self.close(GRACE)
 
     def printed_lines(self) -> list[str]:
         """What it printed since the last call; of a trial the first lines."""
-        lines = [line for line in map(clean, bytes(self._stderr).decode("utf-8", "replace").splitlines()) if line]
-        self._stderr.clear()
+        lines = [line for line in map(clean, bytes(self.stderr).decode("utf-8", "replace").splitlines()) if line]
+        self.stderr.clear()
         before, self._shown = self._shown, self._shown + len(lines)
         more = ["..."] * (before <= MOST_PRINTED < self._shown)
         return lines[: max(MOST_PRINTED - before, 0)] + more
 
     def lines(self, stop: Event | None) -> Iterator[bytes | None]:
         """What it tells, line by line; None, and then nothing more, where nothing comes for so long or it takes too much."""
-        half, last_heard = b"", time.monotonic()
+        half, self.last_heard = b"", time.monotonic()
         while len(half) < MOST_BYTES and not (stop is not None and stop.is_set()):
-            left = last_heard + self.limit - time.monotonic()
-            self.excess = LIMITS.excess(family(self.pid), self._printed)
-            if left <= 0 or self.excess:
+            left = self.last_heard + self.limit - time.monotonic()
+            if self.exceeds(LIMITS) or left <= 0:
                 yield None
                 return
             output = self.read(min(LISTENS_EVERY, left))
             if output is None:
                 return
-            self._hear(output.stderr)
-            *whole, half = (half + output.stdout).split(b"\n")
+            *whole, half = (half + output).split(b"\n")
             yield from whole
-            last_heard = time.monotonic() if whole else last_heard
+            if whole:  # whoever takes them may have taken long
+                self.last_heard = time.monotonic()
 
     def stuck_at(self, path: str) -> str:
         """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty if none does."""
@@ -163,20 +155,18 @@ class TrialProcess(ModuleProcess):
         return place
 
     def _place_in(self, path: str, end: float) -> str:
-        self._stderr.clear()
+        self.stderr.clear()
         self._process.send_signal(STACKS)
-        while (output := self.read(max(0.0, end - time.monotonic()))) is not None and any(output):
-            self._hear(output.stderr)
-            if b"Current thread" in self._stderr:  # the stacks of all threads, which come at once, but later than its own
+        before = -1
+        while before < self.printed:
+            before = self.printed
+            if self.read(max(0.0, end - time.monotonic())) is None:
+                break
+            if b"Current thread" in self.stderr:  # the stacks of all threads, which come at once, but later than its own
                 end = min(end, time.monotonic() + LISTENS_EVERY)
-        for stack in bytes(self._stderr).decode("utf-8", "replace").split("\n\n"):
+        for stack in bytes(self.stderr).decode("utf-8", "replace").split("\n\n"):
             frames = _FRAME.findall(stack)
             inside = [line for file, line in frames if file == path]
             if inside and not frames[0][0].endswith(_SIMULATOR):  # which the file may have launched
                 return clean(f"{Path(path).name}:{inside[0]}")
         return ""
-
-    def _hear(self, chunk: bytes) -> None:
-        self._stderr += chunk
-        self._printed += len(chunk)
-        del self._stderr[:-STDERR_KEPT]

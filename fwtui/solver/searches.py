@@ -74,7 +74,7 @@ class _Child(ModuleProcess):
 
     def __init__(self) -> None:
         super().__init__("fwtui.solver.searches")
-        self._stdout, self._stderr = bytearray(), b""
+        self._stdout = bytearray()
 
     def take(self, size: int, patience: float) -> bytearray:
         until = monotonic() + patience
@@ -83,10 +83,9 @@ class _Child(ModuleProcess):
             if monotonic() > until:
                 raise Failed(f"a process that searches for shortest paths gave nothing in {patience:g} s; choose fewer vertices")
             if output is None:
-                words = self._stderr.decode("utf-8", "replace").strip().splitlines()
+                words = self.stderr.decode("utf-8", "replace").strip().splitlines()
                 raise Failed(f"a process that searched for shortest paths ended ({words[-1] if words else 'killed'}); try again")
-            self._stdout += output.stdout
-            self._stderr += output.stderr
+            self._stdout += output
         data, self._stdout = self._stdout[:size], self._stdout[size:]
         return data
 

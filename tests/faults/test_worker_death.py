@@ -18,7 +18,7 @@ from builders import environment, gone
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
-from fwtui.live.child import Child, epitaph
+from fwtui.live.child import Child, describe_exit
 from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
@@ -361,6 +361,6 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(live: Live, tmp_path: P
     assert len(loaded.lines) > 3
 
 
-def test_epitaphs() -> None:
-    assert [epitaph(code) for code in (0, 1, -9, -200)] == ["exit code 0", "exit code 1", "signal 9, killed", "signal 200"]
+def test_exits_in_words() -> None:
+    assert [describe_exit(code) for code in (0, 1, -9, -200)] == ["exit code 0", "exit code 1", "signal 9, killed", "signal 200"]
     assert during("clean") == " during the timed repetitions" and during("warm-up") == " during warm-up" and during("") == ""

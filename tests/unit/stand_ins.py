@@ -33,6 +33,7 @@ class StubChild:
 
     death, killed, next, death_fault = EventChild.death, EventChild.killed, EventChild.next, EventChild.death_fault
     called, excess, printed, last_heard, mark = EventChild.called, "", 0, 0.0, "a stub"
+    exceeds = EventChild.exceeds
 
     @property
     def gone(self) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from fwtui.common.process_limits import ProcessLimits
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.live.child import EventChild, guard
+from fwtui.live.child import EventChild, enforce_limits
 from fwtui.live.rank_job import FirstEnd
 from fwtui.live.trial import trial
 from fwtui.stream.requests import RunRequest
@@ -59,7 +59,7 @@ def alive(tag: str) -> bool:
 )
 def test_a_worker_that_takes_too_much_is_ended(program: str, silence: float, death: str) -> None:
     worker = EventChild([sys.executable, "-c", program])
-    guard(worker, REQUEST, lambda: True, silence)
+    enforce_limits(worker, REQUEST, lambda: True, silence)
     assert waited(lambda: worker.exit_code is not None) and re.fullmatch(death, worker.death), worker.death
     assert not worker.killed, "and nobody is told that memory ran out"
     worker.close(0)
@@ -68,7 +68,7 @@ def test_a_worker_that_takes_too_much_is_ended(program: str, silence: float, dea
 def test_what_a_run_leaves_behind_ends_with_it_and_the_worker_stays() -> None:
     over, tag = Event(), f"guarded-{time.monotonic_ns()}"
     worker = EventChild([sys.executable, "-c", AWAY.format(tag=tag) + "import time; time.sleep(60)"])
-    guard(worker, REQUEST, lambda: not over.is_set())
+    enforce_limits(worker, REQUEST, lambda: not over.is_set())
     assert waited(lambda: alive(tag))
     over.set()
     assert waited(lambda: not alive(tag)) and worker.exit_code is None

@@ -249,7 +249,7 @@ def test_where_it_is_not_permitted_the_way_is_said_and_nothing_begins(made: Any)
 def test_a_session_that_goes_on_from_an_earlier_one_has_another_clock(made: Any) -> None:
     sampling, begun = made()
     sampling.prepare(DONE)
-    sampling.begin_again(-900.0)
+    sampling.restart(-900.0)
     sampling.prepare(DONE)
     assert [one.origin for one in begun] == [5.0, -900.0]
 
