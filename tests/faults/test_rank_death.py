@@ -13,6 +13,7 @@ import pytest
 from builders import gone
 from test_worker_death import assert_replays_equal, drain_until, finished, stage, told_of
 
+from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.live.rank_job import RankJob
 from fwtui.live.session import Live
@@ -149,6 +150,6 @@ def test_an_mpiexec_that_cannot_start_leaves_no_pipe(tmp_path: Path) -> None:
     broken.write_bytes(b"no program")
     broken.chmod(0o755)
     before = os.listdir("/proc/self/fd")
-    with pytest.raises(OSError, match="Exec format error"):
+    with pytest.raises(Refused, match="the process mpiexec was not started: exec format error"):
         RankJob("cpu,cpu", 60.0, 0.0, {}, str(broken))
     assert os.listdir("/proc/self/fd") == before
