@@ -1,1 +1,1 @@
-"""What a user may ask for."""
+"""Experiments: the requests of a user."""

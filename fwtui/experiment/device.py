@@ -15,7 +15,7 @@ MAX_DEVICES = 64  # of a run
 
 
 class DeviceId(Struct, frozen=True, order=True):
-    """One device of a machine; `auto` lets the program choose."""
+    """A device of a machine; `auto` lets the program choose."""
 
     backend: str = "auto"  # | "cpu" | "cuda" | "simulator"
     index: int = 0  # of a GPU, in CUDA's order
@@ -30,7 +30,7 @@ class DeviceId(Struct, frozen=True, order=True):
 
     @property
     def noun(self) -> str:
-        """What a sentence calls a device that computes: the CPU, GPU 1."""
+        """Return the name of the device for a sentence: the CPU, GPU 1."""
         return f"GPU {self.index}" if self.backend == "cuda" else "the CPU"
 
     @property
@@ -43,7 +43,7 @@ class DeviceId(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str, besides: str = "simulator") -> DeviceId:
-        """From "auto", a GPU's number of up to four digits, or another known word. Raises Refused for anything else."""
+        """Parse "auto", a GPU index of up to four digits, or another known word. Raises Refused for anything else."""
         if text in ("auto", besides):
             return cls(text)
         if text.isascii() and text.isdecimal() and len(text) <= 4:

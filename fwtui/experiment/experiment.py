@@ -37,7 +37,7 @@ _Float = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class Experiment(Struct, frozen=True, kw_only=True):
-    """One thing to run. Zero means the kernel's own tile in `tile`, and until stable in `repeats`."""
+    """A request for a run. Zero means the default tile of the kernel in `tile`, and until stable in `repeats`."""
 
     kernel: str = "tiled-cpu"
     code: str = ""  # of a user's kernel: the fingerprint of its files, never where they are
@@ -94,7 +94,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def without_path(self) -> Experiment:
-        """The same as events hold it: a path may identify its owner."""
+        """Return the experiment as events store it: the file without its folder, because a path may identify its owner."""
         return changed(self, file=Path(self.file).name)
 
     @property
@@ -118,11 +118,11 @@ class Settled(Experiment, frozen=True, kw_only=True):
         return here or [self.runs_on] * (self.runs_on.backend == "cuda")
 
     def measured(self, *, repeats: int) -> Settled:
-        """The same with another number of timed passes."""
+        """Return the experiment with another number of timed repetitions."""
         return msgspec.structs.replace(self, repeats=repeats)
 
     def check(self) -> None:
-        """What carries it out decides nothing. Raises Refused, naming what is open."""
+        """Check that every setting is chosen, because a worker chooses none. Raises Refused with the open setting."""
         whole = settle(self, self.runs_on.simulated)
         if left := [name for name in Experiment.__struct_fields__ if getattr(self, name) != getattr(whole, name)]:
             raise Refused(f"{_one_of(left)} of the experiment is open, and nothing is chosen where it runs; run it again")
@@ -147,7 +147,7 @@ def changed(experiment: Experiment, **changes: Any) -> Experiment:
 
 
 def for_kernel(experiment: Experiment, kernel: Kernel) -> Experiment:
-    """The same for that kernel, whose own choices are open; in its first number type if it has not this one."""
+    """Return the experiment for that kernel with open kernel settings; its first data type replaces an unsupported one."""
     dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
     return changed(experiment, kernel=kernel.id, code="", tile=0, options={}, launch="", dtype=dtype)
 
@@ -206,7 +206,7 @@ def settle(experiment: Experiment, simulated: bool = False) -> Settled:
 
 
 def defaults(gpu: bool) -> Experiment:
-    """What runs on this machine where nothing else is asked for."""
+    """Return the default experiment of a machine with or without a GPU."""
     return Experiment(kernel="katz-kider", n=4096) if gpu else Experiment(kernel="tiled-cpu", n=512)
 
 

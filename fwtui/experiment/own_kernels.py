@@ -40,7 +40,7 @@ class OwnKernel(NamedTuple):
 
 
 class KernelRequest(Struct, frozen=True):
-    """What the other process is asked: what the kernel is, or its plan for a shape."""
+    """A request to the kernel process: the description of the kernel, or its plan for a shape."""
 
     path: str
     name: str
@@ -49,7 +49,7 @@ class KernelRequest(Struct, frozen=True):
 
 
 class KernelReply(Struct, frozen=True):
-    """What it answers: the kernel's data, or the steps; or what is wrong, in one sentence."""
+    """Its reply: the kernel's data or the steps, else the error in one sentence."""
 
     kernel: dict[str, Any] = {}
     steps: tuple[Step, ...] = ()
@@ -61,7 +61,7 @@ _codes: dict[Path, tuple[object, str]] = {}  # by file: its state on disk, and t
 
 
 def own_kernels() -> Mapping[str, OwnKernel]:
-    """Those that were admitted in this process, by name."""
+    """Return the user kernels registered in this process, by name."""
     return _own_kernels
 
 
@@ -71,7 +71,7 @@ def known_kernels() -> Mapping[str, Kernel]:
 
 
 def is_path(text: str) -> bool:
-    """Whether a user who wrote this for a kernel means a file."""
+    """Return True if the text names a file and not a kernel id."""
     return os.sep in text or text.endswith(".py")
 
 
@@ -146,13 +146,13 @@ def code_of(name: str) -> str:
 
 
 def path_of(name: str) -> str:
-    """Where the worker finds an own kernel's file; empty for any other kernel."""
+    """Return the path of a user kernel's file for the worker; empty for any other kernel."""
     kernel = _own_kernels.get(name)
     return str(kernel.path) if kernel is not None else ""
 
 
 def install(kernel: Kernel, path: Path) -> None:
-    """In a worker: the loaded kernel itself, by its name."""
+    """Register the loaded kernel under its name, in a worker."""
     _own_kernels[kernel.id] = OwnKernel(kernel, path)
 
 
@@ -165,7 +165,7 @@ def _fingerprint(path: Path) -> str:
 
 
 def _ask(request: KernelRequest, seconds: float) -> KernelReply:
-    """What the file says, by a process of its own. Raises Refused."""
+    """Send the request to a separate process and return its reply. Raises Refused."""
     file = clean(Path(request.path).name)
     ended = ModuleProcess("fwtui.measure.own_kernel").finish(seconds, request)
     if ended.code is None:

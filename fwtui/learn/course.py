@@ -38,7 +38,7 @@ Size = Annotated[int, Meta(ge=0, le=65536)]
 
 
 class RecordedRun(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which recorded run: the fastest verified one of the step's kernel in the session of that name, with these values."""
+    """The recorded run of a step: the fastest verified run of its kernel in the named session, with these values."""
 
     session: Text
     n: Size = 0  # 0: any
@@ -84,7 +84,7 @@ class StepFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CourseStep(NamedTuple):
-    """One step, checked as far as possible without a recording. `against` is the place of the step it is compared with."""
+    """A step, checked as far as possible without a recording. `against` is the index of the step it is compared with."""
 
     number: int  # from 1
     name: str
@@ -132,7 +132,7 @@ def step_named(course: Course, name: str) -> CourseStep:
 
 
 def prompts_of(course: Course) -> tuple[Prompt, ...]:
-    """Those of the step that has a kernel written. Raises Refused."""
+    """Return the prompts of the step that has a kernel written. Raises Refused."""
     for step in course:
         if step.written.prompts:
             return step.written.prompts
@@ -171,7 +171,7 @@ def _read(path: Path, file: str) -> StepFile:
 
 
 def _problems(written: StepFile) -> Iterator[str]:
-    """What is wrong in a step's file, the first of it first, as sentences that go on after its name."""
+    """Yield the errors of a step's file in order, each as a sentence that continues its name."""
     kernels, question, live = registry(), written.question, written.live
     if written.kernel not in kernels:
         yield f"is about the kernel {quoted(written.kernel)}, which does not exist; `fwtui kernels` lists them"

@@ -48,7 +48,7 @@ def source(kernel_id: str) -> tuple[SourcePart, ...]:
 
 
 def _own(path: Path) -> SourcePart:
-    """With its relaxations marked if it is Python without syntax errors."""
+    """Return the source of a file, with its relaxations marked if it is Python without syntax errors."""
     source_file = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
     try:
         text = source_file.read_text("utf-8", "replace").expandtabs(4)
@@ -106,7 +106,7 @@ def _stood_for(value: ast.expr) -> str:
 
 
 def _sending(kernel: Kernel) -> _Function:
-    """What every rank calls in a broadcast."""
+    """Return the function that every rank calls in a broadcast."""
     sender = SENDERS[kernel.backend]
     links = (node for node in ast.walk(_parsed(SENDING)) if isinstance(node, ast.ClassDef) and node.name == sender)
     methods = (node for link in links for node in link.body if isinstance(node, ast.FunctionDef))
@@ -114,7 +114,7 @@ def _sending(kernel: Kernel) -> _Function:
 
 
 def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
-    """Each op with its phase, in the order of a small plan; then what only larger plans have."""
+    """Return the ops with their phases in the order of a small plan, then those that only larger plans have."""
     tiles = kernel.tiles_for(kernel.backend == "cuda" or kernel.ranked)
     shape = Shape(MOST_N, tile=tiles[0] if tiles else 1, options=kernel.defaults, ranks=2 if kernel.ranked else 1)
     ops = {step.op: step.phase for step in kernel.plan(shape, True)}

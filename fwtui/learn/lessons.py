@@ -52,7 +52,7 @@ class Lessons:
 
     @property
     def name(self) -> str:
-        """From 2.53 billion to 16.3 trillion relaxations a second: what the first step's run does, and the fastest one."""
+        """Describe the range of the course: from 2.53 billion to 16.3 trillion relaxations a second (first step, fastest run)."""
         rates = [self.cited(step).run.rate or 0.0 for step in self.course]
         return f"From {placeholders.large_number(rates[0])} to {placeholders.large_number(max(rates))} relaxations a second"
 
@@ -99,7 +99,7 @@ class Lessons:
         return step.kind.answer(self.cited(step), self.before(step) if step.kind.compares else None)
 
     def here(self, step: CourseStep, gpu: bool) -> tuple[Experiment, ...]:
-        """What to run on this machine, first the run it is compared with; without a GPU, its kernels run in the simulator.
+        """Return the runs for this machine, first the baseline; without a GPU, CUDA kernels run in the simulator.
 
         Raises Refused if it cannot run here.
         """
@@ -120,7 +120,7 @@ class Lessons:
         return tuple(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile) for s in steps)
 
     def seconds(self, step: CourseStep) -> float:
-        """How long a student takes for a step: reading, the question, the matrix played once, and the runs made here."""
+        """Estimate the seconds of a step for a student: reading, the question, one playback of the matrix, and the local runs."""
         written = step.written
         texts = (written.title, written.text, step.ask, written.afterwards, *(c.words for c in self.choices(step)))
         words = sum(len(text.split()) for text in texts)
@@ -130,11 +130,11 @@ class Lessons:
 
     @cached_property
     def minutes(self) -> int:
-        """How long a student takes for all steps."""
+        """Estimate the minutes of all steps for a student."""
         return ceil(sum(map(self.seconds, self.course)) / 60)
 
     def problems(self) -> Iterator[tuple[CourseStep, str]]:
-        """What is wrong between the steps and their recordings; empty if nothing."""
+        """Yield the mismatches between the steps and their recordings."""
         for step in self.course:
             try:
                 self._check(step)
@@ -182,7 +182,7 @@ def recorded_words(cited: ComparedRun) -> str:
 
 
 def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
-    """One row for each step: number, name, title, kernel, run, question, and its answer or what is missing."""
+    """Return a row per step: number, name, title, kernel, run, question, and its answer or the reason for none."""
     rows = [("step", "name", "title", "kernel", "run", "asks", "state")]
     problems = {step.number: words for step, words in all_of_it.problems()}
     for step in all_of_it.course:
@@ -222,7 +222,7 @@ def _read_once(path: Path, changed: int) -> Model:
 
 
 class LocalAnswer(NamedTuple):
-    """What a run of this machine says: an answer, or why there is none yet."""
+    """The result of a run on this machine: an answer, or the reason for none."""
 
     n: int
     answer: QuestionAnswer | None
@@ -251,17 +251,17 @@ class Page(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """Whether its question has no answer yet."""
+        """Return True if its question has no answer yet."""
         return not self.problem and self.answer is None
 
     @property
     def hint(self) -> str:
-        """What a guess looks like."""
+        """Return the form of a guess, for the prompt."""
         return numbered(self.choices) if self.choices else self.kind.hint if self.kind is not None else ""
 
 
 class CourseProgress:
-    """Where the user is in the course; guesses are kept for as long as the program runs."""
+    """The user's position in the course; guesses last until the program ends."""
 
     def __init__(self, lessons: Lessons):
         self.lessons = lessons
@@ -279,7 +279,7 @@ class CourseProgress:
 
     @property
     def answered(self) -> bool:
-        """Whether the reader has seen the open step's answer."""
+        """Return True if the reader has seen the answer of the open step."""
         return self.step.name in self._guesses
 
     def go(self, place: int) -> bool:
@@ -298,11 +298,11 @@ class CourseProgress:
         self._guesses[self.step.name] = guess
 
     def runs(self, gpu: bool) -> tuple[Experiment, ...]:
-        """What the open step runs on this machine. Raises Refused if it cannot run here."""
+        """Return the runs of the open step on this machine. Raises Refused if it cannot run here."""
         return self.lessons.here(self.step, gpu)
 
     def simulates(self, gpu: bool) -> bool:
-        """Whether the open step runs in the simulator on this machine. Raises Refused if it cannot run here."""
+        """Return True if the open step runs in the simulator on this machine. Raises Refused if it cannot run here."""
         return self.runs(gpu)[0].device_id.simulated
 
     def plan(self, gpu: bool) -> None:
@@ -327,7 +327,7 @@ class CourseProgress:
         self._waiting = []
 
     def page(self, model: Model) -> Page:
-        """What is shown now; `model` is that of the live session."""
+        """Return the displayed lesson; `model` is that of the live session."""
         runs = tuple(model.runs.get(run) for run in self._runs.get(self.step.name, ()))
         key = (self.place, self._guesses.get(self.step.name, ...), runs, len(self._waiting))
         if self._page is None or self._page[0] != key:

@@ -48,7 +48,7 @@ def _dram(entrant: ComparedRun) -> float | None:
 
 
 def large_number(count: float) -> str:
-    """In words: 68.7 billion."""
+    """Format a large number with a word: 68.7 billion."""
     factor, word = next(((f, w) for f, w in ((1e12, "trillion"), (1e9, "billion")) if count >= f * 0.9995), (1e6, "million"))
     return f"{units.digits(count / factor)} {word}"
 
@@ -89,7 +89,7 @@ def names(text: str) -> list[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether there is such a placeholder; phases belong to kernels, so any phase name is accepted."""
+    """Return True for a known placeholder; any phase name is accepted, because phases belong to kernels."""
     return name == "speedup" or name.startswith(PHASE) or name.removeprefix(BEFORE) in FILLED
 
 

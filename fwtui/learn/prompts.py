@@ -23,7 +23,7 @@ class Prompt(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PromptEvidence(NamedTuple):
-    """What was found of the file as it is now."""
+    """The findings for the current version of the file."""
 
     findings: Sequence[Finding] = ()
     used: Sequence[OperationResources] = ()
@@ -72,7 +72,7 @@ COMPILED = ("shared", "registers")  # what only a compiler tells
 
 
 class Reached(NamedTuple):
-    """How far the file is: which prompt is next, from 1; one more than there are once all are done."""
+    """The progress of a file: the number of the next prompt, from 1; one more than the count if all are done."""
 
     number: int
     right: bool
@@ -80,7 +80,7 @@ class Reached(NamedTuple):
 
 
 def reached(prompts: Sequence[Prompt], evidence: PromptEvidence, right: bool) -> Reached | None:
-    """None if no graph was tried, so that nothing is known. A file that is not right stays at the prompt that it is about."""
+    """Return the progress; None if no graph was tested. A file that is not right stays at its prompt."""
     if not evidence.tried:
         return None
     done = next((place for place, prompt in enumerate(prompts) if not CHECKS[prompt.until].holds(evidence)), len(prompts))
@@ -91,7 +91,7 @@ def reached(prompts: Sequence[Prompt], evidence: PromptEvidence, right: bool) ->
 
 
 class Prompted:
-    """Which prompt stands now, as the loop tells what came of each save."""
+    """The current prompt, updated from the results of each save."""
 
     def __init__(self, prompts: Sequence[Prompt]):
         self.prompts = prompts
@@ -118,7 +118,7 @@ class Prompted:
 
     @property
     def text(self) -> str:
-        """What to do now, and what opens the next prompt."""
+        """Return the current task and the condition for the next prompt."""
         number, right, lacking = self.place
         if number > len(self.prompts):
             return "what remains is the best rung; compare your kernel with it, and read its source."

@@ -54,14 +54,14 @@ _QUESTION = re.compile(r"\?([a-z]*)(?:\s+|$)", re.ASCII)
 
 
 class GuessChoice(NamedTuple):
-    """One of the things that can be guessed."""
+    """A choice of a guess."""
 
     key: str
     words: str
 
 
 class AnswerBar(NamedTuple):
-    """One bar of an answer; `amount` says how long it is among its neighbours."""
+    """A bar of an answer; `amount` is its length relative to its neighbours."""
 
     key: str
     title: str
@@ -70,7 +70,7 @@ class AnswerBar(NamedTuple):
 
 
 class QuestionAnswer(NamedTuple):
-    """What the run says: a number, or which of several parts (`right` holds their keys)."""
+    """The answer of a run: a number, or the keys of the right parts (`right`)."""
 
     words: str
     number: float | None = None
@@ -95,7 +95,7 @@ class QuestionKind(NamedTuple):
 
     @property
     def compares(self) -> bool:
-        """Whether it needs another run."""
+        """Return True if the question compares with another run."""
         return self.name == "speedup"
 
 
@@ -202,7 +202,7 @@ KINDS: Mapping[str, QuestionKind] = {
 
 
 def answer_of(kind: QuestionKind, model: Model, run: Run, baseline: Run | None = None) -> QuestionAnswer:
-    """What a run of a session answers; without a baseline it is compared with the run before it. Raises Refused."""
+    """Return the answer of a run; without a baseline it is compared with the previous run. Raises Refused."""
     before = baseline if kind.compares else None
     if kind.compares and before is None:  # the last of that n that had ended before this one began
         there = (r for r in model.runs.values() if r.n == run.n and r.finished is not None and r.finished <= run.started)
@@ -233,7 +233,7 @@ def numbered(choices: Sequence[GuessChoice]) -> str:
 
 
 def verdict(kind: QuestionKind, guess: float | str, answer: QuestionAnswer) -> str:
-    """How near a guess came, in words."""
+    """Describe the distance of a guess from the answer."""
     if isinstance(guess, str):
         return "Right." if guess in answer.right else "Not this one."
     number = answer.number or 0.0
@@ -265,12 +265,12 @@ class Cue(NamedTuple):
 
     @property
     def directed(self) -> bool:
-        """Whether it is more than a few words at a place."""
+        """Return True if the cue points, has a title or asks."""
         return bool(self.panel or self.title) or self.asks
 
     @property
     def answered(self) -> bool:
-        """Whether there is an answer to show."""
+        """Return True if there is an answer to show."""
         return self.kind is not None or (self.asks and bool(self.answer))
 
     @property

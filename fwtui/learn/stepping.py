@@ -34,7 +34,7 @@ MOST_SECONDS = 120.0
 
 
 class TracedMoment(NamedTuple):
-    """One k of one step. Rectangles are in vertices, without the padding; rounds count from 1."""
+    """A moment: one k of one step. Rectangles are in vertices, without the padding; rounds count from 1."""
 
     step: int
     k: int
@@ -51,7 +51,7 @@ class TracedMoment(NamedTuple):
 
 
 class TracedCell(NamedTuple):
-    """One relaxation in numbers; infinity is no path (yet)."""
+    """A relaxation with its values; infinity means no path yet."""
 
     old: float
     to_k: float
@@ -79,7 +79,7 @@ class Trace:
         return self.shape.n
 
     def relaxed(self, moment: int, i: int, j: int) -> TracedCell | None:
-        """What that moment does to cell (i, j); None if it leaves the cell alone."""
+        """Return the relaxation of cell (i, j) at that moment; None if the cell does not change."""
         at = self.moments[moment]
         if not at.writes(i, j):
             return None
@@ -146,7 +146,7 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
 
 
 def _with_broadcasts(kernel: Kernel, plan: Sequence[Step], shape: Shape) -> Iterator[tuple[int, int]]:
-    """Each k of each step, and a broadcast, which relaxes nothing, as the first k of the row that is sent."""
+    """Yield every k of every step; a broadcast, which relaxes nothing, is the first k of the row that is sent."""
     through = relaxations(kernel, plan, shape.padded)
     by_step = {index: [k for _, k in rounds] for index, rounds in groupby(through, itemgetter(0))}
     for index, step in enumerate(plan):
@@ -159,14 +159,14 @@ def _within(rects: Sequence[Rect], i: int, j: int) -> bool:
 
 
 def _clipped(rects: Sequence[Rect], n: int) -> tuple[Rect, ...]:
-    """Without the padding."""
+    """Return the rectangles without the padding."""
     inside = (Rect(r.top, r.left, min(r.bottom, n), min(r.right, n)) for r in rects)
     return tuple(dict.fromkeys(r for r in inside if r.top < r.bottom and r.left < r.right))
 
 
 @dataclass
 class Stepping:
-    """What is shown, and the position. `edition` changes with the graph and with the kernel."""
+    """The displayed trace and the position in it. `edition` changes with the graph and with the kernel."""
 
     experiment: Experiment
     weights: np.ndarray  # (n, n) float64, inf: no edge, diagonal 0
@@ -179,7 +179,7 @@ class Stepping:
 
     @property
     def moment(self) -> TracedMoment | None:
-        """What happened last; None at the beginning."""
+        """Return the last moment; None at the beginning."""
         return self.trace.moments[self.position - 1] if self.position else None
 
     @property
@@ -235,7 +235,7 @@ class Stepping:
 
 
 def stepping(experiment: Experiment = FIRST) -> Stepping:
-    """At the beginning of the experiment's plan. Raises Refused for what cannot be followed."""
+    """Return a Stepping at the beginning of the experiment's plan. Raises Refused if the experiment cannot be followed."""
     experiment = _settled(experiment)
     weights = generated(experiment)
     return Stepping(experiment, weights, trace(experiment, weights))
@@ -264,7 +264,7 @@ def parse_weight(text: str) -> float:
 
 
 def _settled(experiment: Experiment) -> Experiment:
-    """With a tile and a type that the kernel has for small graphs; a kernel of several ranks has two."""
+    """Return the experiment with a tile and a data type that the kernel has for small graphs; two ranks if distributed."""
     kernel = kernel_named(experiment.kernel)
     cuda = kernel.backend == "cuda"
     tiles = kernel.tiles_for(cuda or kernel.ranked)
@@ -280,7 +280,7 @@ def _settled(experiment: Experiment) -> Experiment:
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How many times the kernel's run was compared, after which step it first differed, or why it did not run."""
+    """The result of the comparison: the number of steps compared, the first that differs, or the reason why it did not run."""
 
     looks: int = 0
     wrong: int | None = None

@@ -1,4 +1,4 @@
-"""What this machine decides of an experiment: the kernel for `auto`, and the device."""
+"""The choices of an experiment that depend on this machine: the kernel for `auto`, and the device."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def auto_device(experiment: Experiment) -> DeviceId:
 
 
 def _choices(experiment: Experiment) -> Iterator[Experiment]:
-    """What auto may become, the best first."""
+    """Return the candidates for `auto`, the best first."""
     device = auto_device(experiment)
     backend = "cpu" if device == CPU else "cuda"
     if experiment.devices:

@@ -43,7 +43,7 @@ def _found_library(name: str) -> str | None:
 
 @cache
 def driver_present(files: tuple[str, ...] = DRIVER_FILES, library: Callable[[str], object] = _found_library) -> bool:
-    """Whether there is a sign of an NVIDIA driver; cheap, and does not prove that it works."""
+    """Return True if there is a sign of an NVIDIA driver; cheap, and does not prove that it works."""
     return any(Path(file).exists() for file in files) or library("cuda") is not None
 
 
@@ -69,7 +69,7 @@ def gpus(seconds: float = 10.0) -> Hardware:
 
 
 def gpu_present() -> bool:
-    """Whether CUDA sees a GPU; no child is started without a sign of a driver."""
+    """Return True if CUDA sees a GPU; no child is started without a sign of a driver."""
     return driver_present() and bool(gpus().gpus)
 
 

@@ -9,7 +9,7 @@ from fwtui_kernels.own import about
 
 
 def kernel_files() -> dict[Path, str]:
-    """Each kernel's file, with the first line of its docstring."""
+    """Return the kernel files with the first line of their docstrings."""
     folder = settings.load().text("kernel_folder")
     files = sorted(Path(folder).expanduser().absolute().glob("*.py")) if folder else []
     abouts = {file.resolve(): about(file) for file in files}

@@ -40,7 +40,7 @@ _NO_YES = ("no", "yes")
 
 
 class Key(NamedTuple):
-    """One setting: its name, its default, and how its text is read."""
+    """A setting: its name, its default and its parser."""
 
     name: str
     usual: str
@@ -61,7 +61,7 @@ class Value(NamedTuple):
 
 
 def _one_of(name: str, words: Sequence[str], having: Sequence[Option] = ()) -> Callable[[str], object]:
-    """One of the words, or a value that any of these options has."""
+    """Return a parser that accepts one of the words, or a value of any of these options."""
 
     def read(text: str) -> object:
         if text not in words and not any(option.read(text) in option.values for option in having):
@@ -152,7 +152,7 @@ class Settings:
         yield from ((name, value) for name, value in self.values.items() if name.startswith(KEYMAP))
 
     def with_options(self, options: Mapping[str, str | None]) -> Settings:
-        """The same with command line options first; None means not given."""
+        """Return the settings with command-line options on top; None means not given."""
         keys = all_keys()
         overrides = {name: text for name, text in options.items() if text is not None}
         for name, text in overrides.items():
@@ -246,7 +246,7 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
 
 
 def _settings_like(name: str) -> str:
-    """What to write instead of a name that is no setting."""
+    """Return a hint for a name that is not a setting."""
     hint = instead(name.rpartition(".")[2], (key.rpartition(".")[2] for key in all_keys()))
     return hint if hint.endswith("?") else "`fwtui config` lists the settings"
 

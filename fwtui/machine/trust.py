@@ -15,17 +15,17 @@ LARGEST_FILE = 2**20  # bytes
 
 
 def warning(path: Path) -> str:
-    """What a user must know before a kernel file is run for the first time from its folder; no full stop."""
+    """Return the warning before a kernel file is run for the first time from its folder, without a full stop."""
     return f"{clean(path.name)} is a program: like every kernel file it can do whatever Python can do, to all that you have"
 
 
 def trusted(path: Path) -> bool:
-    """Whether files of this one's folder may be run. A folder inside a trusted one is another folder."""
+    """Return True if the folder of this file is trusted. A folder inside a trusted one is another folder."""
     return str(path.parent) in _folders()
 
 
 def trust(path: Path) -> None:
-    """From now on files of this one's folder may be run. Raises Refused if that cannot be kept."""
+    """Trust the folder of this file from now on. Raises Refused if that cannot be stored."""
     folders = [*_folders(), str(path.parent)]
     if "\n" in folders[-1]:
         raise Refused("the folder's name has a line break, and cannot be remembered; rename it")

@@ -19,7 +19,7 @@ REACH = 4.0  # a size represents others down to this ratio; the largest represen
 
 
 class TunedTrial(Struct, frozen=True, kw_only=True):
-    """One configuration at one size; without seconds if it could not run or was not verified."""
+    """A configuration at one size; `seconds` is None if it could not run or was not verified."""
 
     n: int
     dtype: str
@@ -38,7 +38,7 @@ class TunedTrial(Struct, frozen=True, kw_only=True):
 
     @property
     def run(self) -> Run:
-        """As a run, for tables and estimates."""
+        """Return the trial as a run, for tables and estimates."""
         experiment = self.config.applied(Experiment(n=self.n, dtype=self.dtype))
         began = events.RunStarted(t=0, run=0, experiment=experiment, title="", backend="", phases=())
         return started(began).after(events.RunDone(t=0, run=0, outcome="done", median=self.seconds))
@@ -76,12 +76,12 @@ def load(device: DeviceId) -> list[TunedTrial]:
 
 
 def save(trials: Iterable[TunedTrial], device: DeviceId) -> bool:
-    """Whether they could be kept for later."""
+    """Store the trials; return False if that failed."""
     return device_cache.write(KIND, device, msgspec.json.encode(list(trials)))
 
 
 def fastest(trials: Iterable[TunedTrial], n: int, dtype: str, nonnegative: bool) -> Sequence[TunedTrial]:
-    """What to run at this size, fastest first: from the nearest measured size, with weights of the same sign if possible."""
+    """Return the trials for this size, fastest first: from the nearest measured size, weights of the same sign preferred."""
     timed = [t for t in trials if t.dtype == dtype and t.seconds]
     timed = [t for t in timed if t.nonnegative == nonnegative] or timed
     most = max((t.n for t in timed), default=0)

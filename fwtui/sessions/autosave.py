@@ -147,7 +147,7 @@ def _changed(path: Path) -> float:
 
 
 def _worth(path: Path) -> bool:
-    """Whether it has a finished run; a file that cannot be read, or not to its end, counts as having one."""
+    """Return True if it has a finished run; a file that cannot be read to its end counts as having one."""
     from fwtui.sessions.reader import open_session
 
     with suppress(Refused), open_session(path) as session:

@@ -22,7 +22,7 @@ def own_folder() -> Path:
 
 
 def kept_folder() -> Path:
-    """Where the dashboard automatically keeps its last sessions; it need not exist yet."""
+    """Return the folder of the automatically saved sessions; it may not exist yet."""
     return own_folder().with_name(AUTOSAVED)
 
 

@@ -61,7 +61,7 @@ class SessionSummary:
 
 @dataclass(frozen=True, slots=True)
 class LibraryEntry(SessionSummary):
-    """One file in the library; `problem` says why it cannot be replayed, or not completely."""
+    """A file in the library; `problem` is the reason why it cannot be replayed, or not completely."""
 
     path: Path
     origin: str  # SHIPPED, OWN or AUTOSAVED
@@ -75,7 +75,7 @@ class LibraryEntry(SessionSummary):
 
     @property
     def stays(self) -> str:
-        """Why the user cannot change it, if so."""
+        """Return the reason why the user cannot change it; empty if there is none."""
         return "" if self.own else "came with fwtui and cannot be changed"
 
     @property
@@ -94,7 +94,7 @@ class LibraryEntry(SessionSummary):
 
 
 def offer_only(paths: Sequence[Path]) -> None:
-    """From now on find and open only these sessions and the shipped ones, for any given path."""
+    """Restrict the library to these sessions and the shipped ones, for any given path."""
     global _offered
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 
@@ -219,7 +219,7 @@ def summarise(session: SessionFile, at_once: int = _RUNS_HELD, most: int = MOST_
 
 
 class _Tally:
-    """What a summary says of runs of which nothing more is told."""
+    """The counts for the summary of runs without details."""
 
     def __init__(self) -> None:
         self.runs: set[int] = set()  # their numbers
@@ -329,6 +329,6 @@ def _all_words(entry: LibraryEntry) -> str:
 
 
 def _sizes(sizes: Sequence[int]) -> str:
-    """One size, or the least and the greatest in the syntax of a sweep: 512..32768."""
+    """Format one size, or the smallest and the largest in the syntax of a sweep: 512..32768."""
     least, most = min(sizes, default=0), max(sizes, default=0)
     return (str(most) if least == most else f"{least}..{most}") if most else ""

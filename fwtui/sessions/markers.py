@@ -34,7 +34,7 @@ class LinePosition(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the runs of a session begin and end, by number, and its last lines up to certain times."""
+    """The first and last lines of the runs of a session, by number, and its last lines up to certain times."""
 
     begins: dict[int, LinePosition]
     ends: dict[int, LinePosition]

@@ -86,7 +86,7 @@ class Inlet:
         self.descriptor = descriptor
 
     def lines(self) -> Iterator[Line]:
-        """Each whole line as it arrives, header first. Raises Refused if it is not a session or exceeds a file's limits."""
+        """Yield each complete line as it arrives, header first. Raises Refused if it is not a session or exceeds the limits."""
         yield from self.condition.whole_lines(self._chunks())
         if self.condition.cut:
             most = self.condition.whole + self.condition.damaged

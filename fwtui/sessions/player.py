@@ -1,4 +1,4 @@
-"""When each line of a recorded session is due: a clock over a list, with no threads and no screen.
+"""The playback clock of a recorded session: due times over a list of lines, without threads or a screen.
 
 Its caller keeps a Model of the lines applied so far and makes it agree with `index`: apply `lines[applied:index]` when the
 player went forwards, rebuild up to `index` when it went back.
@@ -151,7 +151,7 @@ class Player:
             self._stand_after(places[target - 1])
 
     def count(self, kind: type[Event]) -> tuple[int, int]:
-        """How many events of that kind (RunStarted, Marker) are due, and how many there are."""
+        """Count the due events of that kind (RunStarted, Marker), and all of them."""
         return bisect_left(self._places[kind], self.index), len(self._places[kind])
 
     def seek_run(self, run: int) -> bool:
@@ -177,7 +177,7 @@ class Player:
         self.position = self._due[index]
 
     def _goes_on(self, index: int) -> bool:
-        """Whether a run goes on before that line, which then is not idle."""
+        """Return True if a run is active before that line, which then is not idle."""
         begun, done = (self._places[kind][: bisect_left(self._places[kind], index)][-1:] for kind in (RunStarted, RunDone))
         return self._between_runs and begun > done
 

@@ -48,7 +48,7 @@ class TooNew(Refused):
 
 @dataclass(slots=True)
 class Condition:
-    """How complete a session is, as far as it has been read."""
+    """The completeness of a session, as far as it has been read."""
 
     torn: bool = False  # the last line has no line break: its writer died
     whole: int = 0  # undamaged lines, including header and end
@@ -108,7 +108,7 @@ class Condition:
 
     @property
     def missing(self) -> str:
-        """What is missing from a session that was read to its end, in words; empty if it is complete."""
+        """Describe what a session lacks that was read to its end; empty if it is complete."""
         faults = []
         if self.damaged:
             faults.append(f"{units.counted(self.damaged, 'damaged line')} left out")

@@ -27,7 +27,7 @@ _MAX_SAME_NAME = 1000
 
 
 class SessionWriter:
-    """One session being written.
+    """A session being written.
 
     Every write is unbuffered, so accepted lines survive the death of this process; the end is also synced to disk. The
     first failure ends the session for good: what was partly written is cut off, `failure` says why, and `error` is its
@@ -168,7 +168,7 @@ class SessionWriter:
 
 
 def in_use(path: Path) -> bool:
-    """Whether a recorder of any process is writing it."""
+    """Return True if a recorder of any process is writing it."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -197,7 +197,7 @@ class Thinned:
 
 
 class Recorder(SessionWriter):
-    """One session being recorded: each line as it comes; a finished run is also synced to disk.
+    """A session being recorded: each line as it comes; a finished run is also synced to disk.
 
     `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied unchanged. Recorded times are
     those of the lines minus `began`, so a recording that begins mid-session starts at 0.

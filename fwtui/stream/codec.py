@@ -33,14 +33,14 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 class Undecoded(msgspec.Struct, frozen=True, gc=False):
-    """What is known of an event without decoding its line again."""
+    """The facts about an event that need no further decoding."""
 
     kind: type[Event | Unknown]
     t: float
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
-    """One line, raw and decoded. Tools that rewrite files copy `raw`. Like its event it is nothing to the garbage collector."""
+    """A line, raw and decoded. Tools that rewrite files copy `raw`. The garbage collector does not track it."""
 
     raw: bytes  # without the newline; empty if it is packed and short
     payload: Event | Unknown | Undecoded
@@ -172,7 +172,7 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes | None], bool]
 
 
 def _harmless(read: bytes) -> bool:
-    """Whether no string in it needs cleaning, unless it is long, and no number is too near to 0."""
+    """Return True if no short string needs cleaning and no number is too close to 0."""
     tiny = (b"e-" in read or b"E-" in read or _ZEROS in read) and _TINY.search(read)
     return read.isascii() and b"\\" not in read and b"\x7f" not in read and not tiny
 

@@ -1,4 +1,4 @@
-"""What events have in common: a time, numbers within bounds, and, some of them, a device or a machine."""
+"""The common parts of events: a time, bounded numbers, and in some of them a device or a machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ E = TypeVar("E", bound="Event")
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind", tag=str.lower):
-    """One fact at a time."""
+    """A timed fact."""
 
     t: Seconds
 
@@ -73,7 +73,7 @@ class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RankOf(OfDevice, frozen=True, kw_only=True, omit_defaults=True):
-    """One of several processes that share a run's matrix, and its device."""
+    """A process of several that share a run's matrix, and its device."""
 
     rank: Rank
     backend: str  # "cpu" | "cuda"
@@ -96,7 +96,7 @@ class FormLimit(Struct, frozen=True):
 
 
 class LevelLimit(Struct, frozen=True, omit_defaults=True):
-    """What a CPU can read and write, or a GPU can read, in one level of its memory."""
+    """The bandwidth of one memory level: reading and writing on a CPU, reading on a GPU."""
 
     level: Annotated[int, Meta(ge=0, le=9)]  # of a cache; 0: memory. Of a GPU, 1: shared memory
     bytes_per_second: Amount | None = None  # by all cores together

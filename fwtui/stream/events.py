@@ -62,7 +62,7 @@ class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Device(Event, OfDevice, frozen=True, kw_only=True):
-    """What is known of a GPU, or that there is none. Worker and sampler each report what they know; the Model merges it."""
+    """The facts about a GPU, or its absence. Worker and sampler each report theirs; the Model merges them."""
 
     gpu: GpuIndex = 0
     present: bool = True
@@ -179,7 +179,7 @@ class Sample(OfRun, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One phase's time and work in the phase pass."""
+    """The time and work of a phase in the instrumented repetition."""
 
     phase: str
     seconds: Seconds
@@ -272,7 +272,7 @@ class Sampled(OfRun, frozen=True, kw_only=True):
 
 
 class CpuUse(OfRun, frozen=True, kw_only=True):
-    """What a run's clean passes took of the CPU, as its own process counts it."""
+    """The CPU time of a run's timed repetitions, as counted by its process."""
 
     busy: Amount  # cores, on average: the process's CPU time / time
     each: Seconds | None = None  # CPU time of a pass, on average
@@ -291,7 +291,7 @@ class CpuLoop(OfRun, frozen=True, kw_only=True):
 
 
 class Verdict(OfRun, frozen=True, kw_only=True):
-    """Whether the distances are right, and how that is known."""
+    """The result of the verification of the distances, and its method."""
 
     verdict: str  # "verified" | "wrong" | "out of range" | "unverified" | "negative cycle"
     how: str

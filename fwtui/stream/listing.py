@@ -1,4 +1,4 @@
-"""What a compiler made of a kernel, line by line and instruction by instruction, and what its warps waited for there."""
+"""The compiled code of a kernel, line by line and instruction by instruction, with its PC samples."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def opcode(text: str) -> str:
 
 
 class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a compiler made of an op: its lines of source, and the most telling of its instructions in their order."""
+    """The compiled code of an op: its lines of source, and its most important instructions in order."""
 
     lines: Annotated[tuple[CodeLine, ...], Meta(max_length=MOST_LINES)] = ()
     instructions: Annotated[tuple[Instruction, ...], Meta(max_length=MOST_INSTRUCTIONS)] = ()
@@ -74,7 +74,7 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def inner(self) -> tuple[Instruction, ...]:
-        """Those of its instructions that are of that loop; all if there is none."""
+        """Return its instructions in that loop; all if there is no loop."""
         first, last = self.loop
         return tuple(one for one in self.instructions if first <= one.offset <= last) if last else self.instructions
 
@@ -131,7 +131,7 @@ class CodeSamples(OfRun, frozen=True, kw_only=True):
 
 
 def text_of(listing: Listing, code: str) -> CodeText:
-    """What a listing says without its samples; its lines file by file in the order of their names."""
+    """Return a listing without its samples; its lines file by file in the order of the file names."""
     lines: list[tuple[str, int, tuple[str, ...]]] = []
     for place in _by_name(listing.lines):
         one = listing.lines[place]

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class ModelLimits(NamedTuple):
-    """How much a model holds of what is old, and how often one for seeking makes a checkpoint."""
+    """The limits of a model for old data, and the interval of the checkpoints for seeking."""
 
     whole_runs: int = WHOLE_RUNS
     readings: int = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
@@ -59,7 +59,7 @@ class Checkpoint(NamedTuple):
 
     @property
     def place(self) -> int:
-        """How many events are before it."""
+        """Return the number of events before it."""
         return self.replaced["index"]
 
 
@@ -101,7 +101,7 @@ class Model:
 
     @property
     def earlier_firsts(self) -> Mapping[tuple[object, ...], Run]:
-        """What first_runs() finds among all but the last run."""
+        """Return the result of first_runs() for all but the last run."""
         if self._earlier_firsts is None:
             self._earlier_firsts = first_runs(run for run in self.runs.values() if run.id != self.current)
         return self._earlier_firsts
@@ -238,7 +238,7 @@ class Model:
                     del readings_list[1 : self._limits.readings // 2 : 2]  # every second one of the older half
 
     def _forget_details(self) -> None:
-        """Of all but the last runs only the session file keeps the details."""
+        """Drop the details of all but the last runs; the session file still has them."""
         old: list[Run] = []
         before: Run | None = None
         for run in islice(reversed(self.runs.values()), self._limits.whole_runs, None):
@@ -338,7 +338,7 @@ class Model:
 
 
 def _differing(before: Checkpoint, after: Checkpoint) -> int:
-    """How many versions of runs the later one does not share with the earlier one."""
+    """Count the versions of runs that the later one does not share with the earlier one."""
     return len(after.runs) - len(before.runs) + sum(map(is_not, after.runs, before.runs))
 
 
@@ -349,7 +349,7 @@ def averaged_over(name: str) -> float:
 
 
 def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Sequence[events.Telemetry]:
-    """Those between two times, both included."""
+    """Return the items between two times, both included."""
     low, high = bisect_left(readings, start, key=lambda r: r.t), bisect_right(readings, end, key=lambda r: r.t)
     return readings[low:high]
 
@@ -366,5 +366,5 @@ def merged(before: events.Device | None, news: events.Device) -> events.Device:
 
 
 def _with(mapping: Mapping[K, T], key: K, value: T, most: int) -> Mapping[K, T]:
-    """With another value at the key, unless a made-up file has more entries than possible."""
+    """Return the mapping with another value at the key, unless a forged file has more entries than possible."""
     return {**mapping, key: value} if len(mapping) < most or key in mapping else mapping

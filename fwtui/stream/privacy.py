@@ -32,7 +32,7 @@ _FOLDERS = re.compile(r"""(?<![\w./~…-])~?/(?:[^\s"'`:,;|<>()/]+/)+""")
 
 
 class Owner(NamedTuple):
-    """What identifies a machine's owner."""
+    """The strings that identify the owner of a machine."""
 
     home: str
     hosts: tuple[str, ...]
@@ -41,7 +41,7 @@ class Owner(NamedTuple):
     @classmethod
     @cache
     def here(cls) -> Owner:
-        """Of this machine; empty words for what it does not say."""
+        """Return the strings of this machine; empty if unknown."""
         home = user = ""
         with contextlib.suppress(RuntimeError):
             home = str(Path.home())

@@ -23,7 +23,7 @@ HARMLESS = 0x1 | 0x2 | 0x100
 
 
 class Unit(NamedTuple):
-    """How values are written, and their width in cells."""
+    """The format of values, and their width in cells."""
 
     text: Callable[[float], str]
     cells: int = 8
@@ -35,7 +35,7 @@ TRAFFIC = Unit(units.bandwidth, 9)
 
 
 class Quantity(NamedTuple):
-    """What a screen needs to show a field of telemetry."""
+    """The display properties of a telemetry field."""
 
     title: str
     unit: Unit
@@ -61,7 +61,7 @@ def quantities_of(kind: type) -> dict[str, Quantity]:
 
 
 def throttled(mask: int | None) -> tuple[str, ...]:
-    """What lowered the clocks, in words; empty if nothing did or nothing is known."""
+    """Return the reasons for lowered clocks; empty if there are none or they are unknown."""
     if not mask:
         return ()
     words = [word for bit, word in REASONS.items() if mask & bit]

@@ -70,7 +70,7 @@ class RankOrder(Struct, frozen=True, tag="order", tag_field="ask"):
 
 
 class Reply(Struct, frozen=True):
-    """What one rank returns to an order, or why it refuses; a list of these, of all ranks in order, answers a RankOrder."""
+    """The reply of one rank to an order, or the reason for a rejection; a list of all ranks' replies answers a RankOrder."""
 
     value: Any = None
     refusal: str = ""

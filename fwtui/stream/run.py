@@ -1,4 +1,4 @@
-"""One run as its events have described it so far: immutable, replaced by each event."""
+"""A run as its events have described it so far: immutable, replaced by each event."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()),
 
 
 class PhaseTime(NamedTuple):
-    """One phase of the instrumented repetition, with its title."""
+    """A phase of the instrumented repetition, with its title."""
 
     key: str
     title: str
@@ -87,7 +87,7 @@ class SampledCode(NamedTuple):
 
 
 class PassTimes(NamedTuple):
-    """What an old run still has of its samples: tables and charts need no more."""
+    """The timed repetitions of an old run: their seconds and the interval that they span."""
 
     seconds: array[float]
     window: tuple[float, float] | None  # session time
@@ -154,7 +154,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def counts(self) -> bool:
-        """Whether its time may be used: done, verified and timed."""
+        """Return True if its time may be used: done, verified and timed."""
         return bool(self.state == "done" and self.verified and self.seconds)
 
     @property
@@ -213,7 +213,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def device_count(self) -> int:
-        """How many devices computed it: GPUs, or machines, as the processes of one machine share its cores."""
+        """Return the number of devices: GPUs, or machines, because the processes of one machine share its cores."""
         return max(1, len({(rank.host, rank.gpu if rank.backend == "cuda" else 0) for rank in self.ranks}))
 
     @property
@@ -252,7 +252,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def indicative(self) -> str:
-        """Why its time is only a hint, in words; empty if it is more, or nothing is timed."""
+        """Return the reason for low confidence in its time; empty if there is none, or nothing is timed."""
         if self.done is None or not self.done.indicative or self.simulated:
             return ""
         count, recorded_passes = self.done.count, self.passes

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class StageRow(NamedTuple):
-    """One stage of a run: setup, copies and verification, which are not timed, or the repetitions."""
+    """A stage of a run: setup, copies and verification, which are not timed, or the repetitions."""
 
     key: str  # events.Stage.name
     doing: str  # label while it runs

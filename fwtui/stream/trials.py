@@ -1,4 +1,4 @@
-"""What a trial of a kernel is asked, and what it finds: one JSON object per line between two processes.
+"""The requests and findings of a kernel test: one JSON object per line between two processes.
 
 Everything here is data, so that code that shows or counts it needs nothing of what ran the kernel.
 """
@@ -50,7 +50,7 @@ class CompileRequest(Struct, frozen=True, kw_only=True):
 
 
 class OperationResources(Struct, frozen=True, kw_only=True):
-    """What the compiler gave one operation, bytes per block or per thread; and how much of a multiprocessor that fills."""
+    """The resources that the compiler assigned to one op, bytes per block or per thread, and the occupancy that they allow."""
 
     op: str
     threads: int
@@ -69,7 +69,7 @@ class OperationResources(Struct, frozen=True, kw_only=True):
 
 
 class Compiled(Struct, frozen=True):
-    """What came of compiling: every operation; or what is wrong in the file; or why nothing could be compiled here."""
+    """The result of compiling: every op, or the error in the file, or the reason why nothing could be compiled here."""
 
     used: tuple[OperationResources, ...] = ()
     wrong: str = ""
@@ -106,7 +106,7 @@ class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finding", tag_field="told"):
-    """What came of one case."""
+    """The result of one case."""
 
     case: str
     outcome: str

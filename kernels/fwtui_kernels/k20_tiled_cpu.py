@@ -111,7 +111,7 @@ def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, 
 
 @njit(cache=True)
 def work(distance, p, counter, group, side, tile, tiled, one, width):
-    """One thread's part of a phase: whatever no other has taken. Without groups the panels, else the rest."""
+    """Update the tiles of a phase that no other thread has taken: without groups the panels, else the remainder."""
     legs = np.empty((group * tile, tile), distance.dtype)
     strips = np.empty((1, tile * tile), distance.dtype)
     across = (side + group - 1) // max(group, 1)

@@ -1,4 +1,4 @@
-"""One thread per task, one launch per k: the GPU's brute force (Harish and Narayanan 2007)."""
+"""The naive kernel: one thread per task, one launch per k (Harish and Narayanan 2007)."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ def first_cell(t, width):
 
 @jit(device=True, inline="always")
 def to_word(i, k):
-    """Where the slice of the column panel keeps cell (i, k)."""
+    """Return the index of cell (i, k) in the slice of the column panel."""
     return i * SLICE + k
 
 
 @jit(device=True, inline="always")
 def middle_word(k, j, tile):
-    """Where the slice of the row panel keeps cell (k, j)."""
+    """Return the index of cell (k, j) in the slice of the row panel."""
     return k * tile + j
 
 

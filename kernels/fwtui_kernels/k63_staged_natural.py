@@ -19,7 +19,7 @@ def first_cell(t):
 
 @jit(device=True, inline="always")
 def middle_word(k, j):
-    """Where the slice of the row panel, 4x4 blocks side by side, keeps cell (k, j)."""
+    """Return the index of cell (k, j) in the slice of the row panel, whose 4x4 blocks are side by side."""
     return (j >> 2 << 4) + k * SLICE + (j & 3)
 
 

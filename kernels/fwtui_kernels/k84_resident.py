@@ -1,4 +1,4 @@
-"""For small graphs: one cooperative launch whose blocks stay, and two barriers of the whole grid in a round.
+"""A persistent kernel for small graphs: one cooperative launch, and two barriers of the whole grid per round.
 
     every block                     closes the pivot itself, in registers: nobody waits for one that does it for all;
                                     own tile of row p or column p x closed -> matrix, column p by columns as well -> panel

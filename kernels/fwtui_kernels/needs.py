@@ -1,4 +1,4 @@
-"""What an installed library must have that it does not promise, and the sentence for a version that has it otherwise."""
+"""The members that an installed library must have without promising them, and the error for a version without them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Need(NamedTuple):
 
 
 def member(package: str, path: str) -> Any:
-    """What a path names that begins with a module of the package. Raises ImportError or AttributeError."""
+    """Return the object at a path that begins with a module of the package. Raises ImportError or AttributeError."""
     return resolve_name(f"{package}.{path.replace('.', ':', 1)}")
 
 
@@ -27,12 +27,12 @@ def member_needed(package: str, path: str, otherwise: str) -> Need:
 
 
 def takes(function: Any, *names: str) -> bool:
-    """Whether the first parameters of a function have these names."""
+    """Return True if the first parameters of a function have these names."""
     return tuple(signature(function).parameters)[: len(names)] == names
 
 
 def lacking(library: str, needs: Iterable[Need], install: str) -> str:
-    """What the library lacks first, and which version to install instead; empty if nothing."""
+    """Return the first missing member and the version to install; empty if there is none."""
     for need in needs:
         try:
             there = need.there()

@@ -41,11 +41,11 @@ _IMPORTED: dict[str, set[str]] = {}  # modules that files of a folder brought fr
 
 
 class OwnKernelError(Exception):
-    """What is wrong with a user's kernel, in one sentence; where it can be known, with file, line and the line itself."""
+    """An error in a user kernel, in one sentence; if possible with file, line number and the line itself."""
 
 
 class NoTrial(Exception):
-    """Why a kernel cannot be tried on this machine, through no fault of its own, in one sentence."""
+    """The reason why a correct kernel cannot be tested on this machine, in one sentence."""
 
 
 def own(plan: Callable[..., Any], build: Callable[..., Any], **more: Any) -> Kernel:
@@ -64,7 +64,7 @@ def text_of(path: Path) -> str:
 
 
 def fingerprint(path: Path) -> str:
-    """What tells this edition of the kernel from others: a hash of its files. Raises OSError."""
+    """Return a hash of the kernel's files. Raises OSError."""
     digest = sha256()
     for file in files_of(path):
         text = read_regular(file, LARGEST_FILE)
@@ -153,7 +153,7 @@ def _check_choices(kernel: Kernel, path: Path) -> None:
 
 
 def complaint(error: BaseException, path: Path) -> str:
-    """What went wrong in the user's file, in one sentence: `mine.py:12: IndexError: list index out of range: x = steps[9]`.
+    """Describe an error in the user's file in one sentence: `mine.py:12: IndexError: list index out of range: x = steps[9]`.
 
     What could not be compiled has its column, too: `mine.py:14:24: SyntaxError: expected ':': for k in range(n)`.
     """

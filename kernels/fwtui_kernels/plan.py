@@ -53,7 +53,7 @@ def crossing(size: int, low: int, high: int, buffer: int = 0) -> tuple[Rect, Rec
 
 
 class Cost(NamedTuple):
-    """One step's work in the kernel's own model: relaxations, bytes requested from device memory, bytes over PCIe."""
+    """The cost model of a step: relaxations, bytes requested from device memory, bytes over PCIe."""
 
     relaxations: int
     device_bytes: int
@@ -66,7 +66,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One launch: pure data, in an order that is always a valid serial order."""
+    """A launch: pure data, in an order that is always a valid serial order."""
 
     op: str  # which compiled function of the Program
     phase: str  # key of Kernel.phases
@@ -178,7 +178,7 @@ class Shape:
 
 
 class Link(Protocol):
-    """How the ranks of a program exchange data."""
+    """The interface through which the ranks of a program exchange data."""
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
         """Overwrite the array on every rank with the owner's; every rank calls it, in the same order.
@@ -212,7 +212,7 @@ class Option:
 
     @property
     def words(self) -> Mapping[str, int]:
-        """What the values are called, in order: 0 and 1 are no and yes unless they have better names; others may have none."""
+        """Return the names of the values, in order: empty if they have none, no and yes by default for 0 and 1."""
         return dict(zip(self.names or (("no", "yes") if self.values == (0, 1) else ()), self.values, strict=False))
 
     def read(self, text: str) -> int | None:
@@ -224,7 +224,7 @@ class Option:
 
 
 class Resources(NamedTuple):
-    """What the compiler gave one op, for a block of the given threads; bytes are per block or per thread."""
+    """The resources that the compiler assigned to one op, for a block of the given threads; bytes are per block or per thread."""
 
     threads: int
     registers: int
@@ -321,7 +321,7 @@ class Program(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """One algorithm: what a user picks. `plan` is pure; only `build` needs numba."""
+    """An algorithm that a user can choose. `plan` is pure; only `build` needs numba."""
 
     id: str
     title: str
@@ -401,7 +401,7 @@ class Kernel:
         return tuple(rect._replace(buffer=0) for rect in rects if rect.buffer < self.matrices)
 
     def rounds(self, steps: Iterable[Step]) -> Iterator[tuple[int, Step]]:
-        """Each step with its round, from 1; with a single phase each step is a round."""
+        """Yield each step with its round, from 1; with a single phase each step is a round."""
         opening = next(iter(self.phases))
         current, before = 0, ""
         for step in steps:

@@ -61,7 +61,7 @@ def run(code: CodeType, names: dict[str, Any], left_out: str = _NUMBA) -> None:
 
 @cache
 def rung(module: str) -> SimpleNamespace:
-    """What the file of a rung defines."""
+    """Return the definitions of the file of a rung."""
     spec = find_spec(module)
     assert spec is not None and spec.loader is not None
     names = {"__name__": module, "__file__": spec.origin}

@@ -58,14 +58,14 @@ def relaxations(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[tup
 
 
 def _fits(reads: Sequence[Rect], writes: Sequence[Rect], through: range) -> bool:
-    """Whether those are exactly the rows and columns that the cells need for those k."""
+    """Return True if those are exactly the rows and columns that the cells need for those k."""
     low, high = through.start, through.stop
     needs = [Rect(w.top, low, w.bottom, high) for w in writes] + [Rect(low, w.left, high, w.right) for w in writes]
     return all(_covered(reads, need) for need in needs) and all(_covered((*needs, *writes), r) for r in reads)
 
 
 def _covered(by: Sequence[Rect], area: Rect) -> bool:
-    """Whether every cell is in one of the rectangles."""
+    """Return True if every cell is in one of the rectangles."""
     missing = np.ones((area.bottom - area.top, area.right - area.left), dtype=bool)
     for r in by:
         rows = slice(max(r.top - area.top, 0), max(r.bottom - area.top, 0))

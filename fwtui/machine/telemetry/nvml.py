@@ -123,7 +123,7 @@ class Nvml:
 
 
 class Gpu:
-    """One GPU: facts once, readings often. `lost` once it has fallen off the bus; no calls follow."""
+    """A GPU: facts once, telemetry samples often. `lost` after it has fallen off the bus; no calls follow."""
 
     def __init__(self, nvml: Nvml, handle: Any) -> None:
         self.handle = handle
@@ -176,7 +176,7 @@ class Gpu:
         )
 
     def fields(self, *identities: tuple[int, int]) -> list[int | None]:
-        """Whole numbers by field and scope; None for each that this GPU does not have."""
+        """Return integers by field and scope; None for each that this GPU lacks."""
         answers = self.ask("", "nvmlDeviceGetFieldValues", self.handle, list(identities))
         return [None] * len(identities) if answers is None else [None if one.nvmlReturn else one.value.ullVal for one in answers]
 
@@ -324,7 +324,7 @@ def open_gpus() -> tuple[list[Gpu], str]:
 
 
 def cuda_missing() -> str:
-    """Why CUDA cannot start although NVML does, in words; empty if its library can be loaded."""
+    """Return the reason why CUDA cannot start although NVML does; empty if its library can be loaded."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -1,4 +1,4 @@
-"""One thread for each pair (i, j), one launch for each k."""
+"""The naive algorithm: one thread per pair (i, j), one launch per k."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def relax(distance, k):
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """What is launched, in order, as plain data: phases, the race test, the bandwidth model and the picture read this."""
+    """Yield the launches in order, as plain data: phases, the race test, the cost model and the picture read them."""
     n = shape.n  # vertices; with tiles take shape.padded, which is n rounded up to whole tiles
     everything = Rect(0, 0, n, n)  # top, left, bottom, right, in vertices
     # relaxations, and bytes of global memory: both must be given; each relaxation reads three numbers and writes one

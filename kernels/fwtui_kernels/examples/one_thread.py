@@ -1,4 +1,4 @@
-"""One thread for each pair (i, j), one launch for each k; the kernel is in the .cu file beside this one."""
+"""The naive algorithm: one thread per pair (i, j), one launch per k; the kernel is in the .cu file next to this one."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def round_of(shape: Shape, p: int, spans: Sequence[tuple[int, int]]) -> Iterator
 
 
 def plan_at_once(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """One step for all rounds, or one for each; the bytes are those of the three phases."""
+    """Yield one step for all rounds, or one per round; the bytes are those of the three phases."""
     n, rounds = shape.padded, shape.padded // shape.tile
     everything = Rect(0, 0, n, n)
     by_round = groupby(plan(shape, stepwise), key=lambda step: step.args[0])
@@ -72,7 +72,7 @@ def place(q: Any, tile: Any) -> Any:
 
 
 def shares(tile: int) -> tuple[int, int, int, int]:
-    """How 16 results for each of tile^2 / 16 threads lie in a tile: rows, columns, and the steps between them."""
+    """Return the layout of 16 results for each of tile^2 / 16 threads in a tile: rows, columns, and the strides between them."""
     threads = tile * tile // 16
     across = min(4, threads) * max(1, threads // 16)
     columns = tile // across

@@ -12,7 +12,7 @@ THREADS = Option("threads", (64, 256, 1024), 256, "threads per block")
 
 
 def plan(n: int, cost: Cost, sides: Callable[[tuple[int, ...]], tuple[int, int]] = lambda args: (0, 0)) -> Iterator[Step]:
-    """For each k one step that relaxes every pair; `sides` gives the matrices that it reads and writes, from its args."""
+    """Yield one step per k that relaxes every pair; `sides` returns the matrices that it reads and writes, from its args."""
     for k in range(n):
         source, to = sides((k,))
         reads = (*crossing(n, k, k + 1, source), Rect(0, 0, n, n, source))

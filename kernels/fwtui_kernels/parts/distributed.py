@@ -1,4 +1,4 @@
-"""One matrix over several processes: the plan and the description of the distributed rungs. Plain Python.
+"""The plan and the description of the distributed rungs: one matrix over several processes. Plain Python.
 
 Rows of tiles are dealt out in turn, row p to rank p mod ranks, so that each rank has work to the end. Nobody has the whole
 matrix. What a round needs of other ranks is row p, so its owner sends it to all, once a round:
@@ -120,7 +120,7 @@ def _broadcast(shape: Shape, word: int, p: int, after: tuple[int, ...]) -> Step:
 
 
 def panel_bytes(shape: Shape, word: int) -> int:
-    """What is broadcast in a round: row p, and the closed pivot in words."""
+    """Return the bytes of a round's broadcast: row p, and the solved pivot in words of `word` bytes."""
     return shape.tile * (shape.padded * shape.itemsize + shape.tile * word)
 
 

@@ -28,7 +28,7 @@ def beside(at, p):
 
 @jit(device=True, inline="always")
 def rest_cells(p, n, tile, x, y):
-    """Where a thread's first cell is in three tiles: beside the block's tile of the rest in column p, in row p, and itself."""
+    """Return a thread's first cell in three tiles: those in column p and row p that its remainder tile reads, and that tile."""
     base = uint32(p)
     row = beside(cuda.blockIdx.y, base)
     column = beside(cuda.blockIdx.x, base)
@@ -56,7 +56,7 @@ def relax(own, to, through, number, tile, rows, x, y):
 
 @jit(device=True, inline="always")
 def first_cell(row, column, n, tile, x, y, tiled):
-    """Where the thread's first cell of tile (row, column) is in global memory."""
+    """Return the index of the thread's first cell of tile (row, column) in global memory."""
     if tiled:
         return uint32((row * (n // tile) + column) * tile * tile + y * tile + x)
     return uint32(row * tile * n + y * n + column * tile + x)
@@ -134,7 +134,7 @@ def program(shape: Shape, target: Target, rest: Any, block: tuple[int, int], til
 
 @jit(device=True, inline="always")
 def both_places(columns, m, tile):
-    """Where a thread's cell m of its block's tile is: row by row, and in the doubly tiled order."""
+    """Return the index of a thread's cell m of its block's tile, row by row and in the doubly tiled order."""
     n = uint32(columns)
     start = uint32((cuda.blockIdx.y * (n // tile) + cuda.blockIdx.x) * tile * tile)
     corner = uint32(cuda.blockIdx.y * tile * n + cuda.blockIdx.x * tile)

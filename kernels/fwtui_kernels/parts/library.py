@@ -9,7 +9,7 @@ from fwtui_kernels.plan import FLOATS, NO_EDGE, Buffers, Cost, Program, Rect, Sh
 
 
 def plan(shape: Shape, stepwise: bool, device_bytes: int = 0) -> Iterator[Step]:
-    """One call; without bytes its memory traffic is not known."""
+    """Yield one step for one call; without bytes its memory traffic is unknown."""
     n = shape.n
     everything = Rect(0, 0, n, n)
     yield Step("floyd_warshall", "all", (), Cost(n**3, device_bytes), (everything,), (everything,))

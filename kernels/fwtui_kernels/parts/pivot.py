@@ -30,7 +30,7 @@ def relaxed(row, to, middle, word):
 
 @jit(device=True, inline="always")
 def through(k, rows, columns, at, y, x, word, own_row, own_column, cells):
-    """One k of the pivot: the owners pass row k and column k to all. The next k uses other words, so one barrier suffices."""
+    """Update the pivot for one k: the owners share row k and column k. The next k uses other words, so one barrier suffices."""
     if y == k:
         device.store_words(rows, at + 4 * x, own_row[0], own_row[1], own_row[2], own_row[3])
     if x == k:

@@ -1,4 +1,4 @@
-"""One rank of `distributed` on a GPU, its ops: those of products.py on some rows of the matrix, with row p from a panel.
+"""The ops of one rank of `distributed` on a GPU: those of products.py on some rows of the matrix, with row p from a panel.
 
     pivot    tile (p, p) closed, with copies by columns (for row) and by rows (`square`, which is broadcast)
     row      row p = closed x row p, and a copy in `panel`, which is broadcast

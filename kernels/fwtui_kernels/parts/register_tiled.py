@@ -50,7 +50,7 @@ def panels_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()
 
 
 def rest_step(shape: Shape, p: int, part: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
-    """One part of the rest of round p, numbered as in tuning.py."""
+    """Return a step for one part of the remainder of round p, numbered as in tuning.py."""
     tile, n = shape.tile, shape.padded
     low, high = p * shape.tile, (p + 1) * shape.tile
     spans = beside(low, high if part == CROSS else low + part * tile, n)

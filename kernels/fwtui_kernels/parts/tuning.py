@@ -63,7 +63,7 @@ class Product:
 
     @property
     def gaps(self) -> tuple[int, int]:
-        """How far a thread's groups of four rows, and of four words of a row, lie apart."""
+        """Return the strides between a thread's groups of four rows and of four words of a row."""
         return GROUP * self.down, GROUP * self.across
 
     @property
@@ -79,7 +79,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How the products are cut for one tile and type."""
+    """The partition of the min-plus products for one tile and data type."""
 
     panels: Product
     rest: Product

@@ -122,7 +122,7 @@ def device_bytes(n: int, sources: int) -> int:
 
 
 def sources_for(n: int, free: float) -> int | None:
-    """How many sources at once fit that many bytes; None if not even a block of them does."""
+    """Return the number of sources that fit in that many bytes at once; None if not even a block of them does."""
     sources = min(padded(n), SOURCES)
     while device_bytes(n, sources) > free:
         if sources <= BLOCK:
@@ -191,7 +191,7 @@ class Search:
 
     @property
     def list_bytes(self) -> int:
-        """What lists of arcs need on the device from the first `find` on: nothing, or up to 4 bytes a cell."""
+        """Return the bytes of the edge lists on the device after the first `find`: zero, or up to 4 bytes per cell."""
         few = 0 if self._few_ends is None else 2 * int(self._few_ends[-1])
         return (int(self._ends[-1]) + few) * np.dtype(np.int32).itemsize
 

@@ -55,7 +55,7 @@ def build(shared: bool, threads: int = THREADS) -> Any:
 
 
 def expected(source: Any, pieces: int, turns: int, blocks: int) -> Any:
-    """What every thread of these blocks finds, by NumPy."""
+    """Compute the expected results of all threads of these blocks with NumPy."""
     quads = np.bitwise_xor.reduce(source.reshape(pieces, -1, WORDS), axis=2)
     read = (np.arange(blocks)[:, None] + np.arange(turns) * ONWARD) & (pieces - 1)
     return np.bitwise_xor.reduce(quads[read], axis=1).ravel()

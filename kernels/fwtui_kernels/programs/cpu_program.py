@@ -23,7 +23,7 @@ def pad(matrix: Any, to: Any, ahead: int = 0) -> None:
 
 
 class CpuProgram(Program):
-    """Each op takes the matrix and the step's args, and returns when it is done.
+    """A program whose ops take the matrix and the step's args, and return when they are done.
 
     The matrix is padded x padded in row-major order; with `tiled` every tile lies together, row-major in itself, and the
     array is (padded / tile)^2 tiles one below the other, each tile x tile.
@@ -55,7 +55,7 @@ class CpuProgram(Program):
         self.ops[step.op](*self.arguments(step, buffers))
 
     def arguments(self, step: Step, buffers: Buffers) -> tuple[Any, ...]:
-        """What the step's op is called with."""
+        """Return the arguments for the op of the step."""
         return (buffers[0], *step.args)
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:

@@ -180,7 +180,7 @@ class CudaProgram(Program):
 
     @property
     def _shared_with_host(self) -> bool:
-        """Whether the host can access the buffers in place as NumPy arrays."""
+        """Return True if the host can access the buffers in place as NumPy arrays."""
         return self.shape.memory in ("mapped", "managed")
 
     def _host_form(self, matrix: Any) -> Any:

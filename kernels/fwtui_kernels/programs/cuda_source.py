@@ -20,7 +20,7 @@ NUMBER = {"float32": "float", "int32": "int", "int16": "short", "float64": "doub
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How an operation of the plan is launched: the function as C++ calls it, its block, and its grid by the step's args."""
+    """The launch of an op of the plan: the C++ name of its function, its block, and its grid by the step's args."""
 
     function: str  # relax, or relax<float>
     block: tuple[int, int]
@@ -35,12 +35,12 @@ class Launch:
 
 
 def number(shape: Shape) -> str:
-    """What C++ calls the shape's number type."""
+    """Return the C++ name of the shape's data type."""
     return NUMBER[shape.dtype]
 
 
 def macros(shape: Shape) -> dict[str, str]:
-    """What the compiler defines: TILE, NUMBER, and each option of the kernel in capitals."""
+    """Return the macros of the compiler: TILE, NUMBER, and each option of the kernel in capitals."""
     options = {name.upper(): str(value) for name, value in shape.options}
     return {"TILE": str(shape.tile), "NUMBER": number(shape), **options}
 

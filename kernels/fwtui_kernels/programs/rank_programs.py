@@ -14,7 +14,7 @@ from fwtui_kernels.programs.cpu_program import CpuProgram, pad
 
 
 class RankRows:
-    """Which rows of the matrix a rank has: its rows of tiles one below the other; only the very last one has padding."""
+    """The rows of the matrix that a rank has: its rows of tiles one below the other; only the very last one has padding."""
 
     def __init__(self, shape: Shape, rank: int):
         self._shape = shape
@@ -36,7 +36,7 @@ class RankRows:
                 place += count
 
     def taken_from(self, matrix: Any) -> Any:
-        """Those rows of an n x n matrix, as one array."""
+        """Return those rows of an n x n matrix as one array."""
         return np.concatenate([matrix[low:end] for low, end in self._spans] or [matrix[:0]])
 
     def put(self, rows: Any, matrix: Any) -> None:
@@ -94,7 +94,7 @@ class CpuRank(CpuProgram):
         return (matrix, *arrays, p, *args, self._width)
 
     def broadcast_array(self, buffers: Buffers, p: int) -> Any:
-        """What is broadcast in round p: row p, tile x padded, and the closed pivot behind it."""
+        """Return the broadcast panel of round p: row p (tile x padded), followed by the solved pivot."""
         return buffers[1 + p % 2]
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
@@ -155,7 +155,7 @@ class AllRanks(Program):
 
 
 def copy(to: Any, source: Any, stream: Any) -> None:
-    """One array to another one in the same memory."""
+    """Copy an array to another one in the same memory."""
     if isinstance(to, np.ndarray):
         np.copyto(to, source)
     else:
@@ -163,7 +163,7 @@ def copy(to: Any, source: Any, stream: Any) -> None:
 
 
 def ranked(rank: Callable[[Shape, Target], Any], shape: Shape, target: Target) -> Program:
-    """One rank's program, or that of all ranks if this process has no others to work with."""
+    """Return the program of one rank, or of all ranks if this process runs alone."""
     if target.link is None and shape.ranks > 1:
         return AllRanks(shape, target, partial(rank, shape))
     return rank(shape, target)

@@ -58,7 +58,7 @@ def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
 
 
 def device_bytes(shape: Shape) -> int:
-    """What a run needs on the device."""
+    """Return the bytes that a run needs on the device."""
     return sum(rows * cells for rows, cells in buffer_shapes(shape).values()) * shape.itemsize
 
 
