@@ -15,7 +15,7 @@ from fwtui.engine.engine import Engine
 from fwtui.experiment.experiment import FULL_CHECK, SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure.cuda_words import what_the_kernel_did
+from fwtui.measure.cuda_errors import what_the_kernel_did
 from fwtui.measure.inputs import fill_for
 from fwtui.stream.trials import RACY, WRONG
 from fwtui_kernels.own import complaint

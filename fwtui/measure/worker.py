@@ -23,7 +23,7 @@ from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
-from fwtui.measure.cuda_words import what_the_kernel_did, why_not_started
+from fwtui.measure.cuda_errors import what_the_kernel_did, why_not_started
 from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import kernel_here, own_words
 from fwtui.stream import codec, events, requests
