@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
     alone = arguments is None  # a process of its own
     if alone:
         on_signals(leave)  # during imports an exception may be lost
-        gc_pause.rest()
+        gc_pause.disable_gc()
         if "_ARGCOMPLETE" in os.environ:  # a shell's script started it for a tab
             from fwtui.commands.completion import answer
 
@@ -140,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
         if getattr(args, "out", None) == "":
             raise Refused("-o '' is not the name of a file; give one, or omit -o")
         args.alone = alone
-        gc_pause.wake()
+        gc_pause.enable_gc()
         if alone:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close what they have opened
         with nullcontext() if alone else handlers_kept():

@@ -6,24 +6,24 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_resting = False
+_disabled = False
 
 
-def rest() -> None:
-    """No collections until wake(): during startup they take a seventh of the time and find nothing."""
-    global _resting
-    _resting = True
+def disable_gc() -> None:
+    """No collections until enable_gc(): during startup they take a seventh of the time and find nothing."""
+    global _disabled
+    _disabled = True
     gc.disable()
 
 
-def wake() -> None:
-    """Resume collection after rest(), but never scan what exists now; otherwise do nothing.
+def enable_gc() -> None:
+    """Resume collection after disable_gc(), but never scan what exists now; otherwise do nothing.
 
-    A pause is no rest: to freeze during one would keep for good whatever is waiting to be freed.
+    paused() must not freeze: that would keep garbage that is still to be collected.
     """
-    global _resting
-    if _resting:
-        _resting = False
+    global _disabled
+    if _disabled:
+        _disabled = False
         gc.freeze()
         gc.enable()
 

@@ -55,7 +55,7 @@ def run_dashboard(
         if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; use `fwtui serve`")
         _need_terminal("the dashboard")
-        gc_pause.rest()  # until the first frame is there
+        gc_pause.disable_gc()  # until the first frame is there
         limit_malloc_arenas()
         from fwtui.experiment.experiment import first_steps
         from fwtui.machine import hardware
@@ -109,7 +109,7 @@ def run_replay(
     Raises Refused for an invalid session or setting, and where there is no terminal.
     """
     _need_terminal("the replay")
-    gc_pause.rest()  # until the first frame is there
+    gc_pause.disable_gc()  # until the first frame is there
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.frame.look import look_of
 

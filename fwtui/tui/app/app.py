@@ -230,7 +230,7 @@ class FwtuiApp(Survivor):
 
     def on_painted(self) -> None:
         self.painted = True
-        gc_pause.wake()
+        gc_pause.enable_gc()
         self._start_clock()  # a tick starts children, and they would take time from the first frame
 
     @property

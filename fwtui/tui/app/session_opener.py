@@ -135,7 +135,7 @@ class SessionOpener:
         self._awaited = listener
 
         def show() -> None:
-            gc_pause.wake()  # that may take any time
+            gc_pause.enable_gc()  # that may take any time
             if self._awaited is not None:
                 self._app.push_screen(WaitingScreen())
 
