@@ -10,7 +10,7 @@ _disabled = False
 
 
 def disable_gc() -> None:
-    """No collections until enable_gc(): during startup they take a seventh of the time and find nothing."""
+    """Disable collections until enable_gc(): during startup they take a seventh of the time and find nothing."""
     global _disabled
     _disabled = True
     gc.disable()
