@@ -66,7 +66,7 @@ def shortest_path(
 
     Methods "auto" and "FW" run the kernels of `solve` where these round no sum: then distances are SciPy's to the last digit,
     and among several shortest paths predecessors may follow another one. SciPy itself answers for the methods "D", "BF" and "J",
-    where float32 and int32 do not suffice, and for so few `indices` that its searches from these take less time.
+    where float64 rounds sums, and for so few `indices` that its searches from these take less time.
     """
     if method == "auto" or (method == "FW" and indices is None):  # SciPy's refuses these
         graph = _of_csgraph(csgraph, directed, unweighted)

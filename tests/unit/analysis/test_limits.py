@@ -61,8 +61,8 @@ def test_every_form_has_a_probe_and_every_distance_a_form() -> None:
             assert any(not f.nonnegative for f in right_for(backend, dtype, False)) or dtype == "int16"
             assert set(right_for(backend, dtype, False)) <= set(right_for(backend, dtype, True))
             assert right_for(backend, dtype, True)
-    assert {f.key for f in forms_of("cuda", (8, 0))} == {"float32", "float32-two", "int32", "int32-mixed"}
-    assert len(forms_of("cuda", (9, 0))) == 6
+    assert {f.key for f in forms_of("cuda", (8, 0))} == {"float32", "float32-two", "int32", "int32-mixed", "float64"}
+    assert len(forms_of("cuda", (9, 0))) == 7
 
 
 @pytest.mark.parametrize("form", [f for f in forms_of("cpu") if f.key in ("float32-bits", "int16")], ids=lambda f: f.key)
@@ -114,13 +114,13 @@ def test_limits_are_told_form_by_form_and_complete_at_the_end(pretend: Pretend) 
     from fwtui.measure import probe as measured
     from fwtui_kernels.plan import Target
 
-    rates = iter((1e9, 3e9, 2e9) * 4)
+    rates = iter((1e9, 3e9, 2e9) * 5)
     pretend.limits(measured, COPY=1 << 16, SECONDS=0.01)
     told: list[Limits] = []
     caches = (Cache(level=1, bytes=1 << 15), Cache(level=2, bytes=1 << 20), Cache(level=3, bytes=1 << 21, cores=2))
     measured.measure(HostEngine(Target("cpu")), told.append, lambda: 2.5, lambda probe: next(rates), caches)
-    assert [len(one.forms) for one in told] == [1, 2, 3, 4, 4]
-    assert [one.complete for one in told] == [False] * 4 + [True]
+    assert [len(one.forms) for one in told] == [1, 2, 3, 4, 5, 5]
+    assert [one.complete for one in told] == [False] * 5 + [True]
     assert {f.form: f.relaxations_per_second for f in told[-1].forms} == dict.fromkeys([f.key for f in forms_of("cpu")], 3e9)
     assert told[-1].copy_bytes_per_second and told[-1].t == 2.5 and told[-1].device
     assert [one.level for one in told[-1].levels] == [1, 2, 0], "a level that holds no more than the one before is none"
