@@ -13,15 +13,14 @@ if __name__ == "__main__" or "".join(sys.argv[:1]).endswith("/fwtui"):  # a proc
 
 import argparse
 import os
-import re
 import shutil
 import textwrap
 from contextlib import nullcontext
 from importlib import import_module
-from typing import Any, NoReturn
 
 from fwtui import __version__
 from fwtui.commands import COMMANDS, about, overview
+from fwtui.commands.support.command_parser import CommandParser
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
@@ -41,37 +40,10 @@ class _Versions(argparse.Action):
         parser.exit()
 
 
-class _Parser(argparse.ArgumentParser):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **options})  # else a new option breaks scripts that shorten another
-
-    def error(self, message: str) -> NoReturn:
-        more = f"`{self.prog} --help`"
-        raise Refused(f"{message} {more} lists them all" if message.endswith("?") else f"{message}; see {more}")
-
-    def _check_value(self, action: argparse.Action, value: object) -> None:
-        if action.choices is not None and value not in action.choices:
-            offered = instead(str(value), map(str, action.choices))
-            raise argparse.ArgumentError(action, f"{quoted(str(value))} is not offered; {offered}")
-
-    def print_help(self, file: Any = None) -> None:
-        print(self.format_help(), end="", file=file)  # argparse's own passes over what cannot be written
-
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        super().exit(flushed(status), message)
-
-    def refuse_unknown(self, words: list[str]) -> NoReturn:
-        """Raises Refused for words that nothing takes."""
-        option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
-        hint = instead(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
-        unknown = "unrecognized arguments: " + " ".join(words)
-        self.error(f"{unknown}; {hint}" if hint.endswith("?") else unknown)
-
-
 NARROWEST = 40  # cells of a terminal for which help is laid out
 
 
-class _Overview(_Parser):
+class _Overview(CommandParser):
     """The program's own parser, whose help shows the commands in groups."""
 
     def format_help(self) -> str:
@@ -99,7 +71,7 @@ def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
         nargs=0,
         help=f"print the versions of fwtui and its main dependencies (fwtui {__version__})",
     )
-    parsers = root.add_subparsers(parser_class=_Parser, metavar="COMMAND", dest="command")
+    parsers = root.add_subparsers(parser_class=CommandParser, metavar="COMMAND", dest="command")
     for name in [command] if command else COMMANDS:
         words = about(name)
         sub = parsers.add_parser(name, help=words, description=words, epilog=EXIT_CODES)

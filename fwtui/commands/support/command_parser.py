@@ -1,0 +1,38 @@
+"""The parser of every command: a mistake raises Refused instead of ending the process."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any, NoReturn
+
+from fwtui.common.errors import Refused
+from fwtui.common.streams import flushed
+from fwtui.common.text import instead, quoted
+
+
+class CommandParser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **options})  # else a new option breaks scripts that shorten another
+
+    def error(self, message: str) -> NoReturn:
+        more = f"`{self.prog} --help`"
+        raise Refused(f"{message} {more} lists them all" if message.endswith("?") else f"{message}; see {more}")
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            offered = instead(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"{quoted(str(value))} is not offered; {offered}")
+
+    def print_help(self, file: Any = None) -> None:
+        print(self.format_help(), end="", file=file)  # argparse's own passes over what cannot be written
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        super().exit(flushed(status), message)
+
+    def refuse_unknown(self, words: list[str]) -> NoReturn:
+        """Raises Refused for words that nothing takes."""
+        option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
+        hint = instead(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
+        unknown = "unrecognized arguments: " + " ".join(words)
+        self.error(f"{unknown}; {hint}" if hint.endswith("?") else unknown)
