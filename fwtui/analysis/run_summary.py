@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fwtui.analysis.columns import baseline_run
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, run_name
 from fwtui.analysis.explanation import Explanation, explain, speedup_causes
 from fwtui.analysis.hints import NAIVE, NEAR_PEAK, hints
@@ -134,6 +135,20 @@ def summarise(
     limit = limit_of(model, run)
     share, other = limit.share if limit is not None else None, comparison.baseline.run if comparison is not None else None
     return Assessment(run, other, comparison, explain(entrant, None), next_rung(model, run, recorded), share)
+
+
+def fastest(model: Model, recorded: Model | None = None, baseline: str | None = None) -> Assessment | None:
+    """Summarise the fastest run of the newest graph against its baseline; None without two timed runs.
+
+    `recorded` as in `summarise()`. `baseline` is a kernel, by default that of the first verified run of the same graph.
+    """
+    timed = [run for run in model.runs.values() if run.counts]
+    alike = [run for run in timed if run.experiment.graph == timed[-1].experiment.graph]
+    best = min(alike, key=lambda run: run.seconds or 0.0, default=None)
+    base = baseline_run(model, best, baseline) if best is not None else None
+    if best is None or base is None or base.id == best.id or not base.seconds or not best.seconds:
+        return None
+    return summarise(ComparedRun(model, best), ComparedRun(model, base), recorded)
 
 
 def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung | None:

@@ -69,21 +69,16 @@ def reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
 
 def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, list[str]]:
     """Return the id of the fastest run of the newest graph and its summary against the baseline; None without a baseline."""
-    from fwtui.analysis.columns import baseline_run
-    from fwtui.analysis.compare import ComparedRun
-    from fwtui.analysis.run_summary import summarise
+    from fwtui.analysis.run_summary import fastest
     from fwtui.sessions.library import recorded_ladder
 
-    timed = [run for run in model.runs.values() if run.counts]
-    alike = [run for run in timed if run.experiment.graph == timed[-1].experiment.graph]
-    best = min(alike, key=lambda run: run.seconds or 0.0, default=None)
-    base = baseline_run(model, best, baseline) if best is not None else None
-    if best is None or base is None or base.id == best.id or not base.seconds or not best.seconds:
+    assessment = fastest(model, recorded_ladder(), baseline)
+    if assessment is None:
         return None, []
-    assessment = summarise(ComparedRun(model, best), ComparedRun(model, base), recorded_ladder())
-    most = max(base.seconds, best.seconds)
-    bars = [[one.title, "#" * max(1, round(BAR * (one.seconds or 0.0) / most)), duration(one.seconds)] for one in (base, best)]
-    return best.id, [
+    compared = [*filter(None, (assessment.baseline, assessment.run))]
+    most = max(one.seconds or 0.0 for one in compared)
+    bars = [[one.title, "#" * max(1, round(BAR * (one.seconds or 0.0) / most)), duration(one.seconds)] for one in compared]
+    return assessment.run.id, [
         "",
         f"{assessment.headline_upper}{'   identical distances' * assessment.same_answer}",
         *table(bars),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fwtui.tui.export.drawing import HEIGHT, WIDTH, escaped, grounds, parts, signs, style_sheet
+from fwtui.analysis.html import escaped
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, grounds, parts, signs, style_sheet
 from fwtui.tui.export.film import Film
 
 HOLD = 4.0  # seconds that the last screen stays before it begins again

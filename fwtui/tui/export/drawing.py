@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -11,13 +10,12 @@ from itertools import groupby
 
 from rich.cells import cell_len
 
-from fwtui.common.text import clean
+from fwtui.analysis.html import NOT_XML, escaped
 from fwtui.tui.export.film import Film, Ink, Row
 
 WIDTH, HEIGHT, BASELINE = 10, 20, 15  # of a cell, and of the letters in it
 LIGHT, HEAVY = 2, 4  # how thick lines are
 FONT = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
-_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SIDES = {"LEFT": "l", "RIGHT": "r", "UP": "u", "DOWN": "d", "HORIZONTAL": "lr", "VERTICAL": "ud"}
 _SIGN = "\u2190-\U0010ffff"  # drawn alone: its font may be another one, of another width
 _WORDS = re.compile(rf"[{_SIGN}]|[^\s{_SIGN}]+(?: [^\s{_SIGN}]+)*")
@@ -27,11 +25,6 @@ _QUADRANT = {"a": (0, 0), "b": (5, 0), "c": (0, 10), "d": (5, 10)}
 DOT = 3
 _DOTS = ((1, 1), (1, 6), (1, 11), (6, 1), (6, 6), (6, 11), (1, 16), (6, 16))  # in Unicode's order
 Box = tuple[float, float, float, float]  # x, y, width, height in a cell
-
-
-def escaped(text: str) -> str:
-    """The text as XML and HTML take it, in an element or in quotes, and without what a reader's program would obey."""
-    return html.escape(_NOT_XML.sub("", clean(text)))
 
 
 def style_sheet(*films: Film) -> str:
@@ -125,7 +118,7 @@ def _letters_of(row: Row, film: Film) -> Iterator[str]:
         text = ""
         for x, character, _ in group:
             columns.append(x)
-            text += " " if _is_shape(character) or _NOT_XML.match(character) else character
+            text += " " if _is_shape(character) or NOT_XML.match(character) else character
         columns.append(columns[-1] + cell_len(text[-1]))
         for word in _WORDS.finditer(text):
             x, cells = columns[word.start()], columns[word.end()] - columns[word.start()]

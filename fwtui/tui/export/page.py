@@ -13,10 +13,11 @@ from string import Template
 
 from fwtui import __version__
 from fwtui.analysis.columns import NONE
+from fwtui.analysis.html import escaped, head_row, table_row
 from fwtui.common import units
 from fwtui.learn.questions import PANELS, POINT, QuestionAnswer
 from fwtui.sessions.player import SPEEDS
-from fwtui.tui.export.drawing import HEIGHT, WIDTH, escaped, parts, row_svg, style_sheet
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, parts, row_svg, style_sheet
 from fwtui.tui.export.film import Film, FilmFrame, FilmStop, Lines, row_text
 
 HERE = Path(__file__).parent
@@ -151,16 +152,13 @@ def _runs(film: Film) -> Iterator[str]:
         return
     yield '<div class="wide" tabindex="0" role="region" aria-labelledby="runs-caption"><table><caption id="runs-caption">'
     yield f"{units.counted(len(film.table), 'run')}. A number in the first column leads to where that run ends.</caption>"
-    yield "<thead><tr>"
-    yield "".join(f'<th scope="col"{_side(film, place)}>{escaped(title)}</th>' for place, title in enumerate(film.head))
-    yield "</tr></thead><tbody>"
+    attributes = {place: f' class="{kind}"' for place, title in enumerate(film.head) if (kind := _kind(film, place, title))}
+    yield f"<thead>{head_row(film.head, attributes)}</thead><tbody>"
     because = film.head.index("because") if "because" in film.head else None
     ends = {str(run.run): run.recorded[1] for run in film.runs}
     for row in film.table:
-        first, *others = row
-        link = f'<a href="#t={ends[first]:.3f}">{escaped(first)}</a>' if first in ends else escaped(first)
-        cells = (f"<td{_side(film, place)}>{escaped(cell)}</td>" for place, cell in enumerate(others, 1))
-        yield f'<tr><th scope="row">{link}</th>{"".join(cells)}</tr>'
+        number, text = row[0], escaped(row[0])
+        yield table_row(f'<a href="#t={ends[number]:.3f}">{text}</a>' if number in ends else text, row[1:], attributes)
         if because is not None and row[because] != NONE:
             yield f'<tr class="because"><td colspan="{len(row)}">because {escaped(row[because])}</td></tr>'
     yield "</tbody></table></div>"
@@ -181,9 +179,9 @@ def _warps(film: Film) -> Iterator[str]:
         yield "</tbody></table></div></details>"
 
 
-def _side(film: Film, place: int) -> str:
-    kind = "number" if place in film.numbers else "wordy" if film.head[place] == "because" else ""
-    return f' class="{kind}"' if kind else ""
+def _kind(film: Film, place: int, title: str) -> str:
+    """Return the class of a column's cells; empty for plain text."""
+    return "number" if place in film.numbers else "wordy" if title == "because" else ""
 
 
 def _cards(film: Film) -> Iterator[str]:
