@@ -1,12 +1,18 @@
-"""fwtui: Floyd-Warshall kernels, run live; and `solve`, which gives a graph's shortest paths to a program."""
+"""fwtui: Floyd-Warshall kernels, run and replayed; and `solve`, which gives a graph's shortest paths to a program."""
 
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.2.0"
-__all__ = ["Failed", "Refused", "Result", "__version__", "shortest_path", "solve"]
+__all__ = [
+    *("Failed", "Refused", "Result", "Session", "__version__", "kernels", "load", "run", "sessions", "shortest_path", "solve"),
+]
 # brought when they are asked for: they need NumPy and more, which the command line does without
 _LATER = {
+    "run": "fwtui.api.running",
+    "load": "fwtui.api.session",
+    "kernels": "fwtui.api.session",
+    "Session": "fwtui.api.session",
     "solve": "fwtui.solver.solve",
     "shortest_path": "fwtui.solver.like_scipy",
     "Result": "fwtui.solver.result",
@@ -22,4 +28,6 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
+    if name == "sessions":  # a package that can be called
+        return import_module("fwtui.sessions")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -149,7 +149,7 @@ def _replay(args: argparse.Namespace) -> int:
         if not Path(out).resolve().parent.is_dir():
             raise Refused(f"{quoted(out)} cannot be written: its folder is not there; choose another path")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
-    path, loaded, whole = _filmed(args, _cut(args, rate))
+    path, loaded, whole = filmed_session(args, rate)
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
         content, film = encode(whole, suffix)
@@ -165,10 +165,11 @@ def _replay(args: argparse.Namespace) -> int:
     return session_exit_code(path, loaded.complete)
 
 
-def _filmed(args: argparse.Namespace, cut: FilmCut) -> tuple[Path, LoadedSession, Film]:
-    """Return the path, the session and its film."""
+def filmed_session(args: argparse.Namespace, rate: float) -> tuple[Path, LoadedSession, Film]:
+    """Return the path, the session and its film, of `rate` pictures a second without --fps. Raises Refused."""
     from fwtui.tui import filmed
 
+    cut = _cut(args, rate)
     screen, size = parse_screen(args)
     look = merge_settings(args, Settings(Path()))  # flags alone, as in a picture
     path = resolve(args.session)

@@ -9,6 +9,7 @@ import os
 import signal
 import stat
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
@@ -30,7 +31,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import clean, quoted
-from fwtui.experiment.experiment import Settled, kernel_named
+from fwtui.experiment.experiment import Experiment, Settled, kernel_named
 from fwtui.live import counters
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -42,6 +43,13 @@ LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the s
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_run_options(parser)
+    form = add_forms(parser, "one JSON object per run", "print a table, also if stdout is not a terminal")
+    form.add_argument("--stream", action="store_true", help="write the session to stdout while it runs, for `fwtui replay -`")
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `fwtui.run` takes, too: all but the form of the output."""
     add_experiment_options(parser)
     about = "run every kernel that accepts this graph on this machine, once each; the skipped ones are listed"
     parser.add_argument("--all", action="store_true", help=about)
@@ -51,27 +59,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     about = "print a distance summary after each run: diameter, radius, components, histogram, map"
     parser.add_argument("--answers", action="store_true", help=about)
-    form = add_forms(parser, "one JSON object per run", "print a table, also if stdout is not a terminal")
-    form.add_argument("--stream", action="store_true", help="write the session to stdout while it runs, for `fwtui replay -`")
     add_recording_options(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
-    gpu = hardware.gpu_present()
-    requested = [] if args.all else parse_experiments(args, gpu)
-    if requested:
-        check_device(args, (experiment.kernel for experiment in requested))
+    requested = requested_experiments(args)
     if args.stream and sys.stdout.isatty():
         raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")
     live = live_session(args)
     outlet = _outlet(live, args) if args.stream else None
     reason = "closed"
     try:
-        # a mistake in the last of ten runs is reported before the first begins
-        settled = _every(live, args, gpu) if args.all else [live.settled(experiment) for experiment in requested]
-        if args.baseline is not None:
-            args.baseline = kernel_named(args.baseline).id
-            settled = _first(args.baseline, settled)
+        settled = settle_all(live, requested, args)
         # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
         with contextlib.redirect_stderr(io.StringIO()) if piped else contextlib.nullcontext():
@@ -95,6 +94,40 @@ def execute(args: argparse.Namespace) -> int:
     return code or NOT_RECORDED
 
 
+def requested_experiments(args: argparse.Namespace) -> list[Experiment]:
+    """Return an experiment for each combination of options; none for --all. Raises Refused."""
+    experiments = [] if args.all else parse_experiments(args, hardware.gpu_present())
+    if experiments:
+        check_device(args, (experiment.kernel for experiment in experiments))
+    return experiments
+
+
+def settle_all(live: Live, requested: Sequence[Experiment], args: argparse.Namespace) -> list[Settled]:
+    """Settle all runs, that of the baseline first: a mistake in the last one is reported before the first begins.
+
+    Raises Refused.
+    """
+    settled = _every(live, args) if args.all else [live.settled(experiment) for experiment in requested]
+    if args.baseline is not None:
+        args.baseline = kernel_named(args.baseline).id
+        settled = _first(args.baseline, settled)
+    return settled
+
+
+def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: Outlet | None = None) -> int:
+    """Run an experiment to its end, with its counters and answers; return the exit code that this run alone would have.
+
+    Raises Stopped if the stream is closed.
+    """
+    code = _run_one(live, experiment, outlet)
+    run = live.model.run
+    if args.counters and run is not None and run.state == "done":
+        _count(live, experiment, run.id)
+    if args.answers and run is not None and run.state == "done":
+        answer(live, run.id)
+    return code
+
+
 def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
     assert live.model.header is not None
     header = msgspec.structs.replace(live.model.header, title=clean(args.title))
@@ -103,8 +136,8 @@ def _outlet(live: Live, args: argparse.Namespace) -> Outlet:
     return outlet
 
 
-def _every(live: Live, args: argparse.Namespace, gpu: bool) -> list[Settled]:
-    settled, left_out = experiments_of_every_kernel(args, gpu, live.settled)
+def _every(live: Live, args: argparse.Namespace) -> list[Settled]:
+    settled, left_out = experiments_of_every_kernel(args, hardware.gpu_present(), live.settled)
     for kernel, reason in left_out:
         print_message(f"left out: {kernel}: {reason}")
     if not settled:
@@ -125,13 +158,8 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
     hinted: list[tuple[str, str]] = []
     for experiment in settled:
         before = live.model.current
-        code = _run_one(live, experiment, outlet)
+        code = run_one(live, experiment, args, outlet)
         worst = worst or code
-        run = live.model.run
-        if args.counters and run is not None and run.state == "done":
-            _count(live, experiment, run.id)
-        if args.answers and run is not None and run.state == "done":
-            answer(live, run.id)
         run = live.model.run
         if run is None or run.id == before:
             continue

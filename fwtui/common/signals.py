@@ -32,6 +32,12 @@ def on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handler
         signal.signal(signum, handler)
 
 
+def on_interrupt(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    """Send Ctrl-C to this handler; only the main thread can, and no other thread is interrupted."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+
+
 class _HeldSignals:
     """How deeply signals are held back, and the first one that arrived meanwhile."""
 

@@ -1,1 +1,17 @@
-"""Session files: written by a recorder, read, checked, listed and played."""
+"""Session files: written by a recorder, read, checked, listed and played. `fwtui.sessions()` lists them."""
+
+import sys
+from types import ModuleType
+
+
+class _Package(ModuleType):
+    """This package; Python lets a module have a class (`__class__`), here one that can be called."""
+
+    def __call__(self) -> dict[str, str]:
+        """Return the names of all sessions, newest first, each with its title; `fwtui.load` takes them."""
+        from fwtui.sessions.library import find
+
+        return {entry.name: entry.title for entry in find()}
+
+
+sys.modules[__name__].__class__ = _Package

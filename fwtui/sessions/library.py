@@ -167,6 +167,11 @@ def model_of(loaded: LoadedSession) -> Model:
     return _folded(loaded.lines)
 
 
+def recorded_on(header: Header, gpu: str) -> str:
+    """Say where and when a session was recorded: recorded on NVIDIA H200 · 2025-11-20. `gpu` is empty without a GPU."""
+    return f"recorded on {gpu or header.machine.cpu or 'a machine without a GPU'} · {header.created[:10]}"
+
+
 def recorded_ladder() -> Model | None:
     """Every rung on one graph, recorded on one GPU: the shipped session; None if it cannot be read."""
     return _ladder_in(shipped_folder())

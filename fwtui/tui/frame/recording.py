@@ -14,6 +14,7 @@ from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.learn.questions import cue_of
 from fwtui.sessions.folders import stem
+from fwtui.sessions.library import recorded_on
 from fwtui.sessions.pipes import Listener
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import LoadedSession
@@ -89,7 +90,7 @@ class Recording:
         gpu = next((e.name for e in events_read if isinstance(e, events.Device) and e.present and e.name), "")
         header = self.loaded.header
         title = f"{header.title} · " if header.title else ""
-        return f"{title}recorded on {gpu or header.machine.cpu or 'a machine without a GPU'} · {header.created[:10]}"
+        return f"{title}{recorded_on(header, gpu)}"
 
     @property
     def problems(self) -> tuple[str, ...]:

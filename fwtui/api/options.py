@@ -1,0 +1,47 @@
+"""Python arguments as the words of a command, so that a mistake gets the sentence of the command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from fwtui.commands.support.command_parser import CommandParser
+
+FLAGS = ("all", "answers", "counters", "identify", "record_source", "trust")  # options without a value
+
+
+def parse(
+    command: str, add_options: Callable[[argparse.ArgumentParser], None], options: Mapping[str, object], *words: str
+) -> argparse.Namespace:
+    """Parse the words and the options of a command. An option of None, and a flag of False, is as if it were not given.
+
+    Raises Refused.
+    """
+    parser = CommandParser(prog=f"fwtui {command}")
+    add_options(parser)
+    args, unknown = parser.parse_known_args([*words, *_words(options)])
+    if unknown:
+        parser.refuse_unknown(unknown)
+    return args
+
+
+def _words(options: Mapping[str, object]) -> Iterator[str]:
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        if name in FLAGS or (name == "record" and isinstance(value, bool)):
+            if value:
+                yield flag
+        elif isinstance(value, Mapping):
+            yield from (f"{flag}={key}={_text(inner)}" for key, inner in value.items())
+        elif value is not None:
+            yield f"{flag}={_text(value)}"
+
+
+def _text(value: object) -> str:
+    """Write a value as the command reads it: several with commas, a Boolean as yes or no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str | os.PathLike):
+        return os.fspath(value)
+    return ",".join(map(_text, value)) if isinstance(value, Iterable) else str(value)
