@@ -1,4 +1,6 @@
-from fwtui.api.running import run
+import os
+from collections.abc import Iterable, Mapping
+
 from fwtui.api.session import Session, kernels, load
 from fwtui.common.errors import Failed, Refused
 from fwtui.solver.like_scipy import shortest_path
@@ -20,6 +22,43 @@ __all__ = [
 ]
 __version__: str
 
+def run(
+    kernel: str | os.PathLike[str] | Iterable[str] | None = None,
+    n: int | str | Iterable[int] | None = None,
+    *,
+    file: str | os.PathLike[str] | None = None,
+    kind: str | Iterable[str] | None = None,
+    density: float | str | Iterable[float] | None = None,
+    weights: str | None = None,
+    real: bool | None = None,
+    negative: float | str | None = None,
+    connected: bool | None = None,
+    exact: bool | None = None,
+    seed: int | None = None,
+    dtype: str | Iterable[str] | None = None,
+    tile: int | str | Iterable[int] | None = None,
+    launch: str | Iterable[str] | None = None,
+    memory: str | None = None,
+    repeats: int | str | None = None,
+    budget: float | None = None,
+    verify: str | None = None,
+    device: int | str | None = None,
+    devices: str | Iterable[int | str] | None = None,
+    option: Mapping[str, int | str] | None = None,
+    trust: bool = False,
+    all: bool = False,
+    baseline: str | None = None,
+    counters: bool = False,
+    answers: bool = False,
+    record: bool | str | os.PathLike[str] = False,
+    title: str | None = None,
+    telemetry_hz: float | None = None,
+    record_hz: float | None = None,
+    record_source: bool = False,
+    samples: str | None = None,
+    identify: bool = False,
+    **kernel_options: int | str,
+) -> Session: ...
 def sessions() -> dict[str, str]:
     """Return the names of all sessions, newest first, each with its title; `fwtui.load` takes them."""
 

@@ -1,4 +1,4 @@
-"""Python arguments as the words of a command, so that a mistake gets the sentence of the command."""
+"""Python arguments as the words of a command, so that a mistake gets the command's sentence."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fwtui.commands.support.command_parser import CommandParser
 
-FLAGS = ("all", "answers", "counters", "identify", "record_source", "trust")  # options without a value
+FLAGS = ("all", "answers", "counters", "identify", "record", "record_source", "trust")  # True gives the bare option
 
 
 def parse(
     command: str, add_options: Callable[[argparse.ArgumentParser], None], options: Mapping[str, object], *words: str
 ) -> argparse.Namespace:
-    """Parse the words and the options of a command. An option of None, and a flag of False, is as if it were not given.
-
-    Raises Refused.
-    """
+    """Parse the words and the options of a command; None leaves an option out, as False does a flag. Raises Refused."""
     parser = CommandParser(prog=f"fwtui {command}")
     add_options(parser)
     args, unknown = parser.parse_known_args([*words, *_words(options)])
@@ -29,9 +26,8 @@ def parse(
 def _words(options: Mapping[str, object]) -> Iterator[str]:
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
-        if name in FLAGS or (name == "record" and isinstance(value, bool)):
-            if value:
-                yield flag
+        if name in FLAGS and isinstance(value, bool):
+            yield from [flag] * value
         elif isinstance(value, Mapping):
             yield from (f"{flag}={key}={_text(inner)}" for key, inner in value.items())
         elif value is not None:

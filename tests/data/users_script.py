@@ -37,5 +37,13 @@ except Refused as refusal:
     assert "there is no vertex 'nowhere'" in str(refusal)
 else:
     raise AssertionError("an unknown name is refused")
+runs = fwtui.run(["serial"], n=[8, 9], repeats=2, verify="full")
+assert_type(runs, fwtui.Session)
+assert_type(runs[1].speedup, float | None)
+assert_type(runs[1].phases, dict[str, float])
+assert [run.state for run in runs] == ["done", "done"] and next(iter(fwtui.kernels())) in str(runs)
+assert_type(fwtui.sessions(), dict[str, str])
+assert len(fwtui.load("h200-ladder-n4096")) > 9 and len(fwtui.sessions()) > 9
+
 assert issubclass(Failed, RuntimeError) and set(fwtui.__all__) <= set(dir(fwtui))
 print(fwtui.__version__)

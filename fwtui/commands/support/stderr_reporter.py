@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from fwtui.analysis import sparsity
 from fwtui.analysis.estimate import foreseen
@@ -20,22 +19,16 @@ from fwtui.stream.model import Model
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)")  # a recording keeps it
 
 
-class ShowProgress(Protocol):
-    """Shows words, which replace those before, and a share of 0 to 1 if it is known."""
-
-    def __call__(self, text: str, share: float | None = None) -> object: ...
-
-
 class StderrReporter:
     """Words for stderr: errors, each once, and on a terminal the progress."""
 
-    def __init__(self, model: Model | None = None, show: ShowProgress | None = None) -> None:
+    def __init__(self, model: Model | None = None, show: Callable[[str, float | None], object] | None = None) -> None:
         """With a model, which takes each event afterwards, also of a plan for a sparse graph what it leaves out.
 
-        `show` gets the words of the progress, by default for a terminal, and its share (0 to 1) if that is known.
+        `show` gets the words of the progress, and its share (0 to 1) if that is known; by default a terminal shows the words.
         """
         self._model = model
-        self._show: ShowProgress = show or (lambda text, share=None: show_progress(text))
+        self._show = show or (lambda text, share: show_progress(text))
         self._fault = ""
 
     def __call__(self, line: Line) -> None:
@@ -57,9 +50,9 @@ class StderrReporter:
                 if left_out := sparsity.in_words(run, None if run.simulated else foreseen(self._model, run)):
                     print_message(f"run {number}: {', '.join(left_out)}")
             case events.RunDone():
-                self._show("")
+                self._show("", None)
             case events.Stage(name=name, seconds=None):
-                self._show(name)
+                self._show(name, None)
             case events.Progress(stage=stage, done=done, left=left):
                 self._show(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""), done)
 

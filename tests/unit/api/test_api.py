@@ -1,0 +1,261 @@
+"""Runs and recordings from Python and in a notebook: `fwtui.run`, `fwtui.load`, and how a session looks there."""
+
+import ast
+import asyncio
+import base64
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+import fwtui
+from fwtui.__main__ import main
+from fwtui.api import running
+from fwtui.commands.completion import arguments
+from fwtui.commands.run import add_run_options
+from fwtui.stream import codec, events
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED, GOLDEN = "h200-n4096-naive-blocked", ROOT / "tests" / "data" / "golden-v1.fwt.jsonl"
+NOTEBOOK = ROOT / "sessions" / "notebooks" / "first-look.ipynb"
+ELEMENTS = {"html", "head", "body", "h3", "p", "strong", "ul", "li", "details", "summary"}
+ELEMENTS |= {"table", "thead", "tbody", "tr", "th", "td"}
+HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">\'"&</table>\x1b[2J\u202e'
+
+
+@pytest.fixture(autouse=True)
+def _own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def parsed(page: str) -> Any:
+    """The page as a tree; html5lib raises for what is not valid."""
+    html5lib = pytest.importorskip("html5lib")
+    return html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(f"<!doctype html><title>x</title>{page}")
+
+
+class TestRun:
+    def test_it_takes_the_options_of_the_command(self) -> None:
+        stub = ast.parse((ROOT / "fwtui" / "__init__.pyi").read_text())
+        (run,) = (one for one in stub.body if isinstance(one, ast.FunctionDef) and one.name == "run")
+        typed = {one.arg for one in (*run.args.args, *run.args.kwonlyargs)}
+        parser = ArgumentParser()
+        add_run_options(parser)
+        options = {max(action.option_strings, key=len)[2:].replace("-", "_") for action in arguments(parser)}
+        of_kernels = {action.dest.removeprefix("option_") for action in arguments(parser) if action.dest.startswith("option_")}
+        assert typed == options - of_kernels - {"help"}
+
+    def test_a_run_has_plain_values(self) -> None:
+        runs = fwtui.run(["serial", "tiled-cpu"], n=[16, 24], repeats=3, dtype="int32", connected=True, title="Two by two")
+        assert [(run.kernel, run.n, run.state, run.verified) for run in runs] == [
+            (kernel, n, "done", True) for kernel in ("serial", "tiled-cpu") for n in (16, 24)
+        ]
+        first, last = runs[0], runs[-1]
+        assert first.data["experiment"]["connected"] and first.data["experiment"]["repeats"] == 3
+        assert first.seconds and last.seconds and runs[1].seconds
+        assert last.speedup == pytest.approx(runs[1].seconds / last.seconds)
+        assert sum(last.phases.values()) > 0 and last.data["title"] == "Tiled CPU"
+        assert "run 4: tiled-cpu, n 24" in repr(last)
+
+    def test_a_mistake_has_the_sentence_of_the_command(self, capsys: pytest.CaptureFixture[str]) -> None:
+        cases: list[tuple[dict[str, Any], list[str]]] = [
+            ({"kernel": "nayve"}, ["-k", "nayve"]),
+            ({"n": 0}, ["-n", "0"]),
+            ({"kernel": "serial", "n": 8, "thrads": 4}, ["-k", "serial", "-n", "8", "--thrads=4"]),
+            ({"kernel": "naive", "n": 8, "threads": 7}, ["-k", "naive", "-n", "8", "--threads", "7"]),
+            ({"kernel": "serial", "all": True}, ["-k", "serial", "--all"]),
+            ({"kernel": "serial", "n": 8, "telemetry_hz": 99}, ["-k", "serial", "-n", "8", "--telemetry-hz", "99"]),
+            ({"kernel": "naive", "n": 4096}, ["-k", "naive", "-n", "4096"]),
+            ({"kernel": "serial", "n": [8, 9], "baseline": "naive"}, ["-k", "serial", "-n", "8,9", "--baseline", "naive"]),
+        ]
+        for options, words in cases:
+            with pytest.raises(fwtui.Refused) as refusal:
+                fwtui.run(**options)
+            assert main(["run", *words]) in (2, 3)
+            assert capsys.readouterr().err == f"fwtui: {refusal.value}\n"
+        with pytest.raises(fwtui.Refused, match="unrecognized arguments: --json"):
+            fwtui.run("serial", n=8, json=True)
+
+    def test_it_runs_within_an_event_loop_and_in_a_thread(self) -> None:
+        async def within() -> fwtui.Session:
+            return fwtui.run("serial", n=8, telemetry_hz=0)
+
+        sessions = [asyncio.run(within())]
+        thread = threading.Thread(target=lambda: sessions.append(fwtui.run("serial", n=8, telemetry_hz=0)))
+        thread.start()
+        thread.join()
+        assert [session[0].state for session in sessions] == ["done", "done"]
+
+    def test_an_interrupt_ends_the_worker_and_keeps_the_runs_that_are_done(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Interrupting(running.StderrReporter):
+            def __call__(self, line: codec.Line) -> None:
+                if isinstance(line.event, events.RunStarted) and line.event.run == 2:
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        monkeypatch.setattr(running, "StderrReporter", Interrupting)
+        before = signal.getsignal(signal.SIGINT)
+        runs = fwtui.run("serial", n=[8, 9, 10])
+        assert [run.state for run in runs] == ["done", "cancelled"]
+        assert not [child for child in psutil.Process().children() if "fwtui.measure.worker" in " ".join(child.cmdline())]
+        assert signal.getsignal(signal.SIGINT) is before
+
+    def test_progress_in_a_notebook_is_one_output_that_ends_empty(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        shown: list[str] = []
+
+        def update(bundle: dict[str, str], raw: bool) -> None:
+            shown.append(bundle["text/plain"])
+
+        display = SimpleNamespace(display=lambda *given, **options: SimpleNamespace(update=update))
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=object, display=display))
+        fwtui.run("serial", n=[300, 301], repeats=3)
+        assert any(re.fullmatch(r"run 2 of 2, serial: [█░]{20} \w+ +\d+ %.*", text) for text in shown), shown
+        assert shown[-1] == ""
+
+
+class TestSession:
+    def test_it_prints_what_the_command_prints(self, capsys: pytest.CaptureFixture[str]) -> None:
+        session = fwtui.load(RECORDED)
+        assert main(["replay", "--table", RECORDED]) == 0
+        assert capsys.readouterr().out == f"{session!r}\n" == f"{session._repr_mimebundle_()['text/plain']}\n"
+        assert main(["replay", "--json", RECORDED]) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [run.data["speedup"] for run in session] == [line["speedup"] for line in lines]
+        assert [run.bottleneck for run in session] == [line["limited_by"] for line in lines]
+        assert [run.phases for run in session] == [line["phases"] for line in lines]
+
+    def test_a_saved_session_is_the_same(self, tmp_path: Path) -> None:
+        runs = fwtui.run("serial", n=8, title="Saved")
+        for name in ("mine.fwt.jsonl", "mine.fwt.jsonl.gz"):
+            again = fwtui.load(runs.save(tmp_path / name))
+            assert [run.data for run in again] == [run.data for run in runs] and repr(again) == repr(runs)
+        assert (tmp_path / "mine.fwt.jsonl").read_bytes().startswith(b"{")
+        assert fwtui.load(RECORDED).save(tmp_path / "other.fwt.jsonl").read_bytes().startswith(b"{")
+        with pytest.raises(fwtui.Refused, match=r"mine\.fwt\.jsonl exists already and is not overwritten"):
+            runs.save(tmp_path / "mine.fwt.jsonl")
+        with pytest.raises(fwtui.Refused, match="there is no session 'nowhere'"):
+            fwtui.load("nowhere")
+
+    @pytest.mark.parametrize("package", ["pandas", "polars"])
+    def test_a_data_frame_has_the_columns_of_the_csv(
+        self, package: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Both packages stand in here; they are not among those of the tests."""
+        for name in ("pandas", "polars"):
+            monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(fwtui.Refused, match="needs pandas or polars"):
+            fwtui.load(RECORDED).to_dataframe()
+        monkeypatch.setitem(sys.modules, package, SimpleNamespace(DataFrame=lambda rows, **options: rows))
+        rows = fwtui.load(RECORDED).to_dataframe()
+        assert main(["export", RECORDED]) == 0
+        head, *lines = csv.reader(io.StringIO(capsys.readouterr().out))
+        assert list(dict.fromkeys(name for row in rows for name in row)) == head
+        assert [row["kernel"] for row in rows] == [line[head.index("kernel")] for line in lines]
+
+    def test_an_incomplete_recording_says_so(self, tmp_path: Path) -> None:
+        cut = tmp_path / "cut.fwt.jsonl"
+        cut.write_bytes(GOLDEN.read_bytes()[:-40])
+        session = fwtui.load(cut)
+        assert repr(session).endswith("This recording is incomplete: the last line is incomplete and left out; there is no end "
+                                      "line, so later events may be missing.")  # fmt: skip
+        assert "<strong>This recording is incomplete: the last line" in session._repr_mimebundle_()["text/html"]
+
+
+class TestHtml:
+    def test_it_is_valid_and_has_the_words_of_the_screens(self) -> None:
+        page = fwtui.load(RECORDED)._repr_mimebundle_()["text/html"]
+        tree = parsed(page)
+        assert tree.findtext(".//h3") == "Katz-Kider is 8.03x as fast as Naive"
+        assert [one.get("open") for one in tree.iter("details")] == ["", ""]
+        phases = [["".join(cell.itertext()) for cell in row] for row in [*tree.iter("table")][1].iter("tr")][1:]
+        assert [row[0] for row in phases] == ["pivot", "panels", "rest"] and phases[2][1:] == ["█" * 37, "30.1 ms", "92.7 %"]
+        assert {one.tag for one in tree.iter()} <= ELEMENTS | {"title"}
+
+    def test_hostile_texts_stay_texts(self, tmp_path: Path) -> None:
+        lines = [json.loads(line) for line in GOLDEN.read_bytes().splitlines()]
+
+        def spoiled(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: spoiled(inner) for key, inner in value.items()}
+            return HOSTILE if isinstance(value, str) else value
+
+        for line in lines:
+            for name in ("title", "message", "how", "text", "machine", "note", "program", "created"):
+                line |= {name: spoiled(line[name])} if name in line else {}
+            if "phases" in line:
+                line["phases"] = [{**phase, "title": HOSTILE} for phase in line["phases"]]
+        path = tmp_path / "hostile.fwt.jsonl"
+        path.write_bytes(b"".join(codec.seal(json.dumps({k: v for k, v in line.items() if k != "c"}).encode()) for line in lines))
+        session = fwtui.load(path)
+        tree = parsed(session._repr_mimebundle_()["text/html"])
+        assert {one.tag for one in tree.iter()} <= ELEMENTS | {"title"}
+        assert all(set(one.attrib) <= {"style", "scope", "open"} for one in tree.iter())
+        text = "".join(tree.itertext())
+        assert "<script>alert(1)</script>" in text and "\x1b" not in text and "\u202e" not in text
+
+    def test_it_has_nothing_of_the_users_environment(self) -> None:
+        page = json.dumps(fwtui.run("serial", n=8)._repr_mimebundle_())
+        for name in (os.uname().nodename, str(Path.home()), "/tmp", os.environ.get("USER") or "\0"):
+            assert name not in page
+
+    def test_a_replay_is_the_exported_page_in_a_frame_that_reaches_nothing(self, tmp_path: Path) -> None:
+        async def within() -> Any:
+            return fwtui.load(GOLDEN).replay()
+
+        replay = asyncio.run(within())  # as in a notebook, whose event loop is running
+        out = tmp_path / "page.html"
+        assert main(["export", str(GOLDEN), "-o", str(out)]) == 0
+        assert replay.page == out.read_text(encoding="utf-8")
+        frame = parsed(replay._repr_mimebundle_()["text/html"]).find(".//iframe")
+        assert frame.get("sandbox") == "allow-scripts" and "srcdoc" not in frame.attrib
+        kind, _, data = frame.get("src").partition(",")
+        assert kind == "data:text/html;base64" and base64.b64decode(data).decode() == replay.page
+        with pytest.raises(fwtui.Refused, match="from 9 to 1 is not a stretch of seconds"):
+            fwtui.load(GOLDEN).replay(start=9, stop=1)
+
+
+class TestPackage:
+    def test_sessions_lists_before_and_after_its_package_is_imported(self) -> None:
+        code = (
+            "import sys, fwtui; heavy = {'numba', 'textual', 'IPython', 'numpy'}; assert not heavy & set(sys.modules); "
+            "first = fwtui.sessions(); import fwtui.sessions.library; assert first == fwtui.sessions() and first; "
+            "fwtui.load(next(iter(first))); fwtui.run; assert not (heavy - {'numpy'}) & set(sys.modules); print(*first)"
+        )
+        done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT)
+        assert done.returncode == 0 and RECORDED in done.stdout.split(), done.stderr
+
+    def test_kernels_are_listed_with_their_ideas(self) -> None:
+        kernels = fwtui.kernels()
+        assert next(iter(kernels)) == "serial" and "look-ahead" in kernels and all(kernels.values())
+
+
+@pytest.fixture
+def notebook() -> Iterator[Callable[[], Any]]:
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    yield lambda: nbclient.NotebookClient(nbformat.read(NOTEBOOK, as_version=4), timeout=120).execute()
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_from_top_to_bottom(notebook: Callable[[], Any]) -> None:
+    assert NOTEBOOK.stat().st_size < 200_000
+    cells = [cell for cell in notebook().cells if cell.cell_type == "code"]
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert not [output for output in outputs if output.output_type == "error"]
+    pages = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    assert sum("per-phase times" in page for page in pages) >= 1 and sum("<iframe" in page for page in pages) == 1
+    for page in pages:
+        parsed(page)
