@@ -34,7 +34,8 @@ def run(kernel: Any = None, n: Any = None, **options: Any) -> Session:
     first run begins.
     """
     args = parse("run", add_run_options, {"kernel": kernel, "n": n, **options})
-    requested, show, reason, name = requested_experiments(args), _progress(), "closed", ""
+    requested, reason, name = requested_experiments(args), "closed", ""
+    show: Callable[[str], object] = show_progress
 
     def show_run(text: str, share: float | None) -> None:
         bar = "" if share is None else f"{'█' * round(BAR * min(share, 1.0)):░<{BAR}} "
@@ -49,6 +50,7 @@ def run(kernel: Any = None, n: Any = None, **options: Any) -> Session:
         assert recorder is not None
         try:
             settled = settle_all(live, requested, args)
+            show = _progress()
             live.sinks.append(StderrReporter(live.model, show_run))
             for place, experiment in enumerate(settled, 1):
                 name = f"run {place} of {len(settled)}, {experiment.kernel}: "

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "data" / "users_script.py"
 CODE = {".py", ".pyi", ".cu", ".css", ".html", ".js", ".toml", ".md"}
-DATA = {".gz", ".json", ".toml", ".md"}
+DATA = {".gz", ".ipynb", ".toml", ".md"}
 ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 # run with the Python of the environment, whose packages they look at
 CHECKERS = {

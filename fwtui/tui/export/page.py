@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 
 from fwtui import __version__
-from fwtui.analysis.columns import NONE
+from fwtui.analysis.columns import COLUMNS, NONE
 from fwtui.analysis.html import escaped, head_row, table_row
 from fwtui.common import units
 from fwtui.learn.questions import PANELS, POINT, QuestionAnswer
@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 # of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark
 COLOURS = ("#1f7a89", "#9a5f14", "#7a55c4", "#3f7d34", "#b8437a", "#3c66bf", "#7d6122", "#237a64")  # white is read on each
 BAD = "#b8323d"
+REASON = COLUMNS["why"].title
 PIN = 13  # pixels of a marker on the timeline
 
 
@@ -154,13 +155,13 @@ def _runs(film: Film) -> Iterator[str]:
     yield f"{units.counted(len(film.table), 'run')}. A number in the first column leads to where that run ends.</caption>"
     attributes = {place: f' class="{kind}"' for place, title in enumerate(film.head) if (kind := _kind(film, place, title))}
     yield f"<thead>{head_row(film.head, attributes)}</thead><tbody>"
-    because = film.head.index("because") if "because" in film.head else None
+    reason = film.head.index(REASON) if REASON in film.head else None
     ends = {str(run.run): run.recorded[1] for run in film.runs}
     for row in film.table:
         number, text = row[0], escaped(row[0])
         yield table_row(f'<a href="#t={ends[number]:.3f}">{text}</a>' if number in ends else text, row[1:], attributes)
-        if because is not None and row[because] != NONE:
-            yield f'<tr class="because"><td colspan="{len(row)}">because {escaped(row[because])}</td></tr>'
+        if reason is not None and row[reason] != NONE:
+            yield f'<tr class="because"><td colspan="{len(row)}">{REASON}: {escaped(row[reason])}</td></tr>'
     yield "</tbody></table></div>"
 
 
@@ -181,7 +182,7 @@ def _warps(film: Film) -> Iterator[str]:
 
 def _kind(film: Film, place: int, title: str) -> str:
     """Return the class of a column's cells; empty for plain text."""
-    return "number" if place in film.numbers else "wordy" if title == "because" else ""
+    return "number" if place in film.numbers else "wordy" if title == REASON else ""
 
 
 def _cards(film: Film) -> Iterator[str]:

@@ -177,10 +177,10 @@ class TestHtml:
     def test_it_is_valid_and_has_the_words_of_the_screens(self) -> None:
         page = fwtui.load(RECORDED)._repr_mimebundle_()["text/html"]
         tree = parsed(page)
-        assert tree.findtext(".//h3") == "Katz-Kider is 8.03x as fast as Naive"
+        assert tree.findtext(".//h3") == "Katz-Kider: 8.03x speedup over Naive"
         assert [one.get("open") for one in tree.iter("details")] == ["", ""]
         phases = [["".join(cell.itertext()) for cell in row] for row in [*tree.iter("table")][1].iter("tr")][1:]
-        assert [row[0] for row in phases] == ["pivot", "panels", "rest"] and phases[2][1:] == ["█" * 37, "30.1 ms", "92.7 %"]
+        assert [row[0] for row in phases] == ["pivot", "panels", "remainder"] and phases[2][1:] == ["█" * 37, "30.1 ms", "92.7 %"]
         assert {one.tag for one in tree.iter()} <= ELEMENTS | {"title"}
 
     def test_hostile_texts_stay_texts(self, tmp_path: Path) -> None:
