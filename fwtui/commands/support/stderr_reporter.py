@@ -23,9 +23,9 @@ class StderrReporter:
     """Words for stderr: errors, each once, and on a terminal the progress."""
 
     def __init__(self, model: Model | None = None, show: Callable[[str, float | None], object] | None = None) -> None:
-        """With a model, which takes each event afterwards, also of a plan for a sparse graph what it leaves out.
+        """With a model, which receives each event afterwards, also report the relaxations that a sparse plan skips.
 
-        `show` gets the words of the progress, and its share (0 to 1) if that is known; by default a terminal shows the words.
+        `show` receives the progress as text, and its share (0 to 1, or None); by default a terminal shows the text.
         """
         self._model = model
         self._show = show or (lambda text, share: show_progress(text))
