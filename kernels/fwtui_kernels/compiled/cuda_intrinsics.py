@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba.core import types
-from numba.cuda.extending import intrinsic, lower_builtin
+from numba.cuda.extending import intrinsic, lower_builtin  # pyright: ignore[reportAttributeAccessIssue]
 
 from fwtui_kernels.forms import FORMS, MIXED, ONE
 
