@@ -82,6 +82,27 @@ def instrumentation(run: Run) -> list[str]:
     return [overhead, *["the per-phase times are approximate"] * bool(phases_doubt(run))]
 
 
+def timers_distort(run: Run) -> bool:
+    """Return whether the timers of the instrumented repetition lengthened it by more than MAX_OVERHEAD and the spread.
+
+    Not for a run on several devices: there the instrumented repetition also waits for every broadcast.
+    """
+    done = run.done
+    if done is None or done.instrumentation is None or not run.seconds or run.ranks:
+        return False
+    return done.instrumentation / run.seconds > max(MAX_OVERHEAD, done.spread or 0.0)
+
+
+def sum_notes(run: Run) -> tuple[str, ...]:
+    """Explain per-phase times that add up to more than the median time, in ever shorter texts; empty if they do not."""
+    total = sum(phase.seconds for phase in run.phases)
+    sums = units.duration(total)
+    if not run.seconds or total < run.seconds or sums == units.duration(run.seconds):
+        return ()
+    why = "timers, and broadcasts without overlap" if run.ranks else "timers, and phases without overlap"
+    return f"sum {sums}, with {why}; median time {units.duration(run.seconds)}", f"sum {sums}, timers included"
+
+
 def phases_doubt(run: Run) -> str:
     """Return why the per-phase times are only approximate; empty if they are accurate."""
     done = run.done

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
 from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.phase_table import OWNER, UNKNOWN, UNMEASURED, Bottleneck, counters_of, phase_rows, slowest_line
+from fwtui.analysis.phase_table import OWNER, TIMERS, UNKNOWN, UNMEASURED, Bottleneck, counters_of, phase_rows, slowest_line
 from fwtui.analysis.rank_timing import describe_waiting, number_word
 from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
@@ -78,7 +78,8 @@ def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
     limiter = slowest.limiter if slowest is not None else None
     missing = ""
     if limiter is not None and limiter.what == UNKNOWN:
-        missing = COUNTERS if run.backend == "cuda" else LIMITS if model.measured.get(run.device) is None else ""
+        unmeasured = limiter.because != TIMERS and model.measured.get(run.device) is None
+        missing = COUNTERS if run.backend == "cuda" else LIMITS if unmeasured else ""
     phase = ""
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
         phase = f"the {slowest.title} phase ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"

@@ -5,7 +5,7 @@ relaxations / measured peak rate. The bytes come from the kernel's cost model. T
 names one: launches and thread blocks, PC samples (with the counters of a busy unit), hardware counters (the busiest unit if it
 is busy for at least 60 % of the time, as in Nsight Compute's "Speed of Light"), telemetry, the roofs. On a CPU the roofs
 are those of the busy cores and of the cache that holds the matrix; the compiled loop adds the width of its instructions. A
-share above 100 % never names a bottleneck.
+share above 100 % never names a bottleneck, and neither does a time that the timers lengthened by more than MAX_OVERHEAD.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, loop_of, per_cycle, the_level
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
+from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.rank_timing import LATE, link_bandwidth, whole_percent
 from fwtui.analysis.warps import issue_rate, main_samples, samples_of, warp_reason
@@ -103,6 +104,8 @@ class Bottleneck(NamedTuple):
 UNKNOWN, LATENCY, ISSUE, LAUNCHES = "unknown", "latency", "instruction issue", "launch overhead"
 COUNTERS, MODEL, SHEET = "counters", "model", "model, data sheet"  # origins of numbers
 UNMEASURED = "the peak rates of this device are not measured"
+TIMERS = f"timer overhead above {units.percent(MAX_OVERHEAD)}, so the per-phase times cannot show it"
+SCALAR = "each instruction does one relaxation; a vector instruction does several"
 LINK, OWNER = "interconnect", "owner rank"  # bottlenecks of broadcasting a panel, and of waiting for one
 
 
@@ -264,7 +267,8 @@ def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) 
     sampled = warp_reason(samples, run.listing(samples.op)) if samples is not None else None
     inside = f"; within one, {sampled}" if sampled is not None else ""
     launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
-    if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
+    distorted = timers_distort(run)
+    if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds and not distorted:
         return Bottleneck(LAUNCHES, f"{line.launches:,} launches of {units.duration(line.seconds / launches)}{inside}")
     counters = counters_of(run, line.key)
     counted = _by_counters(counters)
@@ -284,7 +288,8 @@ def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) 
                 (counted.what, counted.evidence, counted.source) if same else (what, str(counted), counted.source)
             )
         return Bottleneck(what, str(sampled), busy, sampled.place, source, computes=sampled.computes)
-    return counted or _by_telemetry(evidence) or _by_roofs(run, roofs, line, evidence)
+    by_times = Bottleneck(UNKNOWN, TIMERS) if distorted else _by_roofs(run, roofs, line, evidence)
+    return counted or _by_telemetry(evidence) or by_times
 
 
 def counters_of(run: Run, phase: str) -> Mapping[str, float]:
@@ -385,6 +390,9 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
     tiles, cores = tiles_per_launch(run, line), facts.cores
     if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
         return Bottleneck("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")
+    if timers_distort(run):
+        scalar = facts.scalar or (loop is not None and loop.lanes == 1)
+        return Bottleneck("not vectorised", SCALAR) if scalar else Bottleneck(UNKNOWN, TIMERS)
     if bandwidth is None and "bandwidth" not in roofs.noisy:
         bandwidth = roofs.bytes_per_second
     seconds = _over(line.device_bytes, bandwidth)
@@ -410,7 +418,7 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
             )
             return Bottleneck(ISSUE, f"{float_peak}; a {roofs.form.rpartition(', ')[2]} would do {units.gain(faster)} as many")
     if facts.scalar or (loop is not None and loop.lanes == 1):
-        return Bottleneck("not vectorised", "each instruction does one relaxation; a vector instruction does several")
+        return Bottleneck("not vectorised", SCALAR)
     rate = facts.instructions_a_cycle(loop, each)
     if rate is not None and rate >= MIN_ISSUE_RATE:
         return Bottleneck(ISSUE, f"{rate:.1f} instructions per cycle")

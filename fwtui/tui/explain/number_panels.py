@@ -9,6 +9,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui.analysis.cpu import MEMORY, CpuFacts, level_name, vectors
+from fwtui.analysis.disturbances import sum_notes
 from fwtui.analysis.phase_table import PhaseRow, Roofs, formula
 from fwtui.analysis.rank_timing import rank_times
 from fwtui.common import units
@@ -66,6 +67,8 @@ class PhaseTable(Drawn[PhaseTableSubject | None]):
             if one.key and (formulas or not wide):
                 name = shortened(one.title, title - 1)
                 rows += hanging(name, title, formulas if wide else [str(one.limiter), *formulas], width)
+        if notes := sum_notes(run):
+            rows += line((notes[0], MUTED)).wrap(width)
         if words := rank_times(run):
             rows += [line(""), *run_text.rank_lines(run, words, width)]
         if subject.missing:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.content import Content
 
 from fwtui.analysis import answers, sparsity
-from fwtui.analysis.disturbances import disturbances, instrumentation
+from fwtui.analysis.disturbances import disturbances, instrumentation, sum_notes
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.phase_table import UNKNOWN
 from fwtui.analysis.rank_timing import Gain, RankTime, imbalance, link_bandwidth, overlap_text, rank_times
@@ -231,8 +231,12 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     name = label_cells(width) + 1 if max(map(len, titles), default=0) >= NARROW_LABEL else NARROW_LABEL + 1
     room = max(1, width - name - bound_cells - 2 * NUMBER - 1)
     number = "strike" if run.phases and wording.doubtful(run) else ""
-    head = f"{'PER-PHASE TIMES':<{name}}{'bound by' if bound_cells else ''}"
+    notes = sum_notes(run) if run.phases else ()
+    note = next((one for one in notes if len(one) < room), "")
+    head = f"{'PER-PHASE TIMES':<{name}}{'bound by' if bound_cells else '':<{bound_cells}}{note}"
     rows = [line((f"{head:<{name + bound_cells + room}}{'time':>{NUMBER}}{'share':>{NUMBER}}", MUTED))]
+    if notes and not note:
+        rows += line((notes[-1], MUTED)).wrap(width)
     for title, (bound, colour), bar, took, share in zip(titles, bounds, charts.bars(seconds, room), seconds, shares, strict=True):
         rows.append(
             line(
