@@ -104,7 +104,7 @@ class Bottleneck(NamedTuple):
 UNKNOWN, LATENCY, ISSUE, LAUNCHES = "unknown", "latency", "instruction issue", "launch overhead"
 COUNTERS, MODEL, SHEET = "counters", "model", "model, data sheet"  # origins of numbers
 UNMEASURED = "the peak rates of this device are not measured"
-TIMERS = f"timer overhead above {units.percent(MAX_OVERHEAD)}, so the per-phase times cannot show it"
+TIMERS = f"timer overhead above {100 * MAX_OVERHEAD:.0f} % of the median time, so the per-phase times cannot show it"
 SCALAR = "each instruction does one relaxation; a vector instruction does several"
 LINK, OWNER = "interconnect", "owner rank"  # bottlenecks of broadcasting a panel, and of waiting for one
 

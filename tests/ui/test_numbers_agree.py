@@ -1,0 +1,72 @@
+"""Every number of the Run and Explain screens, read from their text for each run of the shipped recordings."""
+
+import re
+from pathlib import Path
+
+import pytest
+from recorded import SESSION
+
+from fwtui.analysis.disturbances import timers_distort
+from fwtui.analysis.limits import limit_of
+from fwtui.analysis.phase_table import LAUNCHES, PEAK_ERROR, UNKNOWN, phase_rows, roofs_of
+from fwtui.common import units
+from fwtui.sessions.library import load_model
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.explain.number_panels import PhaseTable, PhaseTableSubject
+from fwtui.tui.widgets import run_text
+from fwtui.tui.widgets.run_text import RunSubject
+
+WIDTH = 160
+RECORDINGS = sorted(SESSION.parent.glob("*.jsonl.gz"))
+SHARE = re.compile(r"([\d.]+) %(.*?)(?=[\d.]+ %|$)")
+# what a share on these screens is a share of: in its sentence, the words after the number
+WHOLES = ("busy", "of ", "and ", "slower")
+NAMED_BEFORE = ("issued", "selected", "throttle", "occupancy only")  # shares of PC samples, and of an SM's warps
+
+
+def text_rows(run: Run, model: Model) -> dict[str, tuple[str, str]]:
+    """Map the phases of the Run screen to their time and share."""
+    shown = [one.plain for one in run_text.phases(subject(run, model), WIDTH)[1:]]
+    cells = [re.fullmatch(r"(.{16}).*?(\S+ \S+)\s+(\S+ %)", row) for row in shown]
+    return {one[1].strip(): (one[2], one[3]) for one in cells if one is not None}
+
+
+def subject(run: Run, model: Model) -> RunSubject:
+    return RunSubject(run, model.evidence(run), model.gpu_of(run), None, True, limit_of(model, run))
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])
+def test_numbers_of_one_name_are_equal_and_parts_add_up(path: Path) -> None:
+    model, _ = load_model(path)
+    runs = [run for run in model.runs.values() if run.state == "done" and run.phases and not run.simulated]
+    for run in runs:
+        rows, shown = phase_rows(model, run), text_rows(run, model)
+        table = "\n".join(one.plain for one in PhaseTable(None).draw(PhaseTableSubject(run, roofs_of(model, run), rows, ""), WIDTH))
+        phases = [one for one in rows if one.key] or list(rows)
+        for one in phases:
+            took, _ = shown[one.title[: run_text.NARROW_LABEL]]
+            assert took == units.duration(one.seconds) and took in table, "the Run and the Explain screen show one time"
+        shares = [float(share.split()[0]) for _, share in shown.values()]
+        assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares) + 0.5), "the parts are the whole"
+        head = run_text.phases(subject(run, model), WIDTH)[0].plain
+        total = sum(one.seconds for one in phases)
+        assert run.seconds is not None
+        more = total > run.seconds and units.duration(total) != units.duration(run.seconds)
+        assert (f"sum {units.duration(total)}" in head) == (f"sum {units.duration(total)}" in table) == more, path.name
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])
+def test_a_share_names_its_whole_and_no_bottleneck_has_more_than_all_of_it(path: Path) -> None:
+    model, _ = load_model(path)
+    for run in model.runs.values():
+        for one in phase_rows(model, run):
+            if not one.key and len(run.phases) > 1:
+                continue  # the row of all phases has the share of the longest one
+            text = one.limiter.evidence
+            for number, after in SHARE.findall(text):
+                before = text[: text.index(f"{number} %")].rstrip()
+                assert after.strip().startswith(WHOLES) or before.endswith(NAMED_BEFORE), text
+                assert one.limiter.what == UNKNOWN or float(number) <= 100 * (1 + PEAK_ERROR), text
+            if timers_distort(run):
+                assert one.limiter.what != LAUNCHES and "peak rate" not in text, "the timers made these times"
