@@ -184,8 +184,8 @@ def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
 def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio | None]:
     """Return the verdict, the reason for it, and the ratio of times if there is one.
 
-    The verdict compares the interval of `fwtui.analysis.ratio_interval.ratio` with a threshold of 1 %: FASTER or SLOWER if the
-    whole interval exceeds it, SAME if the interval is within it (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
+    The verdict compares the interval of the ratio of median times with a threshold of 1 %: FASTER or SLOWER if the whole
+    interval exceeds it, SAME if the interval is within it (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
     Biopharmaceutics 15, 1987), else UNCLEAR. With too few repetitions for an interval, large differences still get a verdict:
     MAX_SLOWDOWN between the closest repetitions, or MIN_RATIO_FEW if there are three of each within MAX_SPREAD. A run that is
     not finished, not verified, simulated or of another n is NOT COMPARED. Another graph of the same n is the same work.
@@ -201,7 +201,7 @@ def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Rat
     if why:
         return NOT_COMPARED, why, None
     run, base = entrant.run, baseline.run
-    speed = ratio(run.passes, base.passes) or _point_estimate(run, base)
+    speed = _ratio_of_medians(run, base) or _point_estimate(run, base)
     if speed is None:
         return UNCLEAR, _too_few(run, base), None
     low, high = speed.low, speed.high
@@ -235,15 +235,14 @@ def classify(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Rat
 
 
 def speedup(run: Run, against: Run | None) -> float | None:
-    """Estimate the speedup of a run as in a comparison; with too few repetitions, from the median times.
+    """Return the ratio of the median times of two runs: the speedup of a comparison.
 
     None if the runs did not do the same work, or one of them is not finished or not verified.
     """
     if against is None or run.n != against.n or not (run.counts and against.counts):
         return None
     assert run.seconds and against.seconds
-    times = ratio(run.passes, against.passes)
-    return against.seconds / run.seconds if times is None else 1 / times.estimate
+    return against.seconds / run.seconds
 
 
 def repeated(model: Model, run: Run) -> float:
@@ -321,6 +320,19 @@ def _device(entrant: ComparedRun) -> tuple[object, ...]:
     header = entrant.model.header
     session = (header.created, header.machine) if header is not None else (entrant.model,)
     return (*session, entrant.run.device)
+
+
+def _ratio_of_medians(run: Run, base: Run) -> Interval | None:
+    """Return the ratio of the median times that the screens show, with its interval; None with too few repetitions.
+
+    The interval of `fwtui.analysis.ratio_interval.ratio` assumes that one distribution is the other one scaled. It is widened to
+    contain the ratio of the medians, which lies outside if the repetitions of one run form two groups.
+    """
+    interval = ratio(run.passes, base.passes)
+    if interval is None or not run.seconds or not base.seconds or min(run.seconds, base.seconds) < LEAST_SECONDS:
+        return None
+    estimate = run.seconds / base.seconds
+    return Interval(estimate, min(interval.low, estimate), max(interval.high, estimate))
 
 
 def _point_estimate(run: Run, base: Run) -> PointEstimate | None:

@@ -42,7 +42,8 @@ def test_numbers_of_one_name_are_equal_and_parts_add_up(path: Path) -> None:
     runs = [run for run in model.runs.values() if run.state == "done" and run.phases and not run.simulated]
     for run in runs:
         rows, shown = phase_rows(model, run), text_rows(run, model)
-        table = "\n".join(one.plain for one in PhaseTable(None).draw(PhaseTableSubject(run, roofs_of(model, run), rows, ""), WIDTH))
+        explained = PhaseTable(None).draw(PhaseTableSubject(run, roofs_of(model, run), rows, ""), WIDTH)
+        table = "\n".join(one.plain for one in explained)
         phases = [one for one in rows if one.key] or list(rows)
         for one in phases:
             took, _ = shown[one.title[: run_text.NARROW_LABEL]]

@@ -328,7 +328,7 @@ def test_the_speedup_lies_in_its_interval(later: float) -> None:
     assert found.interval is not None and found.speedup is not None
     assert found.interval[0] <= found.speedup <= found.interval[1]
     assert found.total.change == pytest.approx(1 / found.speedup - 1)
-    assert speedup(run.run, base.run) == found.speedup, "the same figure in every table"
+    assert speedup(run.run, base.run) == pytest.approx(found.speedup), "the same figure in every table"
 
 
 def test_phases_are_matched_by_key_runs_across_sessions_and_what_else_differs_is_named() -> None:
