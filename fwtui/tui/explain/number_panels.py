@@ -137,7 +137,7 @@ class CpuPanel(Drawn[CpuSubject | None]):
         if facts.each is not None:
             cycles = (facts.cores or 0) * (facts.clock_mhz or 0) * 1e6  # of all cores, a second
             most = subject.limit / cycles if subject.limit and cycles else None
-            words = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)}" if most else "")
+            words = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)} at the peak rate" if most else "")
             rows.append(_measure("per cycle", facts.each / most if most else None, width, words))
         if facts.clock_mhz:
             rows += hanging("clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the repetitions"], width)
