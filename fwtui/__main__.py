@@ -105,7 +105,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not words[0].startswith("-") and words[0] not in COMMANDS:
             raise Refused(f"there is no command {quoted(words[0])}; {_commands_like(words[0])}")
         if words[0] == "--version" and words[1:]:
-            raise Refused(f"--version stands alone; leave out {quoted(words[1])}")
+            raise Refused(f"--version takes no arguments; omit {quoted(words[1])}")
         args, unknown = parser(words[0] if words[0] in COMMANDS else "", "fwtui" if unnamed else "").parse_known_args(words)
         if unknown:
             args.parser.refuse_unknown(unknown)

@@ -26,7 +26,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.offer and not args.read_only:
         raise Refused("--offer names sessions for --read-only; give that too, or open one with `fwtui replay`")
     if args.read_only and args.record is not None:
-        raise Refused("--read-only records nothing; leave out --record, or --read-only")
+        raise Refused("--read-only and --record cannot be combined; pass only one")
     settings = merge_settings(args)
     if args.read_only:
         from fwtui.sessions.library import resolve  # which the first frame does not wait for

@@ -52,7 +52,7 @@ def execute(args: argparse.Namespace) -> int:
         return OK
     if args.measure:
         if args.json:
-            raise Refused("--measure prints tables; leave --json out, or give it without --measure")
+            raise Refused("--measure and --json cannot be combined; pass only one")
         return measure()
     return print_report(sys.stdout, args.json)
 

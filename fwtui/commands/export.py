@@ -110,7 +110,7 @@ def execute(args: argparse.Namespace) -> int:
 def _trace(args: argparse.Namespace) -> int:
     """Write the session as a trace, and say what it holds."""
     if args.what is not None:
-        raise Refused(f"{quoted(Path(args.out).name)} holds the whole session and not one table; leave out {args.what!r}")
+        raise Refused(f"{quoted(Path(args.out).name)} contains the whole session, not one table; omit {args.what!r}")
     path = resolve(args.session)
     with open_session(path) as session, _new(args.out) as file:
         # apart from kinds of a newer version
@@ -129,7 +129,7 @@ def _format(args: argparse.Namespace) -> str:
     if args.format is not None:
         other = next((end for end in ENDINGS if out.name.endswith(end) and end != FORMATS[args.format]), None)
         if other is not None:
-            raise Refused(f"{quoted(out.name)} ends in {other}, and --format says {args.format}; leave out one of them")
+            raise Refused(f"{quoted(out.name)} ends in {other}, but --format is {args.format}; pass only one")
         return args.format
     if out.suffix not in FORMATS.values():
         raise Refused(f"{quoted(out.name)} ends in none of {', '.join(ENDINGS)}; choose one of them or give --format")
@@ -139,7 +139,7 @@ def _format(args: argparse.Namespace) -> str:
 def _replay(args: argparse.Namespace) -> int:
     """Write the session's replay into files of these kinds, and say what they hold."""
     if args.what is not None:
-        raise Refused(f"{quoted(Path(args.out).name)} holds the whole replay and not one table; leave out {args.what!r}")
+        raise Refused(f"{quoted(Path(args.out).name)} contains the whole replay, not one table; omit {args.what!r}")
     outs = (args.out, *args.also)
     for out in outs:
         if os.path.lexists(out):  # before the work
@@ -147,7 +147,7 @@ def _replay(args: argparse.Namespace) -> int:
         if [Path(other).resolve() for other in outs].count(Path(out).resolve()) > 1:
             raise Refused(f"{quoted(Path(out).name)} is named twice; give each picture a name of its own")
         if not Path(out).resolve().parent.is_dir():
-            raise Refused(f"{quoted(out)} cannot be written: its folder is not there; choose another path")
+            raise Refused(f"{quoted(out)} cannot be written: its folder does not exist; choose another path")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
     path, loaded, whole = filmed_session(args, rate)
     for out in outs:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     requested = parse_experiments(args, gpu=False)
     if len(requested) > 1:
-        raise Refused(f"that describes {len(requested)} graphs, and one is saved at a time; leave out the commas")
+        raise Refused(f"these options describe {len(requested)} graphs, but only one can be saved; pass one value per option")
     experiment = settle(Experiment(**{name: getattr(requested[0], name) for name in (*GENERATED, "file", "dtype")}))
     os.environ.update({**worker_environment("real"), **os.environ})  # which numba reads when it is imported
     with handlers_kept():

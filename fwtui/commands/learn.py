@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     course = lessons()
     if args.list and args.step is not None:
-        raise Refused(f"--list prints all steps, not {quoted(args.step)} alone; leave one of the two out")
+        raise Refused(f"--list prints all steps, not {quoted(args.step)}; pass only one of them")
     if (args.json or args.table) and not args.list:
-        raise Refused("--json and --table are forms of --list; give it too, or leave them out")
+        raise Refused("--json and --table need --list; pass it too, or omit them")
     if args.list:
         whole = not any(course.problems())
         titles, *rows = step_rows(course)

@@ -47,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
     source = resolve(args.session)
     if args.to is not None:
         if args.out is not None or args.title:
-            raise Refused("--to writes a text and no session; leave --out and --title away")
+            raise Refused("--to writes a text file, not a session; omit --out and --title")
         return _write(source, args.to, args.force)
     if args.edit:
         return _edit(args, source)

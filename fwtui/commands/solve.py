@@ -64,15 +64,15 @@ def execute(args: argparse.Namespace) -> int:
     if bool(args.source) != bool(args.target):
         raise Refused("a path has two ends; give both --from and --to")
     if args.source and args.pairs:
-        raise Refused("--pairs names many pairs and --from one; leave out either")
+        raise Refused("--pairs and --from cannot be combined; pass only one")
     if args.sources or args.targets:
         option = "--sources" if args.sources else "--targets"
         if not args.out:
             raise Refused(f"{option} needs an output; give -o OUT too")
         if args.source or args.pairs or args.summary or args.devices:
-            raise Refused(f"{option} asks for some distances; leave out --pairs, --from, --summary and --devices")
+            raise Refused(f"{option} cannot be combined with --pairs, --from, --summary or --devices; omit these")
         if args.targets and args.paths:
-            raise Refused("--paths needs whole rows; leave out --targets, or give --pairs FILE in place of both")
+            raise Refused("--paths needs complete rows; omit --targets, or pass --pairs FILE instead of both")
     code = WRONG
     if args.alone:
         os.environ.update(worker_environment("real"))  # before NumPy and numba are imported

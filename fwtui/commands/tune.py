@@ -105,8 +105,8 @@ def _kernels(names: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
         if kernel.backend != backend:
             if backend == "cpu":
                 why = gpus().reason or "numba-cuda is not installed"
-                raise NoGpu(f"{kernel.id} runs on a GPU, and none can be used here: {why}; leave it out")
-            raise Refused(f"{kernel.id} runs on the CPU, and auto uses the GPU; leave it out")
+                raise NoGpu(f"{kernel.id} runs on a GPU, and none is available: {why}; omit it")
+            raise Refused(f"{kernel.id} runs on the CPU, but auto uses the GPU; omit it")
     return kernels
 
 

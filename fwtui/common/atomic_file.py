@@ -89,7 +89,7 @@ def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
         return os.open(path, NEW, 0o644)
     except FileExistsError:
         if not os.path.exists(path):
-            raise Refused(f"{name} is a link to a file that is not there; remove the link, or choose another name") from None
+            raise Refused(f"{name} is a link to a file that does not exist; remove the link, or choose another name") from None
         raise Refused(f"{name} exists already and is not overwritten; choose another name") from None
     except (OSError, ValueError) as error:
         raise Refused(f"{name} cannot be {done}: {why(error)}; choose another path") from None

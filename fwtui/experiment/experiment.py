@@ -242,9 +242,9 @@ def _check_devices(e: Experiment, kernel: Kernel, simulated: bool, ranks: Sequen
         return
     if not kernel.ranked:
         ranked = _one_of([k.id for k in known_kernels().values() if k.ranked])
-        raise Refused(f"{kernel.id} runs on one device, not on {brief(e.devices)}; choose {ranked}, or leave out the devices")
+        raise Refused(f"{kernel.id} runs on one device, not on {brief(e.devices)}; choose {ranked}, or omit the devices")
     if simulated or e.device != "auto":
-        raise Refused(f"devices {brief(e.devices)} and device {e.device} exclude each other; leave out one of them")
+        raise Refused(f"devices {brief(e.devices)} and device {e.device} cannot be combined; pass only one")
     if ranks and (ranks[0].gpu is None) != (kernel.backend == "cpu"):
         other = next((k.id for k in known_kernels().values() if k.ranked and k.backend != kernel.backend), "another kernel")
         raise Refused(f"{kernel.id} does not run on {brief(e.devices)}; choose {other}, or other devices")
@@ -274,13 +274,13 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
             way = "round it" if e.real else "round it, or ask for real weights"
             raise Refused(f"weight {weight:g} is not {unit}; {way}")
     if e.exact and e.kind != "random":
-        raise Refused(f"an exact count of edges is for random graphs, not for {e.kind}; leave out one of them")
+        raise Refused(f"an exact number of edges needs a random graph, not {e.kind}; omit one of them")
     if e.dtype not in FLOATS and e.real:
         raise Refused(f"real weights do not fit {e.dtype}; choose float32 or float64, or integer weights")
     if e.dtype == "int16" and (e.negative or e.low < 0):
         raise Refused("int16 takes no negative weights; choose int32 or float32")
     if e.negative and e.low < 0:
-        raise Refused(f"a negative share needs weights from 0 up, and {e.low:g} is below; start the range at 0 or more")
+        raise Refused(f"a negative share needs non-negative weights, not {e.low:g}; start the range at 0 or more")
     check_utf8(e.file)
     if e.file:
         suffix_of(e.file)

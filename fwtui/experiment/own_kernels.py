@@ -81,16 +81,18 @@ def located(text: str) -> Path:
     check_utf8(str(path))
     if path.suffix != ".py":
         way = "name a Python file with plan and build; `fwtui new FILE.py` writes one"
-        raise Refused(f"{quoted(text)} is no kernel's file, which ends in .py; {way}")
+        raise Refused(f"{quoted(text)} is not a kernel file, which ends in .py; {way}")
     try:
         size = path.stat().st_size
     except OSError as error:
         if path.is_symlink():
-            raise Refused(f"the kernel {quoted(text)} is a link to a file that is not there; name another, or mend it") from None
+            raise Refused(
+                f"the kernel {quoted(text)} is a link to a file that does not exist; choose another, or fix the link"
+            ) from None
         there = why(error) if path.exists() else "there is no such file"
         raise Refused(f"the kernel {quoted(text)} cannot be read: {there}; `fwtui new {clean(path.name)}` writes one") from None
     if not path.is_file():
-        raise Refused(f"the kernel {quoted(text)} is no file; name a Python file with plan and build")
+        raise Refused(f"the kernel {quoted(text)} is not a file; pass a Python file with plan and build")
     if size > LARGEST_FILE:
         raise Refused(f"{clean(path.name)} has {size} bytes, and a kernel's file at most {LARGEST_FILE}; choose another")
     return path.resolve()
@@ -121,7 +123,7 @@ def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
     try:
         data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in reply.kernel.items() if key in _DATA}
     except msgspec.ValidationError as error:
-        raise Refused(f"KERNEL in {clean(path.name)} is not as it must be: {clean(str(error))}") from None
+        raise Refused(f"KERNEL in {clean(path.name)} is invalid: {clean(str(error))}") from None
 
     @lru_cache(maxsize=8)
     def steps(shape: Shape, stepwise: bool, code: str) -> tuple[Step, ...]:

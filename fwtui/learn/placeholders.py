@@ -99,7 +99,7 @@ def fill(text: str, entrant: ComparedRun, before: ComparedRun | None) -> str:
     def filled(found: re.Match[str]) -> str:
         words = _filled(found[1], entrant, before)
         if not words:
-            raise Refused(f"{{{found[1]}}} is not known of {entrant.label}; leave it out or name another run")
+            raise Refused(f"{{{found[1]}}} is unknown for {entrant.label}; omit it or choose another run")
         return words
 
     return NAMED.sub(filled, text)

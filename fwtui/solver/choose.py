@@ -49,7 +49,7 @@ def choose_engine(device: str | int | None, n: int, needed_by: str = "") -> Engi
     device_id = DeviceId.parse("auto" if device is None else str(device), "cpu")
     if device_id.backend == "cpu":
         if needed_by:
-            raise Refused(f"device 'cpu' does not suit {needed_by}; give a GPU's number, or leave it out")
+            raise Refused(f"device 'cpu' does not suit {needed_by}; pass a CUDA device index, or omit it")
         return CPU
     must = bool(needed_by) or device_id.backend == "cuda"
     if not must and n < _worth():
@@ -88,7 +88,7 @@ def suited(named_kernel: Kernel | None, n: int, dtype: str, nonnegative: bool, e
     if named_kernel is not None and engine.ranks and not (named_kernel.ranked and named_kernel.backend == engine.target.backend):
         other = next(_preferred(n, dtype, nonnegative, engine)).id
         raise Refused(
-            f"kernel {named_kernel.id} does not run on these devices; choose {other}, or leave out the kernel or the devices"
+            f"kernel {named_kernel.id} does not run on these devices; choose {other}, or omit the kernel or the devices"
         )
     if named_kernel is not None and named_kernel.ordered is not None and engine is CPU and threads_lost():
         raise Refused(

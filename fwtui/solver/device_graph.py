@@ -71,7 +71,7 @@ class DeviceGraph(SolverGraph):
             if not self._resident or choice.dtype in FLOATS or choice.proof != AFTERWARDS:
                 yield choice
             elif dtype is not None:
-                raise Refused(f"distances may not fit {dtype}, and on a device this cannot be proved; leave dtype out")
+                raise Refused(f"distances may not fit {dtype}, which cannot be proved for a graph on a GPU; omit dtype")
 
     def choose_kernel(self, call: Call, dtype: str) -> tuple[Kernel, Shape]:
         if not self._resident:

@@ -35,17 +35,17 @@ def _engine(graph: GivenGraph | DeviceArray, call: Call) -> AbstractContextManag
             what = "get their graph from the host, and the array is on a GPU; copy it to the host"
             raise Refused(f"devices {brief(call.devices)} {what}")
         if call.device is not None:
-            raise Refused(f"devices {brief(call.devices)} and device {call.device} exclude each other; leave out one of them")
+            raise Refused(f"devices {brief(call.devices)} and device {call.device} cannot be combined; pass only one")
         from fwtui.solver.job import job_engine
 
         return job_engine(call.devices)
     if call.keep_on_device and call.named is not None and call.named.backend != "cuda":
-        raise Refused(f"kernel {call.kernel} runs on the CPU, where keep='device' keeps nothing; leave out one of them")
+        raise Refused(f"kernel {call.kernel} runs on the CPU, so that keep='device' has no effect; omit one of them")
     if call.named is not None and call.named.backend != "cuda":
         if resident:
             raise Refused(f"kernel {call.kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
         if call.device is not None and DeviceId.parse(str(call.device), "cpu").backend == "cuda":
-            way = "leave out the device, or name a GPU kernel"
+            way = "omit the device, or choose a GPU kernel"
             raise Refused(f"kernel {call.kernel} runs on the CPU, which has no device {call.device}; {way}")
         return nullcontext(choose.CPU)
     if resident:  # of any size, possibly without a length
@@ -69,7 +69,7 @@ def _represented(graph: GivenGraph | DeviceArray, call: Call, engine: Engine) ->
         if there is not None:
             return there
         if call.keep_on_device:
-            raise Refused("the graph and its distances do not fit the GPU together; leave keep out, or choose a smaller graph")
+            raise Refused("the graph and its distances do not fit the GPU together; omit keep, or choose a smaller graph")
     assert isinstance(graph, GivenGraph)
     if engine is choose.CPU:
         call.clock.lap("set-up")

@@ -114,7 +114,7 @@ class Result:
             return follow(row.copy_to_host() if hasattr(row, "copy_to_host") else row, source, target)
         if self.paths is None:
             raise ValueError(
-                "a path needs all distances in host memory; copy or gather them, leave out targets, or ask for predecessors"
+                "a path needs all distances in host memory; copy or gather them, omit targets, or request predecessors"
             )
         return self.paths.path(source, target)
 

@@ -76,24 +76,22 @@ def solve(
     resident = hasattr(graph, "__cuda_array_interface__")
     call = Call(_dtype_name(dtype), predecessors, kernel, device, _devices_text(devices), keep == "device")
     if keep not in (None, "device"):
-        raise Refused(f"keep is {quoted(str(keep))}; give 'device', or leave it out for distances on the host")
+        raise Refused(f"keep is {quoted(str(keep))}; pass 'device', or omit it for distances on the host")
     if keep and (sources is not None or targets is not None or comm is not None or devices is not None):
-        raise Refused("keep='device' keeps all distances on one GPU; leave out keep, or sources, targets, comm and devices")
+        raise Refused("keep='device' cannot be combined with sources, targets, comm or devices; omit keep, or these")
     if sources is not None or targets is not None:
         ends = "targets" if sources is None else "sources"
         if comm is not None or devices is not None or gather:
-            raise Refused(
-                f"distances of some {ends} are found by one process; leave out either {ends}, or comm, devices and gather"
-            )
+            raise Refused(f"distances of some {ends} are computed by one process; omit {ends}, or comm, devices and gather")
         if resident:
             raise Refused(f"{ends} are vertices of a graph in host memory; omit {ends}, or copy the array to the host")
         if targets is not None and predecessors:
-            raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
+            raise Refused("predecessors need complete rows; omit targets or predecessors")
     if comm is not None:
         if not hasattr(comm, "Get_attr"):
             raise Refused(f"comm is {quoted(str(comm))}, not a communicator; pass one such as mpi4py.MPI.COMM_WORLD")
         if device is not None:
-            raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
+            raise Refused(f"device {device} and comm= cannot be combined; pass only one")
         from fwtui.solver.ranked import solve_ranked
 
         def read() -> GivenGraph:
@@ -103,7 +101,7 @@ def solve(
 
         return solve_ranked(read, comm, gather, call)
     if gather:
-        raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
+        raise Refused("gather needs comm=; pass it too, or omit gather")
     if resident:
         WeightChoice(weight).check_unused("an array")
     given = graph if resident else graph_of(graph, weight)
@@ -152,11 +150,11 @@ def _numbers(what: str, ends: Sequence[Hashable], vertices: Vertices) -> np.ndar
     """The vertices as an array: integers are their numbers, all else are labels. Raises Refused for one that is not there."""
     array = isinstance(ends, np.ndarray) and (ends.ndim != 1 or ends.dtype == bool)
     if array or isinstance(ends, (str, bytes)) or not isinstance(ends, Iterable):
-        raise Refused(f"{what}s is no list of vertices; give one like [3, 17], or numpy.flatnonzero(mask)")
+        raise Refused(f"{what}s is not a list of vertices; pass one like [3, 17], or numpy.flatnonzero(mask)")
     n = len(vertices)
     numbers = [int(end) if isinstance(end, (int, np.integer)) else vertices.row(end) for end in ends]
     if not numbers:
-        raise Refused(f"{what}s is empty; name at least one vertex, or leave it out for all")
+        raise Refused(f"{what}s is empty; pass at least one vertex, or omit it for all")
     for number in numbers:
         if not 0 <= number < n:
             raise Refused(f"{what} {number} is outside 0 to {n - 1}; choose vertices of the graph")

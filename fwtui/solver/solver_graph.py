@@ -65,7 +65,7 @@ class SolverGraph(ABC):
             result = self._solve_in(choice, call)
             if result is not None:
                 return result
-        raise Refused(f"some distances are beyond what {call.dtype} can hold; choose another dtype, or leave it out")
+        raise Refused(f"some distances overflow {call.dtype}; pass a wider dtype, or omit dtype")
 
     def _solve_in(self, choice: Choice, call: Call) -> Result | None:
         """Return the answer computed in that type; None if some distances were too long for it, or a wider type rounds none."""

@@ -106,7 +106,7 @@ def refuses(shape: Shape) -> str | None:
     if shape.dtype == "float64":
         return "form 2 takes two k at once, for which float64 has no instruction; choose form 0 or 1"
     if shape.dtype == "float32" and not shape.nonnegative:
-        return "form 2 compares float32 distances by their bits, which needs weights from 0 up; choose form 0 or 1"
+        return "form 2 compares float32 distances by their bits, which needs non-negative weights; choose form 0 or 1"
     return None
 
 

@@ -22,7 +22,7 @@ class CommandParser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             offered = instead(str(value), map(str, action.choices))
-            raise argparse.ArgumentError(action, f"{quoted(str(value))} is not offered; {offered}")
+            raise argparse.ArgumentError(action, f"{quoted(str(value))} is not supported; {offered}")
 
     def print_help(self, file: Any = None) -> None:
         print(self.format_help(), end="", file=file)  # argparse's own passes over what cannot be written

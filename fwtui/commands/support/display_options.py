@@ -43,7 +43,7 @@ def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
 def check_time(seconds: float) -> None:
     """Raises Refused for an invalid time since a session began."""
     if not (math.isfinite(seconds) and seconds >= 0):
-        raise Refused(f"moment {seconds:g} is not a number of seconds from 0 up; give something like --at 12.5")
+        raise Refused(f"moment {seconds:g} is not a non-negative number of seconds; pass for example --at 12.5")
 
 
 def check_speed(speed: float, max_gap: float | None) -> None:
@@ -51,7 +51,7 @@ def check_speed(speed: float, max_gap: float | None) -> None:
     from fwtui.sessions.player import SPEEDS  # not before the first frame of the dashboard
 
     if speed not in SPEEDS:
-        raise Refused(f"speed {speed:g} is not offered; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
+        raise Refused(f"speed {speed:g} is not supported; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
     if max_gap is not None and not LEAST_GAP <= max_gap <= MOST_GAP:
         raise Refused(f"a gap of {max_gap:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
 

@@ -112,7 +112,7 @@ def check_device(args: argparse.Namespace, kernels: Iterable[str]) -> None:
     device, names = args.field_device or "auto", list(dict.fromkeys(kernels))
     if device != "auto" and all(kernel_named(name).backend == "cpu" for name in names):
         runs = "run" if len(names) > 1 else "runs"
-        way = "leave out --device, or name a GPU kernel"
+        way = "omit --device, or choose a GPU kernel"
         raise Refused(f"{' and '.join(names)} {runs} on the CPU, which has no device {device}; {way}")
 
 
@@ -137,7 +137,7 @@ def experiments_of_every_kernel(
     its own where none was asked for), and of the asked options those that it has.
     """
     if args.field_kernel is not None:
-        raise Refused("--all runs every kernel; leave out either it or --kernel")
+        raise Refused("--all and --kernel cannot be combined; pass only one")
     preferred = settings.load()
     fits: list[Settled] = []
     names, left_out = register_folder(args.trust)
@@ -161,7 +161,7 @@ def check_one_graph(names: Sequence[str]) -> None:
     """Raises Refused if the fields of these names ask both for a file and for a generated graph."""
     generated = next((name for name in names if name in GRAPH and name not in ("file", "dtype")), None)
     if "file" in names and generated is not None:
-        raise Refused(f"--file reads a graph, and --{generated} is for one that is generated; leave out one of them")
+        raise Refused(f"--file and --{generated}, which is for generated graphs, cannot be combined; pass only one")
 
 
 def _choices(args: argparse.Namespace) -> list[list[tuple[Field, str]]]:

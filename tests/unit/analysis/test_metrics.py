@@ -139,8 +139,8 @@ class TestEveryKernel:
         assert {e.kernel for e in fits} | {k for k, _ in left_out} == set(registry())
         fits, left_out = self.asked(n="64", dtype="int32")
         without = {k.id for k in registry().values() if "int32" not in k.dtypes}
-        assert {k for k, _ in left_out} == without and all("int32 is not offered" in why for _, why in left_out)
-        with pytest.raises(Refused, match="leave out either"):
+        assert {k for k, _ in left_out} == without and all("int32 is not supported" in why for _, why in left_out)
+        with pytest.raises(Refused, match="cannot be combined"):
             self.asked(kernel="serial")
 
     def test_those_that_do_not_fit_are_named_and_options_go_to_those_that_have_them(self) -> None:

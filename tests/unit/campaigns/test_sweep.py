@@ -152,14 +152,14 @@ def test_the_grid_gives_every_kernel_what_it_has_and_says_what_it_has_not() -> N
     assert naive.experiment is not None and naive.experiment.tile == 0 and naive.experiment.options["threads"] == 64
     assert katz.experiment is not None and katz.experiment.tile == 16 and katz.experiment.launch == "graph"
     assert grid.cells["serial", "16", "64"].experiment == grid.cells["serial", "64", "64"].experiment
-    assert "tile 64 is not offered by katz-kider" in grid.cells["katz-kider", "64", "64"].reason
+    assert "tile 64 is not supported by katz-kider" in grid.cells["katz-kider", "64", "64"].reason
     assert grid.words == "kernel serial,naive,katz-kider x tile 16,64 x threads 64"
     grid = Grid(CPU, [axis("devices", "1", "2")], settle)
     assert grid.cells["1",].experiment == CPU and "runs on one device" in grid.cells["2",].reason
 
 
 def test_a_grid_or_a_time_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
-    with pytest.raises(Refused, match="tile 8 is not offered"):
+    with pytest.raises(Refused, match="tile 8 is not supported"):
         Grid(CPU, [axis("tile", "8")], settle)
     many = axis("n", *map(str, range(1, 101)))
     with pytest.raises(Refused, match="10000 cells"):

@@ -128,7 +128,7 @@ def test_the_command_prints_cells_findings_and_what_was_left_out_also_as_json(ca
     assert main(["sweep", *asked]) == 0
     out = capsys.readouterr().out
     assert "Fastest at n = 32" in out and "time ~ n^" not in out, "two sizes say nothing of an exponent"
-    assert "left out: kernel tiled-cpu, n 16: tile 7 is not offered by tiled-cpu" in out
+    assert "left out: kernel tiled-cpu, n 16: tile 7 is not supported by tiled-cpu" in out
     assert out.count("serial ") >= 2 and "verified" in out
     assert main(["sweep", "-k", "serial", "-n", "30000,40000", "--within", "1", "--telemetry-hz", "0"]) == 1
     assert "left out: n 30000: expected to take" in capsys.readouterr().out
@@ -159,7 +159,7 @@ def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys
     assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
     assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
     assert main([*asked, "--file", "graph.gr", "-n", "8,16"]) == 2
-    assert "--file reads a graph, and --n is for one that is generated" in capsys.readouterr().err
+    assert "--file and --n, which is for generated graphs, cannot be combined" in capsys.readouterr().err
 
 
 def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_its_own_options_are_swept_like_those_of_the_rungs(tmp_path: Path, capsy
     cells = [json.loads(line) for line in capsys.readouterr().out.splitlines()][:-1]
     assert [cell["experiment"]["options"] for cell in cells] == [{"depth": 1}, {"depth": 3}]
     assert main(["run", "-k", str(path), "--option", "depth=9", *QUICK]) == 2
-    assert "depth 9 is not offered by mine; choose 1, 2 or 3" in capsys.readouterr().err
+    assert "depth 9 is not supported by mine; choose 1, 2 or 3" in capsys.readouterr().err
     assert main(["run", "-k", str(path), "--option", "width=9", *QUICK]) == 2
     assert "--option 'width=9' is not NAME=VALUE of an option that a kernel has" in capsys.readouterr().err
 

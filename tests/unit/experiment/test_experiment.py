@@ -201,7 +201,7 @@ SETTLED: list[tuple[dict[str, Any], bool, tuple[str, ...]]] = [
     ({"real": True, "dtype": "int32"}, False, ("int32", "float32")),
     ({"dtype": "int16", "low": -1}, False, ("int16", "negative", "int32 or float32")),
     ({"dtype": "int16", "negative": 0.1}, False, ("int16", "negative", "int32 or float32")),
-    ({"negative": 0.1, "low": -1}, False, ("-1", "from 0 up", "start the range")),
+    ({"negative": 0.1, "low": -1}, False, ("-1", "non-negative", "start the range")),
     ({"file": "/home of/somebody/graph"}, False, ("'graph'", ".gr", "convert")),
 ]  # fmt: skip
 

@@ -59,8 +59,8 @@ def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path
     ("name", "sentence"),
     [
         ("gone.py", "the kernel 'gone.py' cannot be read: there is no such file; `fwtui new gone.py` writes one"),
-        ("notes.txt", "'notes.txt' is no kernel's file, which ends in .py"),
-        ("folder.py", "the kernel 'folder.py' is no file"),
+        ("notes.txt", "'notes.txt' is not a kernel file, which ends in .py"),
+        ("folder.py", "the kernel 'folder.py' is not a file"),
     ],
 )
 def test_what_is_no_kernel_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sentence: str) -> None:

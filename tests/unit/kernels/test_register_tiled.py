@@ -135,7 +135,7 @@ def test_the_form_follows_sign_and_gpu(dtype: str, chosen: int, nonnegative: boo
 
 def test_what_is_refused_and_which_cuts_are_uneven() -> None:
     negative = Shape(8, 8, "float32", nonnegative=False, options=(("form", TWO_K),))
-    assert str(refuses(negative)).startswith("form 2 compares float32 distances by their bits, which needs weights from 0 up;")
+    assert str(refuses(negative)).startswith("form 2 compares float32 distances by their bits, which needs non-negative weights;")
     assert refuses(replace(negative, dtype="int32")) is None and refuses(replace(negative, nonnegative=True)) is None
     assert "for which float64 has no instruction" in str(refuses(replace(negative, dtype="float64")))
     int16 = Shape(8, 8, "int16")

@@ -114,8 +114,8 @@ class TestRecorded:
         for old, new, words in (
             ('"h200-n4096-naive-blocked"', '"h200-n9"', "cites the session 'h200-n9', which is not here"),
             ('launch = "graph"', "n = 77", "cites a run of katz-kider that"),
-            ("{tile} times", "{limit} times", "{limit} is not known of"),
-            ("{tile} times", "{phase.base} times", "{phase.base} is not known of"),
+            ("{tile} times", "{limit} times", "{limit} is unknown for"),
+            ("{tile} times", "{phase.base} times", "{phase.base} is unknown for"),
             ('kind = "speedup"', 'kind = "limit"', "the limit of the device of"),
             ("Asks {tile}", f"{'Asks and asks. ' * 60}", "10 are the most"),
         ):

@@ -87,5 +87,5 @@ class TestQuestions:
         assert filled["matrix"] == "64.0 MiB" and filled["registers"] == "32" and filled["launches"] == "384"
         assert fill("{before.tile}", before, run) == "32"
         for text in ("{before.time}", "{speedup}", "{tile}"):
-            with pytest.raises(Refused, match=r"is not known of|no run to compare"):
+            with pytest.raises(Refused, match=r"is unknown for|no run to compare"):
                 fill(text, before, None)

@@ -79,7 +79,7 @@ def test_all_and_auto_are_resolved_and_no_mpi_is_refused(pretend: Pretend, monke
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(Refused, match=r"mpi4py is not installed; run: .*fwtui\[cluster\]"):
         rank_job.check_job("cpu,cpu")
-    with pytest.raises(Refused, match="devices 0,1 and device 1 exclude each other"):
+    with pytest.raises(Refused, match="devices 0,1 and device 1 cannot be combined"):
         settle(Experiment(kernel="distributed", devices="0,1", device="1"))
 
 

@@ -77,7 +77,7 @@ def test_every_field_and_option_can_be_set_and_is_left_to_kernels_that_have_it(f
     [
         ("[experiment]\nn = 0", "config.toml: experiment.n: n 0 is outside 1 to 262144"),
         ('[experiment]\nkernel = "fast"', "config.toml: experiment.kernel: there is no kernel 'fast'"),
-        ('[experiment]\ndtype = "float64"', "config.toml: experiment.dtype: dtype 'float64' is not supported by any kernel"),
+        ('[experiment]\ndtype = "float16"', "config.toml: experiment.dtype: dtype 'float16' is not supported by any kernel"),
         ("[experiment]\nthreads = 63", "config.toml: experiment.threads: threads '63' is not supported"),
         ("[experiment]\npower = 63", "config.toml: experiment.power is not a setting; `fwtui config` lists"),
         ("[experiment]\nn = [1, 2]", "config.toml: experiment.n is not text, a number, true or false"),

@@ -166,9 +166,9 @@ def test_distances_stay_on_the_device_if_they_are_kept_there() -> None:
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({"keep": "host"}, "give 'device', or leave it out"),
-        ({"keep": "device", "sources": [0]}, "leave out keep, or sources"),
-        ({"keep": "device", "kernel": "serial"}, "leave out one of them"),
+        ({"keep": "host"}, "pass 'device', or omit it"),
+        ({"keep": "device", "sources": [0]}, "cannot be combined with sources"),
+        ({"keep": "device", "kernel": "serial"}, "omit one of them"),
         ({"keep": "device", "device": "cpu"}, "keep='device'"),
     ],
 )
@@ -187,7 +187,7 @@ def test_the_same_answers_to_the_bit() -> None:
 
 def test_what_the_host_has_to_say() -> None:
     said = json.loads(in_simulator(ELSEWHERE))
-    assert said["short"] == "checked afterwards" and said["long"].startswith("Refused: some distances are beyond what int16")
+    assert said["short"] == "checked afterwards" and said["long"].startswith("Refused: some distances overflow int16")
     assert said["wider"] == "int32"
     for kind in ("arcs", "rows"):
         assert said[f"short, {kind}"] == said["short"] and said[f"long, {kind}"] == said["long"]

@@ -167,7 +167,7 @@ def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any]) -> None:
         ("no graph", "Refused", "an array of shape (3, 2) is not a graph"),
         ("too large", "Refused", "for each of 2 ranks"),
         ("wrong kernel", "Refused", "kernel tiled-cpu does not run on these devices; choose distributed-cpu"),
-        ("too long for its type", "Refused", "some distances are beyond what int16 can hold"),
+        ("too long for its type", "Refused", "some distances overflow int16"),
     ):
         errors = [rank["error"] for rank in told[name]]
         assert errors[0] == errors[1] and errors[0][0] == kind and words in errors[0][1], name
@@ -205,7 +205,7 @@ class TestJob:
     @pytest.mark.parametrize(
         ("given", "words"),
         [
-            ({"devices": "cpu,cpu", "device": "cpu"}, "devices cpu,cpu and device cpu exclude each other"),
+            ({"devices": "cpu,cpu", "device": "cpu"}, "devices cpu,cpu and device cpu cannot be combined"),
             ({"devices": "cpu,0"}, "mix GPUs and cpu"),
             ({"devices": ""}, "devices names none; give something like 0,1 or cpu,cpu"),
             ({"devices": "0:cpu,1:cpu"}, "are on several machines"),

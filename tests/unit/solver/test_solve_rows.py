@@ -127,11 +127,11 @@ def test_negative_cycles_are_told() -> None:
         ({"sources": [0, 9]}, "source 9 is outside 0 to 8; choose"),
         ({"sources": [-1]}, "source -1 is outside"),
         ({"targets": ["1"]}, "'1' is a text, and the vertices are numbers, 0 to 8; give one without quotes"),
-        ({"sources": [0], "devices": "cpu,cpu"}, "leave out either sources, or comm, devices and gather"),
-        ({"sources": 3}, "sources is no list of vertices"),
-        ({"targets": np.arange(9) == 3}, "targets is no list of vertices; give one like"),
+        ({"sources": [0], "devices": "cpu,cpu"}, "omit sources, or comm, devices and gather"),
+        ({"sources": 3}, "sources is not a list of vertices"),
+        ({"targets": np.arange(9) == 3}, "targets is not a list of vertices; pass one like"),
         ({"targets": [9]}, "target 9 is outside 0 to 8; choose"),
-        ({"targets": [0], "predecessors": True}, "leave out either targets or predecessors"),
+        ({"targets": [0], "predecessors": True}, "omit targets or predecessors"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], says: str) -> None:
