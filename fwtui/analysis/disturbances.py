@@ -87,10 +87,16 @@ def timers_distort(run: Run) -> bool:
 
     Not for a run on several devices: there the instrumented repetition also waits for every broadcast.
     """
+    return not run.ranks and _excess_overhead(run) > 0
+
+
+def _excess_overhead(run: Run) -> float:
+    """Return timer overhead / median time; 0 if it is unknown, or within MAX_OVERHEAD or the spread of the repetitions."""
     done = run.done
-    if done is None or done.instrumentation is None or not run.seconds or run.ranks:
-        return False
-    return done.instrumentation / run.seconds > max(MAX_OVERHEAD, done.spread or 0.0)
+    if done is None or done.instrumentation is None or not run.seconds:
+        return 0.0
+    extra = done.instrumentation / run.seconds
+    return extra if abs(extra) > max(MAX_OVERHEAD, done.spread or 0.0) else 0.0
 
 
 def sum_notes(run: Run) -> tuple[str, ...]:
@@ -100,16 +106,14 @@ def sum_notes(run: Run) -> tuple[str, ...]:
     if not run.seconds or total < run.seconds or sums == units.duration(run.seconds):
         return ()
     why = "timers, and broadcasts without overlap" if run.ranks else "timers, and phases without overlap"
-    return f"sum {sums}, with {why}; median time {units.duration(run.seconds)}", f"sum {sums}, timers included"
+    long = f"sum {sums}, with {why}; median time {units.duration(run.seconds)}"
+    return long, f"sum {sums}, timers included", f"sum {sums}"
 
 
 def phases_doubt(run: Run) -> str:
     """Return why the per-phase times are only approximate; empty if they are accurate."""
-    done = run.done
-    if done is None or done.instrumentation is None or not run.seconds:
-        return ""
-    extra = done.instrumentation / run.seconds
-    if abs(extra) <= max(MAX_OVERHEAD, done.spread or 0.0):
+    extra = _excess_overhead(run)
+    if not extra:
         return ""
     how = f"{100 * abs(extra):.0f} % {'less' if extra < 0 else 'longer'}"
     return f"the instrumented repetitions took {how}; the per-phase times are approximate"

@@ -235,8 +235,6 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     note = next((one for one in notes if len(one) < room), "")
     head = f"{'PER-PHASE TIMES':<{name}}{'bound by' if bound_cells else '':<{bound_cells}}{note}"
     rows = [line((f"{head:<{name + bound_cells + room}}{'time':>{NUMBER}}{'share':>{NUMBER}}", MUTED))]
-    if notes and not note:
-        rows += line((notes[-1], MUTED)).wrap(width)
     for title, (bound, colour), bar, took, share in zip(titles, bounds, charts.bars(seconds, room), seconds, shares, strict=True):
         rows.append(
             line(
