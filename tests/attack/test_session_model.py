@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from attacking import SEED, bounded
+from builders import run_started
 from hypothesis import seed
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
@@ -68,7 +69,7 @@ class Dashboard:
 
     def begin(self, run: int, n: int) -> None:
         t, asked = self.live.now, Experiment(n=n)
-        self.live.tell(events.RunStarted(t=t, run=run, experiment=asked, title="T", backend="cpu", phases=()))
+        self.live.tell(run_started(asked, run, t))
 
     def end(self, run: int, outcome: str, median: float) -> None:
         self.live.tell(events.RunDone(t=self.live.now, run=run, outcome=outcome, median=median, count=1))

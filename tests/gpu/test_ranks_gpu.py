@@ -13,10 +13,7 @@ from fwtui.live import ncu
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(len(hardware.gpus().gpus) < 2, reason="there are no two GPUs"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(len(hardware.gpus().gpus) < 2, reason="there are no two GPUs")]
 
 
 @pytest.mark.parametrize(("tile", "count"), [(64, 70), (128, 30)])

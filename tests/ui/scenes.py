@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import codec, events
 from fwtui.stream.listing import CodeLine, Instruction, Listing
+from fwtui_kernels import registry
 
 TITLE = "synthetic, for tests"
 GIB = 2**30
@@ -72,26 +73,21 @@ def run(
     start: float,
     experiment: Experiment,
     *,
-    title: str,
-    backend: str = "cuda",
+    title: str = "",
+    backend: str = "",
     seconds: float = 0.0384,
     shares: tuple[float, ...] = (0.03, 0.07, 0.9),
     passes: int = 12,
     verdict: events.Verdict | None = None,
     until: str = "end",
 ) -> list[events.Event]:
-    """A run's events, in order; `until` names a stage in which the story stops."""
-    n = experiment.n
+    """Return a run's events in order; `until` names the stage in which they stop. Title and backend are the kernel's."""
+    n, kernel = experiment.n, registry().get(experiment.kernel)
+    if kernel is not None:
+        title, backend = title or kernel.title, backend or kernel.backend
     padded = -(-n // (experiment.tile or 1)) * (experiment.tile or 1)
     told: list[events.Event] = [
-        events.RunStarted(
-            t=start,
-            run=number,
-            experiment=experiment,
-            title=title,
-            backend=backend,
-            phases=PHASES,
-        )
+        events.RunStarted(t=start, run=number, experiment=experiment, title=title, backend=backend, phases=PHASES)
     ]
     t = start
     for name, took in (("graph", 0.2), ("compile", 0.8), ("load", 0.0021), ("warm-up", 2 * seconds)):
@@ -154,7 +150,7 @@ def verdict(word: str, how: str = "", cycle: tuple[int, ...] = ()) -> events.Ver
 
 def several_gpus(number: int, idler: int | None = None) -> list[events.Event]:
     """A run on that many made-up GPUs, of which one may have less to do than the others."""
-    told = run(1, 1.0, experiment("katz-kider", 16384), title="Katz-Kider", seconds=0.5, passes=12)
+    told = run(1, 1.0, experiment("katz-kider", 16384), seconds=0.5, passes=12)
     end = told[-1].t
     gpus = [msgspec.structs.replace(GPU, gpu=index, nvlink_peak_bytes_per_second=9.56e11) for index in range(number)]
     readings: list[events.Event] = []
@@ -192,11 +188,11 @@ def merged(*streams: list[events.Event]) -> list[events.Event]:
 
 def gpu_session() -> list[events.Event]:
     """Three runs on a made-up GPU: naive, Katz-Kider, and Katz-Kider with another tile; a marker in between."""
-    naive = run(1, 1.0, experiment("naive"), title="Naive", seconds=0.2272, passes=9)
+    naive = run(1, 1.0, experiment("naive"), seconds=0.2272, passes=9)
     second = naive[-1].t + 1.0
-    blocked = run(2, second, experiment("katz-kider"), title="Katz-Kider")
+    blocked = run(2, second, experiment("katz-kider"))
     third = blocked[-1].t + 1.0
-    small = run(3, third, experiment("katz-kider", tile=16), title="Katz-Kider", seconds=0.0612)
+    small = run(3, third, experiment("katz-kider", tile=16), seconds=0.0612)
     end = small[-1].t
     readings = merged(
         telemetry(0.1, 0.9, 0.02),
@@ -267,18 +263,16 @@ def ranked_run(
 
 def ranked_session(ranks: int, alone: bool = True) -> list[events.Event]:
     """A run over that many made-up GPUs, after one of the same graph on one of them if `alone`."""
-    first = run(1, 1.0, experiment("look-ahead"), title="Look-ahead", seconds=0.03)
+    first = run(1, 1.0, experiment("look-ahead"), seconds=0.03)
     after = ranked_run(2, first[-1].t + 1.0, ranks, seconds=0.03 / (0.97 * ranks))
     return [header(), GPU, *merged(first if alone else [], after)]
 
 
 def cpu_session() -> list[events.Event]:
     """One run of the tiled CPU kernel and one in the simulator, on a machine without a GPU."""
-    tiled = run(1, 1.0, experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.021, passes=30)
+    tiled = run(1, 1.0, experiment("tiled-cpu", 512), seconds=0.021, passes=30)
     after = tiled[-1].t + 1.0
-    simulated = run(
-        2, after, experiment("katz-kider", 16, simulated=True), title="Katz-Kider", backend="simulator", seconds=1.5, passes=1
-    )
+    simulated = run(2, after, experiment("katz-kider", 16, simulated=True), backend="simulator", seconds=1.5, passes=1)
     return [header(), NO_GPU, *merged(tiled, simulated, telemetry(0.1, simulated[-1].t, 0.6, gpu=False))]
 
 

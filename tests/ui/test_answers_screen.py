@@ -115,9 +115,9 @@ async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
 
 
 async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Replay) -> None:
-    first = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    first = scenes.run(1, 1.0, scenes.experiment("naive"))
     again = scenes.run(2, 20.0, scenes.experiment("katz-kider"), title="Katz-Kider")
-    other = scenes.run(3, 40.0, scenes.experiment("naive", seed=8), title="Naive")
+    other = scenes.run(3, 40.0, scenes.experiment("naive", seed=8))
     app = replay_of([scenes.header(), scenes.GPU, *first, halves(t=first[-1].t), *again, *other])
     async with opened(app) as pilot:
         assert app.screen.check_action("view", ()) is False, "run 3 is of another graph"
@@ -131,7 +131,7 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Re
 @pytest.fixture
 def answered(replay_of: Replay) -> FwtuiApp:
     """A replay of a run whose answers are known."""
-    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    run = scenes.run(1, 1.0, scenes.experiment("naive"))
     return replay_of([scenes.header(), scenes.GPU, *run, halves(t=run[-1].t)])
 
 

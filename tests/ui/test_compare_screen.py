@@ -142,7 +142,7 @@ async def test_several_devices_are_compared_with_one_of_their_number_type() -> N
 async def test_it_opens_on_a_run_that_is_compared(replay_of: Replay) -> None:
     told = [scenes.header(), scenes.GPU]
     for n, size in ((1, 512), (2, 512), (3, 1024)):
-        told += scenes.run(n, 20.0 * n, scenes.experiment("naive", size), title="Naive")
+        told += scenes.run(n, 20.0 * n, scenes.experiment("naive", size))
     async with replay_of(told).run_test(size=WIDE) as pilot:
         assert "run 2 against run 1" in await go(pilot, "3"), "and not on run 3, the newest, with which nothing can be compared"
         await press(pilot, "down")

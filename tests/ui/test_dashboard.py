@@ -258,7 +258,7 @@ async def test_the_view_stands_still_and_the_data_does_not(dashboard: FwtuiApp, 
         before = screen_text(dashboard).splitlines()
         assert "PAUSED" in before[0] and "only the view is paused" in screen_text(dashboard)
         live.tell(*scenes.telemetry(1.1, 9.0, 0.9, gpu=False))
-        live.tell(*scenes.run(7, 11.0, scenes.experiment("serial", 128), title="Serial", backend="cpu"))
+        live.tell(*scenes.run(7, 11.0, scenes.experiment("serial", 128), title="Serial"))
         await proceed(pilot)
         after = screen_text(dashboard).splitlines()
         assert after[1:] == before[1:], "nothing but the first line changes"

@@ -24,15 +24,7 @@ from fwtui.tui.actions import Action
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame import saving
-from fwtui.tui.frame.dialogs import (
-    MOST_ENTRIES,
-    AskScreen,
-    FormScreen,
-    HelpScreen,
-    Hung,
-    Scrolled,
-    log_rows,
-)
+from fwtui.tui.frame.dialogs import MOST_ENTRIES, AskScreen, FormScreen, HelpScreen, Hung, Scrolled, log_rows
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.notices import LogEntry

@@ -106,7 +106,7 @@ def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
 )
 def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str) -> None:
     verdict = events.Verdict(t=0, run=0, verdict="verified", how="compared", cells=cells, checksum="9f3c2a77b18d40e1")
-    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=verdict)])
+    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), verdict=verdict)])
     assert wording.outcome(s.run) == f"✓ verified{words}"
     assert run_text.title(s, 100).plain.endswith(f"  ✓ verified{words} · checksum 9f3c…e1")
     assert run_text.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · checksum 9f3c…e1" * (not words))
@@ -124,7 +124,7 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
     ],
 )
 def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words: str) -> None:
-    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
+    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"))])
     assert s.run.done is not None and s.run.phase_pass is not None
     several = msgspec.structs.replace(s.run.phase_pass, passes=5)
     s = s._replace(run=replace(s.run, done=msgspec.structs.replace(s.run.done, instrumentation=extra)))
@@ -134,7 +134,7 @@ def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words:
 
 
 def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
-    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
+    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"))])
     theory = s.run.main_occupancy
     assert theory is not None and run_text.limits(theory)[0] == "limited by registers (40/thread)"
     full = msgspec.structs.replace(theory, warps=theory.max_warps, limiters=("warps",))
@@ -211,7 +211,7 @@ def test_what_auto_picked_is_said_to_be_its_choice() -> None:
 
 
 def test_a_run_too_short_for_counters_has_none() -> None:
-    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    run = scenes.run(1, 1.0, scenes.experiment("naive"))
     s = subject([scenes.header(), scenes.GPU, *run])._replace(evidence=Evidence(3, None, 1710.0, None, None, 0))
     (unknown,) = [part.plain for part in run_text.meters(s, 100) if "DRAM throughput" in part.plain]
     assert unknown.startswith("not available")
@@ -226,7 +226,7 @@ def test_every_stage_that_is_measured_has_words() -> None:
 
 
 def test_phases_keep_their_places_before_they_are_known() -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
+    told = scenes.run(1, 1.0, scenes.experiment("katz-kider"))
     before = run_text.phases(subject([scenes.header(), *told[:3]]), 80)
     after = run_text.phases(subject([scenes.header(), *told]), 80)
     assert [row.plain[: run_text.LABEL] for row in before] == [row.plain[: run_text.LABEL] for row in after]
@@ -235,14 +235,14 @@ def test_phases_keep_their_places_before_they_are_known() -> None:
 
 
 def test_a_cpu_run_is_not_held_against_the_gpus_memory() -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu")
+    told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512))
     s = subject([scenes.header(), scenes.GPU, *told])
     assert share_of_peak(s.run, s.device) is None
     assert "of peak" not in in_lines(s, 120)[0].plain
 
 
 def test_a_throttled_run_says_so() -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", seconds=0.3)
+    told = scenes.run(1, 1.0, scenes.experiment("naive"), seconds=0.3)
     middle = told[-1].t - 3.0
     lowered = events.Telemetry(t=middle, throttle=0x4, gpu_power_watts=700.0)
     session = [scenes.header(), scenes.GPU, *scenes.merged(told, [lowered])]
@@ -261,7 +261,7 @@ def test_a_throttled_run_says_so() -> None:
     ],
 )
 def test_an_indicative_time_says_what_there_was_too_little_of(passes: int, seconds: float, words: str) -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", passes=passes, seconds=seconds)
+    told = scenes.run(1, 1.0, scenes.experiment("naive"), passes=passes, seconds=seconds)
     session = [scenes.header(), *told[:-1], replace(told[-1], indicative=True)]
     s = subject(session)
     assert run_text.progress(s, 100)[0].plain.startswith(f"low confidence: {words}")
@@ -269,7 +269,7 @@ def test_an_indicative_time_says_what_there_was_too_little_of(passes: int, secon
 
 
 def test_nothing_simulated_is_correct_before_its_verdict() -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("katz-kider", 16, simulated=True), title="Katz-Kider", backend="simulator")
+    told = scenes.run(1, 1.0, scenes.experiment("katz-kider", 16, simulated=True), backend="simulator")
     stopped = events.RunDone(t=9.0, run=1, outcome="cancelled")
     wrong = scenes.verdict("wrong", "wrong at (3, 4)")
     broken = [replace(wrong, run=1) if isinstance(e, events.Verdict) else e for e in told]
@@ -282,7 +282,7 @@ def test_nothing_simulated_is_correct_before_its_verdict() -> None:
 
 @pytest.mark.parametrize(("again", "words"), [("a", "; a reruns it"), ("", "")])
 def test_a_noisy_run_says_so_and_what_repeats_it(again: str, words: str) -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.3)
+    told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), seconds=0.3)
     busy = events.Telemetry(t=told[-1].t - 3.0, other_cpu_utilisation=0.6)
     session = [scenes.header(), *scenes.merged(told, [busy])]
     s = subject(session)._replace(again=again)
@@ -328,7 +328,7 @@ def test_a_phase_names_its_bound() -> None:
 def test_a_name_without_room_says_that_it_is_cut() -> None:
     assert [shortened("base cases", cells) for cells in (10, 9, 1)] == ["base cases", "base cas…", "…"]
     long = tuple(events.PhaseName(p.key, f"{p.title} of Floyd and Warshall") for p in scenes.PHASES)
-    run = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
+    run = scenes.run(1, 1.0, scenes.experiment("katz-kider"))
     told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]
     _, *rows = [row.plain for row in run_text.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
     assert rows and all(row[run_text.NARROW_LABEL - 1 : run_text.NARROW_LABEL + 1] == "… " for row in rows)
@@ -360,7 +360,7 @@ def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
 
 @pytest.mark.parametrize("width", [40, 100, 160])
 def test_what_is_a_share_of_nothing_known_has_no_place_for_a_bar(width: int) -> None:
-    run = scenes.run(1, 1.0, scenes.experiment("tiled-cpu"), title="Tiled CPU", backend="cpu")
+    run = scenes.run(1, 1.0, scenes.experiment("tiled-cpu"))
     s = subject([scenes.header(), scenes.NO_GPU, *run])
     row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("eff"))
     assert row[run_text.label_cells(width) :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width

@@ -167,7 +167,7 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
 
 
 def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
-    told = [event for run in (1, 2) for event in scenes.run(run, run, scenes.experiment("naive"), title="Naive")]
+    told = [event for run in (1, 2) for event in scenes.run(run, run, scenes.experiment("naive"))]
     model = model_of(replace(event, gpu=event.run - 1) if isinstance(event, events.RunStarted) else event for event in told)
     for number in (1, 2):
         assert figure(model, model.runs[number])[1] == ((number,),)

@@ -214,7 +214,7 @@ class TestCapture:
 class TestMoments:
     def session(self, seconds: float, runs: int) -> list[events.Event]:
         """Telemetry twice a second, and runs that begin and end evenly."""
-        started = scenes.run(1, 0.0, scenes.experiment("naive", 64), title="Naive")[0]
+        started = scenes.run(1, 0.0, scenes.experiment("naive", 64))[0]
         told: list[events.Event] = [events.Telemetry(t=t / 2) for t in range(int(2 * seconds) + 1)]
         for run in range(runs):
             t = (run + 0.1) * seconds / runs

@@ -44,8 +44,8 @@ def test_no_line_is_too_long_and_there_are_no_more_than_fit(width: int, rows: in
 def test_this_machines_own_sessions_are_climbed_and_those_of_others_are_not() -> None:
     own_folder().mkdir(parents=True)
     told = [
-        *scenes.run(1, 1.0, scenes.experiment("serial", 512), title="Serial CPU", backend="cpu", seconds=1.0),
-        *scenes.run(2, 90.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.1),
+        *scenes.run(1, 1.0, scenes.experiment("serial", 512), seconds=1.0),
+        *scenes.run(2, 90.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", seconds=0.1),
     ]
     scenes.write(own_folder() / "20250101-120000-mine.fwt.jsonl", [scenes.header(), *told])
     (own_folder() / "20250102-120000-broken.fwt.jsonl").write_text("{")
@@ -141,7 +141,7 @@ async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(rep
         assert "5.92x as fast · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown
         assert "RUN 2" in await keyed(pilot, "up", "enter")
         assert not isinstance(pilot.app.screen, LadderScreen)
-    one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")]
+    one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"))]
     async with replay_of(one).run_test(size=(80, 24)) as pilot:
         assert "a climb needs two verified kernels" in await keyed(pilot, "3", "C")
 

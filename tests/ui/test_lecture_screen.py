@@ -162,7 +162,7 @@ async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Replay) ->
 
 async def test_a_question_before_anything_ran_says_so(replay_of: Replay) -> None:
     told = [scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="@phases ?phase"), events.Marker(t=0.2, text="?speedup")]
-    app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64), title="Tiled CPU", backend="cpu")])
+    app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64))])
     async with opened(app) as pilot:
         assert "no run has begun here" in await at(pilot, 1, "exclamation_mark")
         lines = app.screen.query_one(CueCard).lines
@@ -179,7 +179,7 @@ def test_it_waits_at_a_marker_that_it_begins_with(tmp_path: Path) -> None:
 
 async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Replay) -> None:
     words = "@phases ?limiter [bold]red[/] " + "x" * 1900
-    told = scenes.run(1, 0.3, Experiment(kernel="naive", n=64), title="Naive")
+    told = scenes.run(1, 0.3, Experiment(kernel="naive", n=64))
     broken = [msgspec.structs.replace(e, threads=0) if isinstance(e, events.Occupancy) else e for e in told]
     app = replay_of([scenes.header(), scenes.GPU, *broken, events.Marker(t=9.0, text=words)])
     async with opened(app, size=NARROW) as pilot:

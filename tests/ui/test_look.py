@@ -201,7 +201,7 @@ def test_a_picture_is_the_same_whatever_the_machine_says(tmp_path: Path) -> None
 
 
 def subject(run: int, baseline: int | None = None, until: str = "end", **changes: object) -> RunSubject:
-    unfinished = [scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", until=until)]
+    unfinished = [scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), until=until)]
     model = model_of(scenes.gpu_session() if until == "end" else unfinished)
     chosen = replace(model.runs[run], **changes)  # type: ignore[arg-type]
     return RunSubject(chosen, None, model.gpu, model.runs.get(baseline) if baseline else None, True)
@@ -287,7 +287,7 @@ async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:
 
 
 async def test_doubt_is_seen_from_the_last_row(replay_of: Replay) -> None:
-    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=scenes.verdict("wrong", "3 cells differ"))
+    run = scenes.run(1, 1.0, scenes.experiment("naive"), verdict=scenes.verdict("wrong", "3 cells differ"))
     app = replay_of([scenes.header(), scenes.GPU, *run])
     app.look = Appearance(presenter=True)
     async with opened(app):

@@ -178,7 +178,7 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
 def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
     model, run = modelled((part("rest", 1.0),), backend="simulator", n=16)
     assert phase_rows(model, run) == () and roofs_of(model, run) == roofs_of(model, run).__class__()
-    fresh = model_of(scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider", until="clean"))
+    fresh = model_of(scenes.run(1, 1.0, scenes.experiment("katz-kider"), until="clean"))
     assert phase_rows(fresh, fresh.runs[1]) == ()
 
 
@@ -203,7 +203,7 @@ def test_requests_beyond_device_memory_are_held_against_the_measured_l2_cache() 
     assert shared_bytes_per_second(scenes.GPU) == pytest.approx(128 * 132 * 1.98e9), "128 bytes per clock"
     (line,) = phase_rows(model, run)
     assert str(line.limiter.sourced) == "L2 cache: 90 % of its measured bandwidth (model)"
-    whole = model_of([scenes.header(), GPU, told, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
+    whole = model_of([scenes.header(), GPU, told, *scenes.run(1, 1.0, scenes.experiment("naive"))])
     drawn, _ = figure(whole, whole.runs[1])
     slopes = {one.name: one.ys[0] / one.xs[0] for one in drawn.series if one.limit}  # type: ignore[operator]
     assert slopes == pytest.approx({"L2 cache 6.00 TB/s": 6e12, "memory 4.80 TB/s": 4.8e12})

@@ -344,7 +344,7 @@ async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_
 
 
 def test_what_is_between_the_runs_of_ones_own_sessions_is_short(tmp_path: Path) -> None:
-    later = [*scenes.run(2, 500.0, scenes.experiment("katz-kider"), title="Katz-Kider")]
+    later = [*scenes.run(2, 500.0, scenes.experiment("katz-kider"))]
     told = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive"), *later]
     path = scenes.write(tmp_path / "mine.fwt.jsonl", told)
     assert recording(path).player.duration < 60 < 500 < recording(path).player.length

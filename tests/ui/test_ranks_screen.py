@@ -46,7 +46,7 @@ def parted(told: list[events.Event], **seconds: float) -> list[events.Event]:
 class TestGain:
     def test_it_is_over_the_fastest_right_run_on_one_device_of_the_same_graph_and_type(self) -> None:
         session = scenes.ranked_session(2)
-        slower = scenes.run(3, 9.0, scenes.experiment("naive"), title="Naive", seconds=0.2)
+        slower = scenes.run(3, 9.0, scenes.experiment("naive"), seconds=0.2)
         wrong = scenes.run(4, 15.0, scenes.experiment("look-ahead"), title="T", seconds=0.001, verdict=scenes.verdict("wrong"))
         typed = scenes.run(5, 20.0, scenes.experiment("look-ahead", dtype="int16"), title="T", seconds=0.001)
         other = scenes.run(6, 25.0, scenes.experiment("look-ahead", seed=8), title="T", seconds=0.001)
@@ -84,7 +84,7 @@ class TestGain:
         assert "no run of this graph on one GPU yet; run look-ahead on one GPU to see the speedup" in said
 
     def test_processes_of_one_machine_share_its_cores_and_have_no_efficiency(self) -> None:
-        alone = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.02)
+        alone = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), seconds=0.02)
         model = model_of([scenes.header(), *alone, *scenes.ranked_run(2, 5.0, 2, seconds=0.04, backend="cpu", n=512)])
         found = rank_timing.gain(model, model.runs[2])
         assert found is not None and (found.times, found.efficiency, found.text) == (0.5, None, "0.50x over one process")
@@ -251,7 +251,7 @@ def test_what_is_read_and_written_is_where_it_is_in_the_matrix() -> None:
 
 def slow_run() -> list[events.Event]:
     """A run whose warm-up takes eight seconds, one for each of its rounds."""
-    told = scenes.run(1, 1.0, scenes.experiment("katz-kider", 256), title="Katz-Kider", until="clean")
+    told = scenes.run(1, 1.0, scenes.experiment("katz-kider", 256), until="clean")
     begin = next(i for i, e in enumerate(told) if isinstance(e, events.Stage) and e.name == "warm-up")
     start = told[begin].t
     steps = [

@@ -107,9 +107,7 @@ async def test_keys_page_a_list_before_and_after_its_layout(dashboard: FwtuiApp)
             await press(pilot, "escape")
 
 
-async def test_a_list_takes_page_keys_before_it_is_there_and_a_dialog_goes_with_the_terminal(
-    dashboard: FwtuiApp,
-) -> None:
+async def test_a_list_takes_page_keys_before_it_is_there_and_a_dialog_goes_with_the_terminal(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
         chooser = dashboard.screen.query(Select).first()
         overlay = chooser.query_one(SelectOverlay)

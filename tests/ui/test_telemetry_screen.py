@@ -206,7 +206,7 @@ def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since
     def reading(t: float, clock: float, occupancy: float) -> events.Telemetry:
         return events.Telemetry(t=t, gpu_clock_mhz=clock, sm_occupancy=occupancy)
 
-    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", seconds=1.0, passes=4)
+    told = scenes.run(1, 1.0, scenes.experiment("naive"), seconds=1.0, passes=4)
     first = next(event for event in told if isinstance(event, events.Sample)).since
     during = [reading(first + 0.1, 1500, 0.1), reading(first + 1, 1600, 0.5), reading(first + 2, 1800, 0.7)]
     model = model_of([scenes.header(), scenes.GPU, *sorted([*told, *during, reading(999, 210, 0.0)], key=lambda event: event.t)])
@@ -214,7 +214,7 @@ def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since
     assert shown["run 1"] == ("mean", "↑ peak") and shown["SM clock"] == ("1633 MHz", "↑ 1800 MHz")
     assert shown["SM occ."] == ("60 %", "↑ 70 %"), "the first is an average over what was before the passes, too"
     assert {place.label: place.text for place in telemetry_strip.places(model)}["SM clock"] == "210 MHz"
-    on_cpu = scenes.run(2, 20.0, scenes.experiment("tiled-cpu"), title="Tiled CPU", backend="cpu")
+    on_cpu = scenes.run(2, 20.0, scenes.experiment("tiled-cpu"))
     for event in sorted([*on_cpu, events.Telemetry(t=21.0, gpu_clock_mhz=345, cpu_utilisation=0.9)], key=lambda event: event.t):
         model.apply(event)
     labels = [place.label for place in telemetry_strip.places(model, model.run)]

@@ -44,11 +44,7 @@ PLANTED = {
     "pivot without a barrier for each k": _edit(PHASES, _LOOP, f"        for k in range(tile):\n{_STEP}", "racy", _RACES),
     "panels without a first barrier": _edit(PHASES, _CLOSED, _CLOSED.replace("        cuda.syncthreads()\n", ""), "racy", _RACES),
     "stored where others still read": _edit(
-        PHASES,
-        "        distance[i, j] = best\n",
-        "        to[y, x] = best\n        distance[i, j] = to[y, x]\n",
-        "racy",
-        _RACES,
+        PHASES, "        distance[i, j] = best\n", "        to[y, x] = best\n        distance[i, j] = to[y, x]\n", "racy", _RACES
     ),
     "all threads of a row store to one cell": _edit(PHASES, _LOADED, _LOADED.replace("[y, x]", "[y, 0]"), "wrong", _UNWRITTEN),
     "a running minimum of all threads in one cell": _edit(
@@ -86,13 +82,7 @@ PLANTED = {
         PHASES, f"        for k in range(tile):\n{_STEP}", f"        for k in range(x):\n{_STEP}", "wrong", _APART + ".*"
     ),
     "shared memory that is never loaded": _edit(PHASES, _LOADED, "", "wrong", _UNWRITTEN),
-    "a column of a tile that is not loaded": _edit(
-        PHASES,
-        _AFTER,
-        f"        if x:\n    {_AFTER}",
-        "wrong",
-        _UNWRITTEN,
-    ),
+    "a column of a tile that is not loaded": _edit(PHASES, _AFTER, f"        if x:\n    {_AFTER}", "wrong", _UNWRITTEN),
     "blocks that wait for none and read what another writes": _edit(
         BY_VERTEX,
         "            to_k = distance[i, k]\n",

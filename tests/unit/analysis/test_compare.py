@@ -239,8 +239,7 @@ def test_a_disturbance_is_named_once_with_all_that_tells_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "spread", "words"),
-    [(1.4, 0.01, "40 % longer"), (0.7, 0.01, "30 % less"), (1.05, 0.01, ""), (1.4, 0.5, "")],
+    ("seconds", "spread", "words"), [(1.4, 0.01, "40 % longer"), (0.7, 0.01, "30 % less"), (1.05, 0.01, ""), (1.4, 0.5, "")]
 )
 def test_phases_that_took_another_time_than_the_clean_passes_are_a_guide(seconds: float, spread: float, words: str) -> None:
     run = Session().add(STEADY, phases={"all": seconds}).run

@@ -57,36 +57,16 @@ def waits(reason: str, share: int) -> dict[str, Any]:
 
 
 WAITS = {  # reason, percentages of samples with and without a hint, and the sentence
-    "long scoreboard": (
-        "long_scoreboard",
-        41,
-        30,
-        "long scoreboard (global memory load) in 41 % of PC samples: load each value",
-    ),
+    "long scoreboard": ("long_scoreboard", 41, 30, "long scoreboard (global memory load) in 41 % of PC samples: load each value"),
     "LG throttle": ("lg_throttle", 12, 5, "LG throttle (load/store queue full) in 12 % of PC samples:"),
     "short scoreboard": ("short_scoreboard", 30, 20, "short scoreboard (shared memory) in 30 % of PC samples: keep operands"),
     "MIO throttle": ("mio_throttle", 40, 10, "MIO throttle (shared memory queue full) in 40 % of PC samples: use each loaded"),
-    "barriers": (
-        "barrier",
-        20,
-        8,
-        "barrier (waits for its block) in 20 % of PC samples: fewer barriers",
-    ),
+    "barriers": ("barrier", 20, 8, "barrier (waits for its block) in 20 % of PC samples: fewer barriers"),
     "latency": ("wait", 33, 20, "wait (fixed-latency dependency) in 33 % of PC samples: compute several independent results"),
     "branches": ("branch_resolving", 11, 4, "branch resolving (branch target pending) in 11 % of PC samples: replace branches"),
     "final stores": ("drain", 15, 4, "drain (final stores) in 15 % of PC samples: store whole rows of 128 bytes; see"),
-    "constants": (
-        "imc_miss",
-        10,
-        9,
-        "IMC miss (constant cache miss) in 10 % of PC samples: pass fewer",
-    ),
-    "instruction cache": (
-        "no_instructions",
-        25,
-        2,
-        "no instructions (instruction cache miss) in 25 % of PC samples: unroll",
-    ),
+    "constants": ("imc_miss", 10, 9, "IMC miss (constant cache miss) in 10 % of PC samples: pass fewer"),
+    "instruction cache": ("no_instructions", 25, 2, "no instructions (instruction cache miss) in 25 % of PC samples: unroll"),
 }
 LATENT = {"dram_share": 0.1, "memory_share": 0.2, "compute_share": 0.3}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what triggers it, what does not, and what is said

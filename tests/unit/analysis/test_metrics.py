@@ -11,19 +11,7 @@ from msgspec.structs import replace
 from fwtui.__main__ import main
 from fwtui.analysis import columns
 from fwtui.analysis.answers import RESULT_VERSION
-from fwtui.analysis.columns import (
-    COMPARED,
-    PICKED,
-    PRINTED,
-    PRINTED_HEAD,
-    SWEPT,
-    TUNED,
-    Column,
-    TableRow,
-    head,
-    line,
-    printed,
-)
+from fwtui.analysis.columns import COMPARED, PICKED, PRINTED, PRINTED_HEAD, SWEPT, TUNED, Column, TableRow, head, line, printed
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.report import result
 from fwtui.commands import run as run_command

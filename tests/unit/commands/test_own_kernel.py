@@ -87,11 +87,7 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
     ("old", "new", "code", "sentence"),
     [
         pytest.param(
-            "range(n):",
-            "range(n)",
-            2,
-            "mine.py:14:22: SyntaxError: expected ':': for k in range(n)",
-            marks=pytest.mark.slow,
+            "range(n):", "range(n)", 2, "mine.py:14:22: SyntaxError: expected ':': for k in range(n)", marks=pytest.mark.slow
         ),
         (
             "return CpuProgram(shape,",

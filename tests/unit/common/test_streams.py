@@ -65,11 +65,7 @@ def test_what_cannot_be_flushed_decides_the_exit_code(
         (OSError(errno.EAGAIN, "Try again"), 1, "the system refused a call: Try again"),
         (OSError(errno.EACCES, "Permission denied", "a.gr"), 1, "a.gr cannot be used: permission denied"),
         (NotStarted(OSError(errno.EAGAIN, "Try again"), "/bin/python"), 2, "the process python was not started: try again; end"),
-        (
-            NotStarted(OSError(errno.EMFILE, "Too many"), "mpiexec"),
-            2,
-            "the process mpiexec was not started: too many; close",
-        ),
+        (NotStarted(OSError(errno.EMFILE, "Too many"), "mpiexec"), 2, "the process mpiexec was not started: too many; close"),
     ],
 )
 def test_a_process_that_is_refused_says_why_in_one_sentence(

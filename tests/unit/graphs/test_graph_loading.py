@@ -169,10 +169,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (MTX + "2 2 1\n1 2 x\n", "line 3: 'x' is not a number; correct"),
         (MTX + "2 2 1\n0 2 1\n", "line 3: vertex 0 is outside 1 to 2; correct"),
         (MTX + "2 2 1\n1 2 inf\n", "line 3: weight inf is not a finite number; remove"),
-        (
-            MTX.replace("real", "complex") + "2 2 0\n",
-            "convert it to real or double or integer or unsigned-integer or pattern$",
-        ),
+        (MTX.replace("real", "complex") + "2 2 0\n", "convert it to real or double or integer or unsigned-integer or pattern$"),
         (MTX + "0 0 0\n", "declares 0 vertices, outside 1 to"),
         (MTX + "2 2\n", "line 2: coordinate takes 3 sizes, not 2; correct"),
         (MTX + "% no sizes\n", "no line with its sizes; put"),

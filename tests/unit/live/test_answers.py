@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from builders import never
+from builders import never, run_started
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
@@ -242,7 +242,7 @@ def live_of() -> Iterator[Callable[..., Live]]:
         live = Live(telemetry_hz=0, child=answering(answer), **given)
         made.append(live)
         experiment = Experiment(kernel="serial", n=30)
-        live.tell(events.RunStarted(t=0, run=1, experiment=experiment, title="", backend="cpu", phases=()))
+        live.tell(run_started(experiment))
         live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
         live.experiments[1] = settle(experiment)
         return live

@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgspec
 import psutil
 import pytest
+from builders import run_started
 from pretending import Pretend
 from stand_ins import FakeTool
 
@@ -296,7 +297,7 @@ class TestCommand:
 
 def test_a_later_count_of_an_op_replaces_the_earlier() -> None:
     model = Model()
-    model.apply(events.RunStarted(t=0, run=1, experiment=Experiment(kernel="naive"), title="Naive", backend="cuda", phases=()))
+    model.apply(run_started(Experiment(kernel="naive"), backend="cuda"))
     for op, value in (("a", 1.0), ("b", 2.0), ("a", 3.0)):
         model.apply(events.Counters(t=1, run=1, op=op, values={"x": value}))
     model.apply(events.Counters(t=1, run=7, op="a", values={"x": 9.0}))
@@ -337,7 +338,7 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(monkeypat
 
 def after_a_run(telemetry_hz: float = 0, profile: Profile | None = None) -> Live:
     session = Live(telemetry_hz=telemetry_hz, profile=profile)
-    session.tell(events.RunStarted(t=0, run=1, experiment=KATZ, title="", backend="cuda", phases=()))
+    session.tell(run_started(KATZ, backend="cuda"))
     session.tell(events.RunDone(t=1, run=1, outcome="done"))
     session.experiments[1] = KATZ
     return session

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from builders import run_started
 from pretending import Pretend
 from stand_ins import HeardChild, StubChild, answering
 
@@ -98,7 +99,7 @@ def two(monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path) -> No
 def on_the_second(request: Any) -> Iterator[events.Event]:
     assert request.experiment.runs_on == SECOND
     if isinstance(request, requests.RunRequest):
-        yield events.RunStarted(t=1, run=request.run, experiment=RUN, title="", backend="cuda", phases=(), gpu=1)
+        yield run_started(RUN, request.run, backend="cuda", gpu=1)
         yield events.Verdict(t=2, run=request.run, verdict="verified", how="", checksum="abc")
         yield events.RunDone(t=3, run=request.run, outcome="done")
 

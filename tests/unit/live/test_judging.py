@@ -7,6 +7,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from builders import run_started
 from msgspec.structs import replace
 
 from fwtui.commands.new import python
@@ -182,7 +183,7 @@ class SampledSession:
 
     def start(self, experiment: Settled, brief: bool = False) -> int:
         run = len(self.model.runs) + 1
-        begun = events.RunStarted(t=0.0, run=run, experiment=experiment, title="T", backend="cuda", phases=())
+        begun = run_started(experiment, run, backend="cuda")
         self.model.apply(begun)
         self.model.apply(events.RunDone(t=1.0, run=run, outcome="done", median=0.004 / run, count=9))
         if self.warp_sampling.wanted != "off":

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from builders import run_started
 from msgspec.structs import replace
 from pretending import Pretend
 
@@ -45,7 +46,7 @@ def begin() -> Iterator[Callable[[], Live]]:
 def run(live: Live, number: int, end: str = "done") -> None:
     """What a worker tells of a run in a few words; `end` is how it ended, or nothing."""
     t = live.now
-    live.tell(events.RunStarted(t=t, run=number, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    live.tell(run_started(t=t, run=number))
     live.tell(events.Sample(t=t, run=number, seconds=0.1, since=t))
     if end == "fault":
         live.tell(events.Fault(t=live.now, run=number, source="worker", code="died", message="it died"))
@@ -126,7 +127,7 @@ def test_recordings_that_begin_late_or_in_a_run_are_timed_from_then(tmp_path: Pa
     live = Live(telemetry_hz=0)
     live.origin -= 3600.0
     t = live.now - 20
-    live.tell(events.RunStarted(t=t, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    live.tell(run_started(t=t))
     live.record(path=tmp_path / "late.fwt.jsonl")
     live.tell(events.Sample(t=t + 15, run=1, seconds=0.5, since=t + 14.5))
     live.close()
@@ -163,7 +164,7 @@ def test_a_session_is_kept_only_with_a_finished_run(begin: Callable[[], Live]) -
 def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Live]) -> None:
     first = begin()
     run(first, 1)
-    first.tell(events.RunStarted(t=first.now, run=2, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    first.tell(run_started(t=first.now, run=2))
     path = killed(first)
     second = begin()
     found = offered(second)
@@ -314,7 +315,7 @@ def test_idle_telemetry_is_thinned_and_a_runs_is_not(begin: Callable[[], Live]) 
     for tick in range(60):
         t = tick / 10
         if tick == 20:
-            live.tell(events.RunStarted(t=t, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
+            live.tell(run_started(t=t))
         if tick == 40:
             live.tell(events.RunDone(t=t, run=1, outcome="done"))
         live.tell(events.Telemetry(t=t, cpu_utilisation=0.5))

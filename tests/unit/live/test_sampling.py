@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from builders import run_started
 from stand_ins import HeardChild
 
 from fwtui.engine.engine import HostEngine
@@ -90,7 +91,7 @@ DONE = RunRequest(7, ASKED)
 def model(state: str = "done", seconds: float | None = 0.001) -> Model:
     """Of a session with that run."""
     made = Model()
-    made.apply(events.RunStarted(t=0.0, run=7, experiment=ASKED, title="T", backend="cuda", phases=()))
+    made.apply(run_started(ASKED, 7, backend="cuda"))
     made.apply(events.RunDone(t=1.0, run=7, outcome=state, median=seconds, count=1))
     return made
 

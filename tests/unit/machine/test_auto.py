@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import fwtui
+from builders import fwtui, run_started
 from pretending import Pretend
 
 from fwtui.__main__ import main
@@ -129,7 +129,7 @@ def trial_events(request: Any, verdict: str = "verified") -> Iterator[events.Eve
     """What a worker would say of a run, with the made-up seconds."""
     assert isinstance(request, requests.RunRequest) and request.brief
     e, run = request.experiment, request.run
-    yield events.RunStarted(t=0.0, run=run, experiment=e, title="", backend="cpu", phases=())
+    yield run_started(e, run)
     seconds = cost(config_of(e))
     if seconds is None:
         yield events.RunDone(t=0.0, run=run, outcome="failed", message="it does not compile")

@@ -47,10 +47,7 @@ class TestLongSessions:
 
     @pytest.mark.parametrize(
         "words",
-        [
-            ("mark", "IN", "--at", "1s", "here", "--at", "run 9 end", "there", "-o", "OUT"),
-            ("mark", "IN", "--to", "OUT"),
-        ],
+        [("mark", "IN", "--at", "1s", "here", "--at", "run 9 end", "there", "-o", "OUT"), ("mark", "IN", "--to", "OUT")],
         ids=lambda words: " ".join(words[:3]),
     )
     def test_no_tool_holds_one_in_memory(self, tmp_path: Path, words: tuple[str, ...]) -> None:

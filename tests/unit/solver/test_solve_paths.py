@@ -55,8 +55,7 @@ class TestPaths:
         assert called
 
     @pytest.mark.parametrize(
-        "kind",
-        ["decades", "arcs", *(pytest.param(k, marks=pytest.mark.slow) for k in ("third", "twelfth", "whole"))],
+        "kind", ["decades", "arcs", *(pytest.param(k, marks=pytest.mark.slow) for k in ("third", "twelfth", "whole"))]
     )
     def test_short_distances_beside_long_ones(self, kind: str) -> None:
         """Weights over ten decades and more: every path is as long as its distance."""
