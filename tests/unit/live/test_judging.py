@@ -134,7 +134,7 @@ def test_what_is_known_first_is_told_first(path: Path) -> None:
     times = FakeTimes(Report("time", "n = 512: 1 ms", seconds=0.001), Report("reason", "It is bottleneck memory."))
     told = judged(path, times, Compiled((USED,)))
     assert sentences(told) == [
-        "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (bottleneck registers)",
+        "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (limited by registers)",
         "n = 512 is left out: the simulator takes at most 24 vertices and has no clock",
         "the plan is good",
         "n = 1: right",
@@ -210,7 +210,7 @@ def test_the_hot_line_of_the_users_file_is_told_after_its_time_and_its_rivals_ar
     told = [(said.about, said.sentence) for said in times.reports(None, "naive", Event())]
     assert [about for about, _ in told] == ["time", "line", "time", "time"]
     assert told[2][1] == "naive, the rung it was made from (2.00 ms), is 2.00x as fast"
-    assert told[1][1] == "mine.py:9 waits at a barrier: 30 % of samples, d = via"
+    assert told[1][1] == "mine.py:9 30 % of PC samples, barrier (waits for its block): d = via"
     assert session.sampled == ["mine"] and session.record_source
 
 
