@@ -172,7 +172,7 @@ class RunScreen(SessionScreen):
             "learn.course": "take the course, from three loops to the fastest kernel",
             "watch": "have a kernel of your own judged at each save",
         }
-        words |= {"climb": "go through the ladder, rung by rung"} if self.climbs() else {"help": "every key, and the glossary"}
+        words |= {"climb": "go through the ladder, rung by rung"} if self.ladders() else {"help": "every key, and the glossary"}
         offer = (f"{self._offered}.", "") if self.view.earlier is not None else ()
         keys = {name: self.key_of(name) for name in words}
         room = max(map(len, keys.values()))
@@ -187,10 +187,10 @@ class RunScreen(SessionScreen):
         self.query_one(FormPanel).allow(busy, cancel=busy)
         super().show()
         self._open_awaited(busy)
-        climbs = self.climbs() if self.view.run is None else []
+        ladders = self.ladders() if self.view.run is None else []
         stairs, room = self.query_one(LadderChart), self.query_one(RunPanel).size.height - len(self.query_one(Update).lines) - 1
-        stairs.set_class(not climbs, "-empty")
-        stairs.show(LadderSubject(climbs[0], room) if climbs else None)
+        stairs.set_class(not ladders, "-empty")
+        stairs.show(LadderSubject(ladders[0], room) if ladders else None)
 
     def _open_awaited(self, busy: bool) -> None:
         """Answers that were asked for open by themselves, unless the user has gone on to something else meanwhile."""
