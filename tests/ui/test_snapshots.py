@@ -66,12 +66,6 @@ def test_the_presenter(replay_of: Replay, snap_compare: Compare, size: tuple[int
     assert snap_compare(app, terminal_size=size)
 
 
-def test_plain_characters(replay_of: Replay, snap_compare: Compare) -> None:
-    app = replay_of(scenes.gpu_session(), start=6.5)
-    app.plain = True
-    assert snap_compare(app, terminal_size=(120, 40))
-
-
 def test_a_round_of_a_slow_run(replay_of: Replay, snap_compare: Compare) -> None:
     assert snap_compare(replay_of(slow_run(), start=5.5), terminal_size=(120, 40))
 
