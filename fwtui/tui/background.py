@@ -1,4 +1,4 @@
-"""Work that takes a while, beside the screen; and what is read once, when a place first needs it: ladder and climb."""
+"""Work that takes a while, beside the screen; and what is read once, when a place first needs it: the ladders."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def ladder_for(screen: PlaceScreen) -> Model | None:
 
 
 def climb_for(screen: PlaceScreen) -> LadderData | None:
-    """What the climb of a live session is made of; None until it has been read."""
+    """What the ladder of a live session is made of; None until it has been read."""
 
     def read() -> LadderData:
         from fwtui.tui.frame.ladder_data import gather  # it reads with what the course is made of: not before the first frame

@@ -1,4 +1,4 @@
-"""The climb: the stairs of the first screen, and their own screen, live and in a replay."""
+"""The ladder: the stairs of the first screen, and their own screen, live and in a replay."""
 
 import pytest
 import scenes
@@ -85,7 +85,12 @@ async def test_the_first_screen_shows_the_stairs_until_there_is_a_run_and_a_step
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r         run the experiment: Tiled CPU" in shown
-        offers = ("6 then t  take the course", "space     watch a kernel", "3 then C  climb these stairs, step by step", HEADLINE)
+        offers = (
+            "6 then t  take the course",
+            "space     watch a kernel",
+            "3 then C  go through the ladder, rung by rung",
+            HEADLINE,
+        )
         assert all(words in shown for words in offers)
         assert "Serial CPU" in shown and "Look-ahead" in shown
         assert HEADLINE not in await go(pilot, "r")
@@ -123,7 +128,7 @@ async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: F
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r         run the experiment" in shown and "?         every key, and what the words mean" in shown
-        assert "a climb needs two verified kernels" in await go(pilot, "3", "C")
+        assert "a ladder needs two verified kernels" in await go(pilot, "3", "C")
 
 
 async def test_the_first_frame_does_not_wait_for_the_recording_that_a_key_plays(live: FakeLive) -> None:
@@ -143,7 +148,7 @@ async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(rep
         assert not isinstance(pilot.app.screen, LadderScreen)
     one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"))]
     async with replay_of(one).run_test(size=(80, 24)) as pilot:
-        assert "a climb needs two verified kernels" in await keyed(pilot, "3", "C")
+        assert "a ladder needs two verified kernels" in await keyed(pilot, "3", "C")
 
 
 def test_picture(dashboard: FwtuiApp, snap_compare: Compare) -> None:

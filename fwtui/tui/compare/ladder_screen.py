@@ -1,4 +1,4 @@
-"""The climb: from recordings and this machine's own runs, and its screen, one step after the other."""
+"""The ladder: from recordings and this machine's own runs, and its screen, one step after the other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RungActions = Callable[[Rung], Mapping[str, RungAction]]
 
 
 def experiment_here(climb: Ladder | None, kernel: str, simulated: bool = False) -> Experiment:
-    """A step's kernel on the graph of this machine's climb, which it then joins; without one, or of a file, on a usual graph."""
+    """A step's kernel on the graph of this machine's ladder, which it then joins; without one, or of a file, on a usual graph."""
     graph = climb.rungs[0].run.experiment if climb is not None else Experiment(n=N_HERE)
     fields = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
     n = N_SIMULATED if simulated else min(fields["n"], registry()[kernel].max_n)
@@ -71,7 +71,7 @@ def take(frame: Frame, answer: str) -> None:
 
 
 def offers_here(recorded: RecordedLadder, rung: Rung, climb: Ladder | None, gpu: bool) -> dict[str, RungAction]:
-    """What a step of the dashboard's climb offers: its lesson, a run of it here, and the recording."""
+    """What a step of the dashboard's ladder offers: its lesson, a run of it here, and the recording."""
     kernel = registry().get(rung.run.experiment.kernel)
     if kernel is None:
         return {"enter": RungAction("this version has no such kernel")}
@@ -98,7 +98,7 @@ class LadderScreen(Dialog):
     BINDINGS: ClassVar = [
         look("up", "walk(1)", "Up", "a step up", id="climb.up"),
         look("down", "walk(-1)", "Down", "a step down", id="climb.down"),
-        look("v", "other", "View", "the climb of the recording, or of this machine", id="climb.other"),
+        look("v", "other", "View", "the ladder of the recording, or of this machine", id="climb.other"),
         *(
             look(key, f"take('{key}')", title, "what the step offers", id=f"climb.{key}", key_display=shown)
             for key, (shown, title) in OFFERED.items()
@@ -107,7 +107,7 @@ class LadderScreen(Dialog):
 
     def __init__(self, climbs: Sequence[Ladder], offers: RungActions):
         other = " · {key[climb.other]}: recorded or this machine" if len(climbs) > 1 else ""
-        super().__init__("The climb", hint=f"arrows: step by step{other} · {{key[dialog.close]}}: leave")
+        super().__init__("The ladder", hint=f"arrows: step by step{other} · {{key[dialog.close]}}: leave")
         self._climbs = tuple(climbs)
         self._offers = offers
         self.marked = 0
@@ -146,7 +146,7 @@ class LadderScreen(Dialog):
         self.show()
 
     def action_other(self) -> None:
-        """The climb of the recording, or that of this machine."""
+        """The ladder of the recording, or that of this machine."""
         self._climbs = (*self._climbs[1:], self._climbs[0])
         self.marked = 0
         self.show()

@@ -64,7 +64,7 @@ _no_view = first(
     unless(attrgetter("pair"), "mark a run other than the baseline first"),
     unless(attrgetter("narrow"), "phases and passes are both shown"),
 )
-_still_read = unless(lambda screen: screen.view.source is None or screen.view.climb, "the climb is still being read")
+_still_read = unless(lambda screen: screen.view.source is None or screen.view.climb, "the ladder is still being read")
 
 
 class CompareScreen(Frame):
@@ -278,7 +278,7 @@ class CompareScreen(Frame):
         if found := ladders(self.view):
             self.ask(LadderScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
         else:
-            self.say("a climb needs two verified kernels on one graph, the later one faster")
+            self.say("a ladder needs two verified kernels on one graph, the later one faster")
 
     def action_view(self) -> None:
         self.toggle_class("-curves")

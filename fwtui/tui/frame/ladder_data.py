@@ -1,4 +1,4 @@
-"""The climbs of a session: the recorded one, that of this machine's own runs, and what they are made of."""
+"""The ladders of a session: the recorded one, that of this machine's own runs, and what they are made of."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ DIALOGS = {
     "a question": "frame.dialogs:ConfirmScreen",
     "the form": "frame.dialogs:FormScreen",
     "a race": "compare.race:RaceScreen",
-    "the climb": "compare.ladder_screen:LadderScreen",
+    "the ladder": "compare.ladder_screen:LadderScreen",
     "a kernel that is watched": "watch.screen:WatchScreen",
 }
 

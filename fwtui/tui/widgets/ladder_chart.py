@@ -1,4 +1,4 @@
-"""The climb as a staircase: a step a line, the fastest at the top, each bar a rate on a logarithmic scale."""
+"""The ladder: a rung a line, the fastest at the top, each bar a rate on a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Ladder(NamedTuple):
 
 
 class RecordedLadder(NamedTuple):
-    """The climb that ships with the program, its session, and the first step of the course about each kernel: name and title."""
+    """The ladder that ships with the program, its session, and the first step of the course about each kernel: name and title."""
 
     climb: Ladder | None = None
     session: Path | None = None
@@ -64,7 +64,7 @@ class LadderData(NamedTuple):
 
 
 def ladder_of(runs: Iterable[Run], where: str) -> Ladder | None:
-    """The climb of these runs; None if there are fewer than two steps."""
+    """The ladder of these runs; None if there are fewer than two steps."""
     return ladder_on(build_ladder(runs), where)
 
 

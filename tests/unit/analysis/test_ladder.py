@@ -1,4 +1,4 @@
-"""Which kernels are steps of the climb, and which of them are shown where there is little room."""
+"""Which kernels are steps of the ladder, and which of them are shown where there is little room."""
 
 from collections.abc import Sequence
 
