@@ -161,7 +161,7 @@ def test_two_runs_differ_in_the_shares_of_reasons_lines_and_instructions() -> No
     assert mix_changes({"FADD": 64, "LDS": 2}, {"FADD": 8, "LDS": 2, "SEL": 4}) == [("FADD", 8, 64), ("SEL", 4, 0)]
 
 
-@pytest.mark.parametrize(("session", "ops"), [("h200-ladder-n4096", 57), ("h200-sparse-grid", 7)])
+@pytest.mark.parametrize(("session", "ops"), [("h200-ladder-n4096", 57), ("h200-sparse-grid", 4)])
 def test_every_recorded_sample_is_at_a_line_of_this_program_and_shares_are_whole(session: str, ops: int) -> None:
     names = {file.name for file in package_files()}
     runs = recorded(load(shipped_folder() / f"{session}.fwt.jsonl.gz")).runs.values()
