@@ -87,7 +87,7 @@ async def test_the_first_screen_shows_the_stairs_until_there_is_a_run_and_a_step
         assert "r         run the experiment: Tiled CPU" in shown
         offers = (
             "6 then t  take the course",
-            "space     watch a kernel",
+            "space     replay two runs",
             "3 then C  go through the ladder, rung by rung",
             HEADLINE,
         )
@@ -127,7 +127,7 @@ async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: F
     monkeypatch.setattr(ladder_data, "recorded", ladder_data.RecordedLadder)
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
-        assert "r         run the experiment" in shown and "?         every key, and what the words mean" in shown
+        assert "r         run the experiment" in shown and "?         every key, and the glossary" in shown
         assert "a ladder needs two verified kernels" in await go(pilot, "3", "C")
 
 
