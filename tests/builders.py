@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from fwtui.engine.engine import Cancelled
-from fwtui.experiment import own_kernels
+from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
@@ -114,7 +114,7 @@ def after(count: int) -> Callable[[], None]:
 
 def forget_own_kernels() -> None:
     """As in a process that has admitted none."""
-    own_kernels._own_kernels.clear()
+    user_kernel_registry._own_kernels.clear()
 
 
 class Terminal(io.StringIO):

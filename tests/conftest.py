@@ -11,7 +11,7 @@ from hypothesis import settings
 from pretending import Pretend
 
 from fwtui.common.environment import code_cache, worker_environment
-from fwtui.experiment import own_kernels
+from fwtui.experiment import user_kernel_registry
 
 # numba reads them when it is imported: what one process compiled, tests and workers find
 for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
@@ -34,7 +34,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
 @pytest.fixture(autouse=True)
 def _own_kernels_are_forgotten() -> Iterator[None]:
     yield
-    own_kernels._own_kernels.clear()
+    user_kernel_registry._own_kernels.clear()
 
 
 @pytest.fixture

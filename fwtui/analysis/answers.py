@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # of the JSON of run, replay and solve: one more when a field is renamed, removed or means something else, not when one is added
 RESULT_VERSION = 1
 SHADES, NO_PATH = "░▒▓█", "·"  # from near to far
-MOST = 32768  # vertices; above this it takes more than ten seconds
+MAX = 32768  # vertices; above this it takes more than ten seconds
 RIGHT = ("verified", "unverified")  # verdicts on distances that may be summarised
 _BAR = 40
 CENTRES = 6  # named vertices of a centre
@@ -175,6 +175,6 @@ def why_none(run: Run) -> str:
         return f"run {run.id} ended without distances; run it again"
     if run.verdict.verdict not in RIGHT or not run.verdict.checksum:
         return f"the distances of run {run.id} are not valid ({run.verdict.verdict}); run another experiment"
-    if run.n > MOST:
-        return f"the distances of {run.n:,} vertices take too long to summarise here; ask for up to {MOST:,}"
+    if run.n > MAX:
+        return f"the distances of {run.n:,} vertices take too long to summarise here; ask for up to {MAX:,}"
     return ""

@@ -133,7 +133,7 @@ def _waiting(row: TableRow) -> float | None:
 
 def _sent(row: TableRow) -> float | None:
     """Return the bytes per second that all ranks receive together."""
-    parts = row.run.phase_pass.parts if row.run.phase_pass is not None else ()
+    parts = row.run.instrumented_repetition.parts if row.run.instrumented_repetition is not None else ()
     total = sum(part.link_bytes for part in parts)
     return total / row.run.seconds if total and row.run.seconds else None
 
@@ -277,7 +277,7 @@ _DISPENSABLE = (
     *("flops", "checksum", "phases", "bandwidth", "of peak", "dtype", "from", "to", "spread", "tile", "of limit"),
     *("whole type", "choices", "of best", "rate", "vs"),
 )
-LEAST = tuple(COLUMNS[key].title for key in _DISPENSABLE)
+MIN = tuple(COLUMNS[key].title for key in _DISPENSABLE)
 
 
 def columns_of(table: str, width: float = 0, runs: Iterable[Run] | None = None) -> tuple[Column, ...]:

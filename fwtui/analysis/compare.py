@@ -7,7 +7,7 @@ from math import floor, log10
 from typing import NamedTuple
 
 from fwtui.analysis.disturbances import MAX_SLOWDOWN, Disturbance, disturbances, max_interference_factor
-from fwtui.analysis.ratio_interval import LEAST_SECONDS, Interval, ratio
+from fwtui.analysis.ratio_interval import MIN_SECONDS, Interval, ratio
 from fwtui.common import units
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, identity
 from fwtui.experiment.fields import FIELDS, Field
@@ -329,7 +329,7 @@ def _ratio_of_medians(run: Run, base: Run) -> Interval | None:
     contain the ratio of the medians, which lies outside if the repetitions of one run form two groups.
     """
     interval = ratio(run.passes, base.passes)
-    if interval is None or not run.seconds or not base.seconds or min(run.seconds, base.seconds) < LEAST_SECONDS:
+    if interval is None or not run.seconds or not base.seconds or min(run.seconds, base.seconds) < MIN_SECONDS:
         return None
     estimate = run.seconds / base.seconds
     return Interval(estimate, min(interval.low, estimate), max(interval.high, estimate))
@@ -338,7 +338,7 @@ def _ratio_of_medians(run: Run, base: Run) -> Interval | None:
 def _point_estimate(run: Run, base: Run) -> PointEstimate | None:
     """Return the ratio of times from too few repetitions for an interval; None if chance could explain it."""
     ours, theirs = (r.passes or (r.seconds or 0.0,) for r in (run, base))
-    if not run.seconds or not base.seconds or min(*ours, *theirs, run.seconds, base.seconds) < LEAST_SECONDS:
+    if not run.seconds or not base.seconds or min(*ours, *theirs, run.seconds, base.seconds) < MIN_SECONDS:
         return None
     low, high = min(ours) / max(theirs), max(ours) / min(theirs)
     exact = min(len(ours), len(theirs)) >= FEW and all(max(times) <= MAX_SPREAD * min(times) for times in (ours, theirs))

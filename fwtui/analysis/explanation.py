@@ -158,9 +158,12 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
         gain = theirs[what] / ours[what]
         fewer = "fewer" if gain > 1 else "more"
         yield gain, f"{text.format(_count(gain), fewer)}: {units.digits(theirs[what])} -> {units.digits(ours[what])} {unit}"
-    overlaps = [one.phase_pass.seconds / one.seconds if one.phase_pass and one.seconds else 0.0 for one in (base, run)]
-    if all(overlaps) and not (run.ranks or base.ranks) and run.phase_pass is not None:
-        work = f"{units.duration(run.phase_pass.seconds)} of work in {units.duration(run.seconds)}"
+    overlaps = [
+        one.instrumented_repetition.seconds / one.seconds if one.instrumented_repetition and one.seconds else 0.0
+        for one in (base, run)
+    ]
+    if all(overlaps) and not (run.ranks or base.ranks) and run.instrumented_repetition is not None:
+        work = f"{units.duration(run.instrumented_repetition.seconds)} of work in {units.duration(run.seconds)}"
         yield overlaps[1] / overlaps[0], f"its phases overlap: {work}"
 
 

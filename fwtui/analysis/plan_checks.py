@@ -19,8 +19,8 @@ from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
 
 LARGEST = 48  # vertices of a plan that is looked at, unless its tiles are larger
-MOST_STEPS = 2_000  # of a plan that is looked at
-MOST_PAIRS = 1_000_000  # of steps that are looked at for races
+MAX_STEPS = 2_000  # of a plan that is looked at
+MAX_PAIRS = 1_000_000  # of steps that are looked at for races
 ORDERS = 5  # that lanes allow, tried at random
 GRAPHS = 10  # of which a wrong order leaves some distance too long
 POISON = -1e6  # so short that a path over it shows in every result
@@ -66,7 +66,7 @@ def conflicts(plan: Sequence[Step]) -> Iterator[Conflict]:
     if len({_lane(step) for step in plan}) < 2:
         return
     pairs = ((i, j) for j in range(len(plan)) for i in range(j))
-    for i, j in islice(pairs, MOST_PAIRS):
+    for i, j in islice(pairs, MAX_PAIRS):
         if _lane(plan[i]) != _lane(plan[j]) and not before[j] >> i & 1:
             shared = _shared(plan[i], plan[j])
             if shared is not None:
@@ -132,9 +132,9 @@ def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = Non
 
 def troubles(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
     """What is wrong with one plan, a sentence each: first what each step says, then what they do together."""
-    plan = list(islice(kernel.plan(shape, stepwise), MOST_STEPS + 1))
-    if len(plan) > MOST_STEPS:
-        return [f"the plan has more than {MOST_STEPS:,} steps for a graph as small as this: does it ever end?"]
+    plan = list(islice(kernel.plan(shape, stepwise), MAX_STEPS + 1))
+    if len(plan) > MAX_STEPS:
+        return [f"the plan has more than {MAX_STEPS:,} steps for a graph as small as this: does it ever end?"]
     if not plan:
         return ["the plan has no step, so nothing is ever computed"]
     names = step_names(kernel, plan)

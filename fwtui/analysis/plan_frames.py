@@ -19,10 +19,10 @@ from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES, doing
 from fwtui_kernels.plan import EVERY, Cost, EliminationOrder, Kernel, Rect, Shape, Step, Supernode
 
-MOST_FRAMES = 2048
-MOST_RECORDED = 512  # in a session, of a user's kernel
+MAX_FRAMES = 2048
+MAX_RECORDED = 512  # in a session, of a user's kernel
 SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds that are shown, steps of a round
-MOST_STEPS = 250_000  # of a plan; a longer one has no frames
+MAX_STEPS = 250_000  # of a plan; a longer one has no frames
 
 
 class PlanFrame(NamedTuple):
@@ -60,8 +60,8 @@ class PlanFrames:
         rounds: Iterator[tuple[int, Step]],
         places: Callable[[Iterable[Rect]], tuple[Rect, ...]],
         deal: Deal | None = None,
-        most_frames: int = MOST_FRAMES,
-        most_steps: int = MOST_STEPS,
+        most_frames: int = MAX_FRAMES,
+        most_steps: int = MAX_STEPS,
     ):
         """Of steps with their rounds; `places` are those rectangles that are places of the matrix; `deal`: over several ranks.
 
@@ -90,7 +90,7 @@ class PlanFrames:
     def plan_steps(self) -> tuple[events.PlanStep, ...]:
         """The frames as a session records them, once complete; none if one has too many rectangles."""
         frames = self._frames
-        while len(frames) > MOST_RECORDED:
+        while len(frames) > MAX_RECORDED:
             frames = _halved(frames)
         ends = [*(frame.first for frame in frames[1:]), self.relaxations]
         if any(len(cells) > events.PLAN_RECTS for frame in frames for cells in (frame.sources, frame.targets)):
@@ -100,7 +100,7 @@ class PlanFrames:
             for f, end in zip(frames, ends, strict=True)
         )
 
-    def process(self, steps: int = MOST_STEPS) -> bool:
+    def process(self, steps: int = MAX_STEPS) -> bool:
         """Process that many more steps of the plan; return whether it is complete."""
         if not self.complete:
             count = self._processed
@@ -229,7 +229,7 @@ class Scene(NamedTuple):
 
 FOLLOWED = 5.0  # rounds per second that the eye can follow; above this only one every half second is shown
 STILL = 0.5  # seconds that a picture then stays
-LEAST_PASS = 2.0  # seconds of a pass below which only the share is shown
+MIN_PASS = 2.0  # seconds of a pass below which only the share is shown
 
 
 def slow_scene(frames: PlanFrames, run: Run, place: int) -> Scene:
@@ -248,7 +248,7 @@ def scene(frames: PlanFrames, run: Run, now: float) -> Scene:
     if run.state == "running":
         estimate = _progress(run, now)
         share, seconds, about = estimate or (0.0, 0.0, "")
-        if seconds >= LEAST_PASS and frames.rounds > 1:
+        if seconds >= MIN_PASS and frames.rounds > 1:
             step = STILL / seconds if frames.rounds / seconds > FOLLOWED else 0.0
             return _followed(frames, run, share // step * step if step else share, seconds, about)
         if estimate is None or run.progress is None:

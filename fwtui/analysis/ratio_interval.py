@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 CONFIDENCE = 0.95
 _EXACT_UP_TO = 60  # passes of both together; above this the normal approximation is as good
-LEAST_SECONDS = 1e-12  # no clock measures less; a made-up file may claim it
+MIN_SECONDS = 1e-12  # no clock measures less; a made-up file may claim it
 
 
 class Interval(NamedTuple):
@@ -38,7 +38,7 @@ def ratio(seconds: Sequence[float], baseline: Sequence[float]) -> Interval | Non
 @lru_cache(maxsize=256)  # two tables of a hundred runs; packed, a key takes a fifth
 def _ratio(seconds: bytes, baseline: bytes) -> Interval | None:
     ours, theirs = (
-        sorted(s for s in array("d", packed) if math.isfinite(s) and s >= LEAST_SECONDS) for packed in (seconds, baseline)
+        sorted(s for s in array("d", packed) if math.isfinite(s) and s >= MIN_SECONDS) for packed in (seconds, baseline)
     )
     rank = _rank(min(len(ours), len(theirs)), max(len(ours), len(theirs)))
     if not rank:

@@ -14,9 +14,9 @@ from fwtui.stream.events import Source
 from fwtui.stream.listing import CodeLine
 from fwtui.stream.run import Run
 
-MOST = 40  # lines that are shown at once
+MAX = 40  # lines that are shown at once
 USUAL = 12  # without a choice of lines
-MOST_COMPARED = 1000  # changed lines of a file: a longer change is one of all lines between its first and its last
+MAX_COMPARED = 1000  # changed lines of a file: a longer change is one of all lines between its first and its last
 ADDED, REMOVED, SAME = "+", "-", " "
 
 
@@ -62,14 +62,14 @@ def excerpt(runs: Iterable[Run], run: Run, first: int = 0, last: int = 0) -> Sou
         first = max(numbers[0], _longest({*added, *deletions}) - 1 if before else usual)
         last = first + USUAL - 1
     rows: list[SourceRow] = []
-    for number in range(first, min(max(first, last), first + MOST - 1) + 1):
+    for number in range(first, min(max(first, last), first + MAX - 1) + 1):
         rows += [SourceRow(REMOVED, CodeLine(file, 0, text)) for text in deletions.get(number, ())]
         if number in lines:
             sign = ADDED if number in added else SAME
             rows.append(SourceRow(sign, CodeLine(file, number, lines[number], dict(sampled.get((file, number), {})))))
     if not rows:
         raise Refused(f"{file} of run {run.id} has no line {first}; its last is {numbers[-1]}")
-    return SourceExcerpt(file, tuple(rows[:MOST]), before, totals[file], max(counts.values(), default=0))
+    return SourceExcerpt(file, tuple(rows[:MAX]), before, totals[file], max(counts.values(), default=0))
 
 
 def _longest(numbers: set[int]) -> int:
@@ -114,7 +114,7 @@ def _changes(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[frozenset[int]
         else 0
     )
     theirs, ours = old[same : len(old) - end], new[same : len(new) - end]
-    if max(len(theirs), len(ours)) > MOST_COMPARED:
+    if max(len(theirs), len(ours)) > MAX_COMPARED:
         return frozenset(range(same, same + len(ours))), {same: theirs}
     added, removed = set[int](), dict[int, tuple[str, ...]]()
     for what, i, until, j, to in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():

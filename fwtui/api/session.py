@@ -23,7 +23,7 @@ from fwtui.common import units
 from fwtui.common.atomic_file import new_whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.experiment.own_kernels import name_for
+from fwtui.experiment.user_kernel_registry import name_for
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.sessions.library import model_of, resolve
 from fwtui.sessions.reader import load as read

@@ -14,7 +14,7 @@ from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import DRAIN_EVERY, Driven, finish
 from fwtui.stream.run import Run
 
-MOST_SECONDS = 60.0  # for one pass
+MAX_SECONDS = 60.0  # for one pass
 
 
 class Queue:
@@ -28,7 +28,7 @@ class Queue:
         brief: bool = False,
         rates: Mapping[str, float] = RATES,
         earlier: Sequence[Run] = (),
-        most: float = MOST_SECONDS,
+        most: float = MAX_SECONDS,
     ):
         """`brief`: only each run's total; `rates`: relaxations/s of kernels that never ran, by backend;
         `earlier`: runs of other sessions; `most`: seconds that one repetition may take.

@@ -13,7 +13,7 @@ from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
-from fwtui.experiment.own_kernels import code_of
+from fwtui.experiment.user_kernel_registry import code_of
 from fwtui.live.session import Live
 from fwtui.machine import tuned
 from fwtui.machine.tuned import Config, TunedTrial, config_of
@@ -21,7 +21,7 @@ from fwtui_kernels.plan import Kernel
 
 FINALISTS, BEHIND = 3, 3.0  # tune that many kernels, except those this many times as slow as the best by default
 PASSES = 0.4  # seconds of timed passes for each configuration
-MOST_SECONDS = 20.0  # limit for one pass of a configuration
+MAX_SECONDS = 20.0  # limit for one pass of a configuration
 
 Times = Mapping[Config, float | None]  # seconds; None: it could not run or was not correct
 
@@ -103,7 +103,7 @@ class Tuner:
         """Measure for at most so long, dividing the time among the problems; return whether nothing is left to try."""
         earlier = [trial.run for trial in self.trials.values() if trial.seconds]
         unknown = dict.fromkeys(RATES, inf)  # there is no estimate before the first run
-        queue = Queue(self._live, seconds, brief=True, rates=unknown, earlier=earlier, most=MOST_SECONDS).go()
+        queue = Queue(self._live, seconds, brief=True, rates=unknown, earlier=earlier, most=MAX_SECONDS).go()
         whole = True
         for place, problem in enumerate(problems):
             whole &= self._one(problem, queue.share(1 / (len(problems) - place)))

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fwtui.analysis.columns import COMPARED_HEAD, LEAST, comparison_cells
+from fwtui.analysis.columns import COMPARED_HEAD, MIN, comparison_cells
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.explanation import COUNTERS_READ, speedup_causes
 from fwtui.analysis.warps import describe_mix, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
@@ -67,7 +67,7 @@ def execute(args: argparse.Namespace) -> int:
         below = [line for made in comparisons for line in ("", *_parts(*made))] if args.phases else []
         cells = [row[:-1] for row in (titles, *rows)]  # without the reasons, which are sentences
         print(
-            "\n".join([*table(cells, (*LEAST, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items()), *below]),
+            "\n".join([*table(cells, (*MIN, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items()), *below]),
             flush=True,
         )
     slower = args.fail_slower and any(found.verdict == SLOWER for _, _, found in comparisons)

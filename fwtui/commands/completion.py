@@ -15,7 +15,7 @@ from fwtui.commands import COMMANDS
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.experiment.fields import FIELDS, Choices
-from fwtui.experiment.own_kernels import name_for
+from fwtui.experiment.user_kernel_registry import name_for
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.sessions.folders import files_in, own_folder, shipped_folder, stem
 from fwtui_kernels import registry

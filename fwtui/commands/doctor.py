@@ -26,7 +26,7 @@ from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware
 from fwtui.sessions.folders import files_in, own_folder, shipped_folder
 from fwtui.stream import events
-from fwtui.tui.frame.places import LEAST
+from fwtui.tui.frame.places import MIN
 from fwtui_kernels.compiled.cache_files import damaged_functions
 from fwtui_kernels.probes import probe_forms
 
@@ -254,8 +254,8 @@ def _terminal() -> DoctorCheck:
         return DoctorCheck("terminal", MISSING, found, "export TERM=xterm-256color")
     if encoding.lower().replace("-", "") != "utf8":
         return DoctorCheck("terminal", NOTE, found, "export LC_ALL=C.UTF-8")
-    if columns < LEAST[0] or lines < LEAST[1]:
-        return DoctorCheck("terminal", NOTE, found, "enlarge it to at least {}x{}".format(*LEAST))
+    if columns < MIN[0] or lines < MIN[1]:
+        return DoctorCheck("terminal", NOTE, found, "enlarge it to at least {}x{}".format(*MIN))
     return DoctorCheck("terminal", FOUND, found)
 
 

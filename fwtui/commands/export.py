@@ -44,7 +44,7 @@ WRITERS: dict[str, Callable[[Iterable[Row], TextIO], None]] = {
     "md": export.write_markdown,
 }
 ENDINGS = (*FORMATS.values(), trace_events.ENDING, *KINDS)
-LEAST_RATE, MOST_RATE = 0.1, 10  # pictures a second
+MIN_RATE, MAX_RATE = 0.1, 10  # pictures a second
 USUAL_GAP = 1.0
 OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "present", "also")
 
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--to", dest="stop", type=float, metavar="SECONDS", help="end of the replay (default: end of the session)")
     group.add_argument("--speed", type=float, metavar="TIMES", help="playback speed, 0.25 to 64 (default: 1)")
     rates = ", ".join(f"{kind.rate:g} in {suffix}" for suffix, kind in KINDS.items())
-    group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures per second, at most {MOST_RATE} (default: {rates})")
+    group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures per second, at most {MAX_RATE} (default: {rates})")
     about = f"longest idle gap in the replay; 0 leaves gaps unchanged (default: {USUAL_GAP:g})"
     group.add_argument("--max-gap", type=float, metavar="SECONDS", help=about)
     about = "further output file with the same pictures in another format; repeatable"
@@ -187,8 +187,8 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
     if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN
         raise Refused(f"from {start:g} to {stop:g} is not a stretch of seconds; give something like --from 10 --to 20")
     rate = rate if args.fps is None else args.fps
-    if not LEAST_RATE <= rate <= MOST_RATE:
-        raise Refused(f"{rate:g} pictures a second is outside {LEAST_RATE} to {MOST_RATE}; give something like --fps 5")
+    if not MIN_RATE <= rate <= MAX_RATE:
+        raise Refused(f"{rate:g} pictures a second is outside {MIN_RATE} to {MAX_RATE}; give something like --fps 5")
     speed = 1.0 if args.speed is None else args.speed
     gap = USUAL_GAP if args.max_gap is None else args.max_gap or None
     check_speed(speed, gap)

@@ -11,7 +11,7 @@ from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.common.units import ABSENT
 from fwtui.experiment.experiment import kernel_named
-from fwtui.experiment.own_kernels import name_for
+from fwtui.experiment.user_kernel_registry import name_for
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel

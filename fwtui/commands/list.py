@@ -12,7 +12,7 @@ from fwtui.common.units import counted
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import ENTRY_COLUMNS, ORDERS, LibraryEntry, entry_cells, find, matching, ordered
 
-LEAST = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", "n")
+MIN = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", "n")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def execute(args: argparse.Namespace) -> int:
             print(as_json(data(entry)))
     elif found:
         rows = [[cells[name] for name in ENTRY_COLUMNS] for cells in map(entry_cells, found)]
-        print("\n".join(table([ENTRY_COLUMNS, *rows], LEAST)))
+        print("\n".join(table([ENTRY_COLUMNS, *rows], MIN)))
     elif entries:
         print(f"None of {counted(len(entries), 'session')} matches {clean(words)!r}.")
     else:

@@ -179,6 +179,6 @@ def _place(text: str) -> Mark:
 
 def _words(text: str) -> str:
     words = clean(text).strip()
-    if not 1 <= len(words) <= notes.MOST_WORDS:
-        raise Refused(f"a marker of {len(words)} characters is outside 1 to {notes.MOST_WORDS}; say it in a line")
+    if not 1 <= len(words) <= notes.MAX_WORDS:
+        raise Refused(f"a marker of {len(words)} characters is outside 1 to {notes.MAX_WORDS}; say it in a line")
     return words

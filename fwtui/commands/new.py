@@ -13,7 +13,7 @@ from fwtui.common.atomic_file import new_whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean, quoted
-from fwtui.experiment.own_kernels import name_for
+from fwtui.experiment.user_kernel_registry import name_for
 from fwtui.machine import hardware
 from fwtui_kernels import files, registry
 from fwtui_kernels.own import BEGUN

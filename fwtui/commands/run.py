@@ -38,7 +38,7 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.pipes import Outlet
 
-MOST_HINTS = 3  # of a run under its table
+MAX_HINTS = 3  # of a run under its table
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 
 
@@ -168,7 +168,7 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
                 edges = run.graph.edges if run.graph is not None else None
                 facts = answers.facts(summary, edges)
                 print("\n".join([f"run {run.id}", *answers.lines(summary, facts), ""]), flush=True)
-            hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
+            hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MAX_HINTS]]
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
             print_message(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:

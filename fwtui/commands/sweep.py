@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fwtui.analysis.columns import LEAST, SCALED, SWEPT, TableRow, head, line
+from fwtui.analysis.columns import MIN, SCALED, SWEPT, TableRow, head, line
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.report import result
 from fwtui.campaigns.sweep.axis import ALL, DEVICES, SweepAxis, names, read_axis, value
@@ -182,7 +182,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in places]
         row = TableRow(owners[id(run)], run, baseline=bases.get(id(run)), best=found.best_rates.get(run.n))
         rows.append((*at, *line(kind, row)))
-    return [*table(rows, LEAST), "", *folded([*found.sentences, *left_out])]
+    return [*table(rows, MIN), "", *folded([*found.sentences, *left_out])]
 
 
 def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:

@@ -14,7 +14,7 @@ from fwtui.commands.support.experiment_options import parse_choices
 from fwtui.commands.support.printing import add_forms, table, width
 from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, report_recording_failure
 from fwtui.commands.support.stderr_reporter import print_message
-from fwtui.commands.support.tables import LEAST_WORDS
+from fwtui.commands.support.tables import MIN_WORDS
 from fwtui.commands.support.user_kernel_options import add_trust_option, register_kernels
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import NoGpu, Refused
@@ -22,7 +22,7 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import BY_NAME
-from fwtui.experiment.own_kernels import own_kernels
+from fwtui.experiment.user_kernel_registry import user_kernels
 from fwtui.machine.auto import auto_device
 from fwtui.machine.hardware import gpus
 from fwtui.machine.tuned import TunedTrial
@@ -78,7 +78,7 @@ def execute(args: argparse.Namespace) -> int:
         whole = tuner.tune(problems, args.seconds)
     finally:
         recorded = close_session(live, args)
-    users = [kernel.id for kernel in kernels if kernel.id in own_kernels()]
+    users = [kernel.id for kernel in kernels if kernel.id in user_kernels()]
     found: list[TunedTrial] = []
     # the best of each kernel of the user's, and what auto, which never picks them, picks from now on
     for names, columns in ((users, TUNED), ([""] * (len(users) < len(kernels)), PICKED)):
@@ -123,7 +123,7 @@ def _print(texts: Sequence[str]) -> None:
         return
     words = "; ".join(filter(None, (cells.pop(key).strip() for key in WORDS)))  # at the end, where they may take several lines
     before = "  ".join(cells.values()) + "  "
-    first, *more = textwrap.wrap(words, max(int(room) - len(before), LEAST_WORDS)) or [""]
+    first, *more = textwrap.wrap(words, max(int(room) - len(before), MIN_WORDS)) or [""]
     print("\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + part for part in more)]), flush=True)
 
 

@@ -27,7 +27,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.fields import FIELDS
-from fwtui.experiment.own_kernels import located, name_for
+from fwtui.experiment.user_kernel_registry import located, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
 from fwtui.live.judging import USUAL_N, Times, WatchLoop, WatchRequest, asked_for

@@ -6,10 +6,10 @@ import ctypes
 from contextlib import suppress
 
 KEPT_FREE = 1 << 28  # bytes that a run leaves, of the host's memory and of a GPU's
-_MOST_HEAPS = -8  # M_ARENA_MAX of glibc's malloc.h
+_MAX_HEAPS = -8  # M_ARENA_MAX of glibc's malloc.h
 
 
 def limit_malloc_arenas() -> None:
     """Let all later threads share the first heap: with glibc each has its own, and none takes what another has freed."""
     with suppress(OSError, AttributeError):  # another C library
-        ctypes.CDLL(None).mallopt(_MOST_HEAPS, 1)
+        ctypes.CDLL(None).mallopt(_MAX_HEAPS, 1)

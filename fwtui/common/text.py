@@ -10,7 +10,7 @@ MAX_LENGTH = 2000
 QUOTED = 40
 FEW = 5  # words that are sooner read than guessed at
 ALIKE = 0.65  # the likeness (0..1) from which a word was probably meant
-LEAST_BEGINNING = 4  # characters of a longer name that may stand for it
+MIN_BEGINNING = 4  # characters of a longer name that may stand for it
 # terminals act on C0 (all but tab), DEL, C1; bidi controls and invisible characters let a name lie about itself
 _UNSAFE = (  # compiled on first use, so that `--help` need not wait
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180e"
@@ -31,7 +31,7 @@ def instead(text: str, words: Iterable[str]) -> str:
     candidates, wrong = list(dict.fromkeys(words)), text[:QUOTED].strip().lower()
 
     def likeness(word: str) -> float:
-        beginnings = {len(word), len(wrong) if len(wrong) >= LEAST_BEGINNING else len(word)}
+        beginnings = {len(word), len(wrong) if len(wrong) >= MIN_BEGINNING else len(word)}
         return max(SequenceMatcher(None, wrong, word[:end].lower()).ratio() for end in beginnings)
 
     best = max(candidates, key=lambda word: (likeness(word), -abs(len(word) - len(wrong))), default="")

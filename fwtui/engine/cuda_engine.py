@@ -140,7 +140,7 @@ class CudaEngine(Engine):
             seconds = time.perf_counter() - begin
             batch = max(1, min(2 * batch, int(batch * TELL_EVERY / max(seconds, 1e-6))))
 
-    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
         start = clocked(self.stream, self._launching(partial(self._launch_lanes, program, plan, buffers), mode))
 
         def run(check: Check) -> float:
@@ -150,7 +150,7 @@ class CudaEngine(Engine):
 
         return run
 
-    def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
+    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         clocks = [_clock(self.stream) for _ in range(len(parts) + 1)]
 
         def record(clock: Any) -> None:

@@ -103,11 +103,11 @@ class Engine(Protocol):
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
         """Run the plan once, untimed, reporting progress."""
 
-    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
         """The plan with a clock around all of it, launched as `mode` says."""
         ...
 
-    def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
+    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         """The plan on one lane with a clock around each stretch."""
         ...
 
@@ -127,11 +127,11 @@ class HostEngine(Engine):
             program.launch(step, buffers, self.stream)
             tell(index + 1)
 
-    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
-        timed = self.phase_pass(program, [PhaseStretch("all", tuple(plan))], buffers, mode)
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+        timed = self.instrumented_repetition(program, [PhaseStretch("all", tuple(plan))], buffers, mode)
         return lambda check: timed(check).total
 
-    def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
+    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         def run(check: Check) -> StretchTimes:
             marks = [(time.perf_counter(), time.process_time())]
             for part in parts:

@@ -58,7 +58,7 @@ class LoadedKernel:
         captured = self._pass is not None and self.engine.target.backend == "cuda" and "graph" in self.kernel.launch_modes
         if self._pass is None or captured != self._captured:
             mode = "graph" if captured else "eager"
-            self._pass = self.engine.clean_pass(self.program, self.plan, self.buffers, mode)
+            self._pass = self.engine.timed_repetition(self.program, self.plan, self.buffers, mode)
             self._captured = captured
         self.restore()
         return self._pass(check)

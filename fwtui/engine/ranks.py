@@ -259,7 +259,7 @@ class CleanPass(Order[None]):
     mode: str
 
     def done_by(self, work: RankWork) -> None:
-        work.timed = work.engine.clean_pass(work.program, own_steps(work.plan, work.rank), work.buffers, self.mode)
+        work.timed = work.engine.timed_repetition(work.program, own_steps(work.plan, work.rank), work.buffers, self.mode)
 
 
 class Clean(Order[float]):
@@ -281,7 +281,7 @@ class PhasesPass(Order[None]):
     def done_by(self, work: RankWork) -> None:
         work.parts = [part_of(part, work.rank) for part in with_waits(work.plan)]
         parts = [part for part in work.parts if part.steps]
-        work.timed_parts = work.engine.phase_pass(work.program, parts, work.buffers, self.mode)
+        work.timed_parts = work.engine.instrumented_repetition(work.program, parts, work.buffers, self.mode)
 
 
 class PhasesOrder(Order["list[float]"]):
@@ -361,7 +361,7 @@ class RankedEngine(Engine):
     def stretches(self, plan: Sequence[Step]) -> list[PhaseStretch]:
         return with_waits(plan)
 
-    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
         self.on_all_ranks(CleanPass(mode))
 
         def run(check: Check) -> float:
@@ -372,7 +372,7 @@ class RankedEngine(Engine):
 
         return run
 
-    def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
+    def instrumented_repetition(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         self.on_all_ranks(PhasesPass(mode))
 
         def run(check: Check) -> StretchTimes:

@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, quoted
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import CPU, DeviceId, RankDevice, places
-from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_of_file
+from fwtui.experiment.user_kernel_registry import code_of, is_path, known_kernels, name_of_file
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
 from fwtui_kernels.auto import AUTO

@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, quoted
 from fwtui.experiment.device import ALL, DeviceId, places
 from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, defaults, kernel_named
-from fwtui.experiment.own_kernels import known_kernels
+from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import MAX_N, Kernel

@@ -14,7 +14,7 @@ from fwtui_kernels.plan import NO_EDGE
 
 CELLS_AT_ONCE = 1 << 15  # temporaries of one block of rows stay in the cache
 CELLS_ON_ALL_CORES = 1 << 26  # in smaller matrices starting threads costs more than it saves
-MOST_THREADS = 16  # then the memory, not the cores, sets the pace
+MAX_THREADS = 16  # then the memory, not the cores, sets the pace
 T = TypeVar("T")
 
 
@@ -83,7 +83,7 @@ def blocks(matrix: np.ndarray, cells: int | None = None) -> list[slice]:
 def each_block(matrix: np.ndarray, work: Callable[[slice], T], cells: int | None = None) -> list[T]:
     """Apply `work` to blocks of rows on all cores and return the results in order."""
     parts = blocks(matrix, cells)
-    threads = min(MOST_THREADS, len(usable_cores()))
+    threads = min(MAX_THREADS, len(usable_cores()))
     if matrix.size < CELLS_ON_ALL_CORES or threads < 2:
         return [work(rows) for rows in parts]
     from concurrent.futures import ThreadPoolExecutor

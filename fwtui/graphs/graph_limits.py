@@ -14,7 +14,7 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import held_below
 from fwtui_kernels.plan import FLOATS, ITEMSIZE, NO_EDGE
 
-MOST_VERTICES = 1 << 20
+MAX_VERTICES = 1 << 20
 _COPIES, _CANONICAL = 5, 4  # of the matrix during a run, and bytes per cell of its checked result if that is another type
 
 
@@ -22,7 +22,7 @@ class GraphLimits(NamedTuple):
     """Limits of a graph file; without a dtype any finite weight is accepted, and memory for the matrix is not checked."""
 
     dtype: str | None = None
-    most: int = MOST_VERTICES
+    most: int = MAX_VERTICES
     free_bytes: int = 0
     chunk: int = 1 << 22  # bytes parsed at once
     idle: int = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and to read them line by line takes long

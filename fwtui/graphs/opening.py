@@ -18,8 +18,8 @@ from typing import IO, Any
 from fwtui.common.errors import Refused
 
 MAX_BYTES = 256 * 2**20  # of a file of text
-MOST_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
-_STREAM, MOST_STREAMS = b"\xfd7zXZ\0", 4096  # how a stream of xz begins; each takes its own memory, and time
+MAX_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
+_STREAM, MAX_STREAMS = b"\xfd7zXZ\0", 4096  # how a stream of xz begins; each takes its own memory, and time
 _BLOCK = 512  # bytes of a block in a file's status
 _ALWAYS = 1 << 20  # bytes that any packed file may unpack to
 _UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -49,11 +49,11 @@ def opened(
     with io.BufferedReader(_Watched(descriptor, size, tell, name if unpack is lzma.open else "")) as file:
         if size > max_bytes:
             raise Refused(f"{name} has {size:,} bytes, more than {max_bytes:,}; choose a smaller graph")
-        if on_disk and size > max(MAX_BYTES, MOST_EXPANSION * on_disk):  # some file systems do not say what is on the disk
+        if on_disk and size > max(MAX_BYTES, MAX_EXPANSION * on_disk):  # some file systems do not say what is on the disk
             raise Refused(f"{name} has {size:,} bytes, of which only {on_disk:,} are on the disk; fetch the file again")
         try:
             if unpack is not None:
-                size = min(max_bytes, MOST_EXPANSION * size + _ALWAYS)
+                size = min(max_bytes, MAX_EXPANSION * size + _ALWAYS)
                 file = io.BufferedReader(_Bounded(unpack(file), size, name))  # type: ignore[assignment]
             if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
@@ -78,8 +78,8 @@ class _Watched(io.FileIO):
         count = super().readinto(buffer)
         if self._xz:
             self._streams += bytes(buffer[:count]).count(_STREAM)
-            if self._streams > MOST_STREAMS:
-                raise Refused(f"{self._xz} is packed in more than {MOST_STREAMS:,} pieces; unpack it and pack it again")
+            if self._streams > MAX_STREAMS:
+                raise Refused(f"{self._xz} is packed in more than {MAX_STREAMS:,} pieces; unpack it and pack it again")
         self._progress(self.tell() / max(1, self._size))
         return count
 

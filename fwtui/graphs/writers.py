@@ -27,7 +27,7 @@ def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX
     Raises Refused for text files over `most_bytes`, real weights in .gr, drawings of more than 64 vertices, and disk errors.
     """
     out, form = Path(path), written_as(path)
-    name, most = clean(out.name), form.says("MOST_DRAWN")
+    name, most = clean(out.name), form.says("MAX_DRAWN")
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)

@@ -20,15 +20,15 @@ from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.learn import placeholders
 from fwtui.learn.prompts import CHECKS, Prompt
 from fwtui.learn.questions import KINDS, QuestionKind
-from fwtui.learn.stepping import MOST_N
+from fwtui.learn.stepping import MAX_N
 from fwtui.sessions.folders import shipped_folder
 from fwtui_kernels import registry
 
 FOLDER = "course"
 LARGEST_FILE = 2**16  # bytes
-MOST_LINES, MOST_COLUMNS = 10, 72  # of a step's text
-MOST_AFTERWARDS = 4  # lines of the words after the answer
-MOST_STEPS = 99
+MAX_LINES, MAX_COLUMNS = 10, 72  # of a step's text
+MAX_AFTERWARDS = 4  # lines of the words after the answer
+MAX_STEPS = 99
 _FILE = re.compile(r"(\d{2})-([a-z][a-z0-9-]{0,40})\.toml", re.ASCII)
 _NUMBER_OR_BRACE = re.compile(r"[\d{}]")
 TERM = re.compile(r"\*([^*]+)\*")  # a term where it is explained
@@ -113,8 +113,8 @@ def load_course(folder: Path | None = None) -> Course:
     folder = folder or course_folder()
     with refusing(f"the course in {clean(folder.name)} cannot be read", "install the program again"):
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml")
-    if not 1 <= len(paths) <= MOST_STEPS:
-        raise Refused(f"there are {len(paths)} steps in {clean(folder.name)}; a course has 1 to {MOST_STEPS}")
+    if not 1 <= len(paths) <= MAX_STEPS:
+        raise Refused(f"there are {len(paths)} steps in {clean(folder.name)}; a course has 1 to {MAX_STEPS}")
     steps: Course = ()
     for path in paths:
         steps += (_step(path, steps),)
@@ -179,8 +179,8 @@ def _problems(written: StepFile) -> Iterator[str]:
         yield f"asks {quoted(question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}"
     if question.kernel and question.kernel not in kernels:
         yield f"compares with the kernel {quoted(question.kernel)}, which does not exist"
-    if not 1 <= written.follow <= MOST_N:
-        yield f"follows a graph of {written.follow} vertices; choose 1 to {MOST_N}"
+    if not 1 <= written.follow <= MAX_N:
+        yield f"follows a graph of {written.follow} vertices; choose 1 to {MAX_N}"
     if live is not None:
         most = kernels[written.kernel].max_n
         if not 1 <= live.n <= most:

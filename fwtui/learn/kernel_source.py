@@ -12,8 +12,8 @@ from typing import NamedTuple
 import fwtui
 import fwtui_kernels
 from fwtui.common.text import clean
-from fwtui.experiment.own_kernels import path_of
-from fwtui.learn.stepping import MOST_N
+from fwtui.experiment.user_kernel_registry import path_of
+from fwtui.learn.stepping import MAX_N
 from fwtui.stream.run import BROADCAST
 from fwtui_kernels import files, registry
 from fwtui_kernels.own import files_of
@@ -116,7 +116,7 @@ def _sending(kernel: Kernel) -> _Function:
 def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
     """Return the ops with their phases in the order of a small plan, then those that only larger plans have."""
     tiles = kernel.tiles_for(kernel.backend == "cuda" or kernel.ranked)
-    shape = Shape(MOST_N, tile=tiles[0] if tiles else 1, options=kernel.defaults, ranks=2 if kernel.ranked else 1)
+    shape = Shape(MAX_N, tile=tiles[0] if tiles else 1, options=kernel.defaults, ranks=2 if kernel.ranked else 1)
     ops = {step.op: step.phase for step in kernel.plan(shape, True)}
     return {**ops, **{phase: phase for phase in kernel.phases if phase not in ops.values()}}.items()
 

@@ -16,9 +16,9 @@ from fwtui.common.text import clean, quoted
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
 from fwtui.learn.course import (
-    MOST_AFTERWARDS,
-    MOST_COLUMNS,
-    MOST_LINES,
+    MAX_AFTERWARDS,
+    MAX_COLUMNS,
+    MAX_LINES,
     Course,
     CourseStep,
     LocalRun,
@@ -145,13 +145,13 @@ class Lessons:
         for check in (self.title, self.ask, self.choices, self.answer):
             check(step)
         for what, lines, most in (
-            ("text", self.lines(step, step.written.text), MOST_LINES),
-            ("text after the answer", self.lines(step, step.written.afterwards), MOST_AFTERWARDS),
+            ("text", self.lines(step, step.written.text), MAX_LINES),
+            ("text after the answer", self.lines(step, step.written.afterwards), MAX_AFTERWARDS),
         ):
-            wrapped = [line for part in lines for line in (textwrap.wrap(part, MOST_COLUMNS) or [""])]
+            wrapped = [line for part in lines for line in (textwrap.wrap(part, MAX_COLUMNS) or [""])]
             if len(wrapped) > most:
                 raise Refused(
-                    f"step {step.number}'s {what} has {len(wrapped)} lines of {MOST_COLUMNS} columns; {most} are the most"
+                    f"step {step.number}'s {what} has {len(wrapped)} lines of {MAX_COLUMNS} columns; {most} are the most"
                 )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fwtui.analysis.compare import run_name
-from fwtui.analysis.recorded_source import MOST as MOST_SOURCE
+from fwtui.analysis.recorded_source import MAX as MAX_SOURCE
 from fwtui.analysis.recorded_source import excerpt
 from fwtui.common.errors import Refused, refusing
 from fwtui.common.small_file import beginning
@@ -29,9 +29,9 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 LARGEST_FILE = 2**18  # bytes
-MOST_TITLE, MOST_WORDS = 60, 200  # characters of a card that is read from afar
-MOST_NOTED = 8000  # characters of a card's lines for the lecturer
-MOST_SKETCHED = 40  # runs in a skeleton
+MAX_TITLE, MAX_WORDS = 60, 200  # characters of a card that is read from afar
+MAX_NOTED = 8000  # characters of a card's lines for the lecturer
+MAX_SKETCHED = 40  # runs in a skeleton
 SKETCHED = {  # the title of a question's card, and the panel that shows its answer
     "speedup": ("Was it worth it?", "total"),
     "seconds": ("How fast is it?", "total"),
@@ -106,7 +106,7 @@ class _Section:
         found = place(before, unit=True, label=where)
         if found is None:
             raise Refused(f"{where}{quoted(before.strip())} is not a place in a session; write {PLACES}")
-        self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MOST_TITLE)
+        self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MAX_TITLE)
         self.words: list[str] = []
         self.notes: list[str] = []
         self.keys: dict[str, str] = {}
@@ -135,11 +135,11 @@ class _Section:
         elif key == "point" and value not in PANELS:
             raise Refused(f"{where}there is no panel {quoted(value)}; point at one of {', '.join(PANELS)}")
         else:
-            self.keys[key] = _within(where, key, value, MOST_WORDS)
+            self.keys[key] = _within(where, key, value, MAX_WORDS)
             self.answered = where if key == "answer" else self.answered
 
     def marker(self) -> events.Marker:
-        words = _within(self.where, "text", " ".join(self.words), MOST_WORDS)
+        words = _within(self.where, "text", " ".join(self.words), MAX_WORDS)
         pointed, question, answer = (self.keys.get(key, "") for key in ("point", "question", "answer"))
         kind = KINDS.get(answer.lower())
         if kind is None and (similar := _nearly(answer)):
@@ -153,8 +153,8 @@ class _Section:
             raise Refused(f"{self.answered}there is no question to this answer; write one above it, or one of {', '.join(KINDS)}")
         if not (words or question or kind or self.title):
             raise Refused(f"{self.where}this cue card says nothing; write its words below the heading")
-        if len(self.notes) > events.MOST_NOTES or sum(map(len, self.notes)) > MOST_NOTED:
-            most = f"{events.MOST_NOTES} lines and {MOST_NOTED:,} characters of notes are the most of a cue card"
+        if len(self.notes) > events.MAX_NOTES or sum(map(len, self.notes)) > MAX_NOTED:
+            most = f"{events.MAX_NOTES} lines and {MAX_NOTED:,} characters of notes are the most of a cue card"
             raise Refused(f"{self.where}{most}; shorten them, or give some to another card")
         panel, _, span = pointed.partition(" ")
         first, _, last = span.strip().partition("-")
@@ -165,8 +165,8 @@ class _Section:
 
 
 def _check_span(where: str, first: int, last: int) -> None:
-    if not 1 <= first <= last < first + MOST_SOURCE:
-        lines = f"{first}-{last} is no range of 1 to {MOST_SOURCE} lines"
+    if not 1 <= first <= last < first + MAX_SOURCE:
+        lines = f"{first}-{last} is no range of 1 to {MAX_SOURCE} lines"
         raise Refused(f"{where}{lines}; write the first and the last, such as 12-20")
 
 
@@ -228,7 +228,7 @@ def _first_runs(session: SessionFile) -> Model:
     """Fold the session up to the most runs that a skeleton has, without the events that affect no result."""
     model = Model()
     for line in session.lines():
-        if isinstance(line.event, events.RunStarted) and len(model.runs) == MOST_SKETCHED:
+        if isinstance(line.event, events.RunStarted) and len(model.runs) == MAX_SKETCHED:
             break
         if line.kind not in PASSING:
             model.apply(line.event)
@@ -239,7 +239,7 @@ def _skeleton(model: Model) -> Iterator[str]:
     """A cue card where each run begins, and where it ends one for each of some questions that it answers."""
     note = "notes: Lines like this one are yours: no card shows them.\n"
     for run in model.runs.values():
-        title = shortened(run_name(run), MOST_TITLE)
+        title = shortened(run_name(run), MAX_TITLE)
         yield f"\n## run {run.id}: {title}\nn = {run.n:,}, {run.experiment.dtype}\n{note}"
         note = ""
         if run.done is None:

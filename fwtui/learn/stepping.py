@@ -19,18 +19,18 @@ from fwtui.common.child_process import ModuleProcess
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, recipe_for
-from fwtui.experiment.own_kernels import path_of
+from fwtui.experiment.user_kernel_registry import path_of
 from fwtui.stream.requests import DistancesAfter, StepRequest
 from fwtui_kernels.plan import EVERY, Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import relax, relaxations
 
-MOST_N = SIMULATOR_MAX_N
+MAX_N = SIMULATOR_MAX_N
 NEVER = -1
 FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)
-MOST_WEIGHT = 999
+MAX_WEIGHT = 999
 PLAYED_SECONDS = 0.6  # of one k while it plays
 MODEL_DTYPE = "float32"  # of the shown numbers; the plan of a kernel is the same for each of its types
-MOST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 
 
 class TracedMoment(NamedTuple):
@@ -112,8 +112,8 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
     """The settled experiment's kernel on an (n, n) float matrix (inf: no edge, diagonal 0). Raises Refused."""
     kernel = kernel_named(experiment.kernel)
     n = len(weights)
-    if not 1 <= n <= MOST_N:
-        raise Refused(f"n = {n} cannot be followed step by step; choose n from 1 to {MOST_N}")
+    if not 1 <= n <= MAX_N:
+        raise Refused(f"n = {n} cannot be followed step by step; choose n from 1 to {MAX_N}")
     shape = experiment.shape(n, nonnegative=bool((weights >= 0).all()))
     refusal = kernel.refuses(shape)
     if refusal:
@@ -258,8 +258,8 @@ def parse_weight(text: str) -> float:
         weight = int(text)
     except ValueError:
         raise Refused(f"{text[:20]!r} is not a whole number; type one, or - for no edge") from None
-    if abs(weight) > MOST_WEIGHT:
-        raise Refused(f"the weight {weight} is beyond {MOST_WEIGHT}; choose one from -{MOST_WEIGHT} to {MOST_WEIGHT}")
+    if abs(weight) > MAX_WEIGHT:
+        raise Refused(f"the weight {weight} is beyond {MAX_WEIGHT}; choose one from -{MAX_WEIGHT} to {MAX_WEIGHT}")
     return float(weight)
 
 
@@ -295,11 +295,11 @@ def compare_with_kernel(trace: Trace, experiment: Experiment, stop: Event) -> Ag
     weights = tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in trace.distances[0])
     try:
         process = ModuleProcess("fwtui.measure.step_target", simulated=trace.kernel.backend == "cuda")
-        ended = process.finish(MOST_SECONDS, StepRequest(experiment, weights, path_of(experiment.kernel)), stop)
+        ended = process.finish(MAX_SECONDS, StepRequest(experiment, weights, path_of(experiment.kernel)), stop)
     except Exception as error:
         return Agreement(reason=str(error))
     if ended.code is None:
-        return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MOST_SECONDS:g} s")
+        return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MAX_SECONDS:g} s")
     if ended.code:
         return Agreement(reason=ended.last_words)
     looks = [msgspec.json.decode(line, type=DistancesAfter) for line in ended.stdout.splitlines()]

@@ -21,7 +21,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Settled, kernel_named
-from fwtui.experiment.own_kernels import path_of
+from fwtui.experiment.user_kernel_registry import path_of
 from fwtui.live import ncu
 from fwtui.live.protocols import RunSession
 from fwtui.machine import hardware

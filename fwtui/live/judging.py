@@ -23,7 +23,7 @@ from fwtui.common.child_process import Standby
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
-from fwtui.experiment.own_kernels import admit
+from fwtui.experiment.user_kernel_registry import admit
 from fwtui.live.protocols import finish
 from fwtui.live.sampling import OFF
 from fwtui.live.sanitizer import sanitized
@@ -78,7 +78,7 @@ SIMPLEST = {"cuda": "naive", "cpu": "serial"}  # what is compared with where a f
 USUAL_N = 512  # vertices at which it is timed unless asked otherwise
 BUDGET = 0.5  # seconds of passes of one timed run
 TIMED_SECONDS = 60.0  # that a timed run may take, the making of its graph and its check included
-MOST_HINTS = 3
+MAX_HINTS = 3
 
 
 class WatchRequest(NamedTuple):
@@ -181,7 +181,7 @@ class Times:
         why = explain(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
         if why:
             yield Report(REASON, why)
-        for hint in hints(model, run)[:MOST_HINTS]:
+        for hint in hints(model, run)[:MAX_HINTS]:
             yield Report(HINT, str(hint._replace(source="")))
 
     def _with_samples(self, run: Run, stop: Event) -> Run:

@@ -16,7 +16,7 @@ from fwtui.stream.requests import RunRequest, SampleRequest, Work
 
 RESTARTS = 5
 AUTO, _, OFF = SAMPLES
-MOST_SECONDS = 1.0  # that it may take where it was not asked for
+MAX_SECONDS = 1.0  # that it may take where it was not asked for
 MODULE = "fwtui.measure.sample_target"
 
 
@@ -135,7 +135,7 @@ class WarpSampling:
             return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
         self.prepare(done)
         assert self.child is not None
-        most = MOST_SECONDS if self.wanted == AUTO else 0.0
+        most = MAX_SECONDS if self.wanted == AUTO else 0.0
         tells = tell_source or not done.own
         self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, tells))
         self.run, self._cancelled = run.id, False

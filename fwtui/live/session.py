@@ -20,7 +20,7 @@ from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
-from fwtui.experiment.own_kernels import path_of
+from fwtui.experiment.user_kernel_registry import path_of
 from fwtui.live.child import Child, EventChild, StartChild, enforce_limits
 from fwtui.live.protocols import beginning, of_current_run
 from fwtui.live.rank_job import RankJob, StartJob, check_job

@@ -24,8 +24,8 @@ from fwtui.stream.trials import BROKEN, DIED, HUNG, LOADING, OVER, PRINTED, Begu
 SECONDS = 20.0  # that a case may take; on a GPU most of it goes into compiling
 LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
 LIMITS = ProcessLimits()
-MOST_PRINTED = 10  # lines of what a kernel prints
-MOST_BYTES = 2**24  # of a line
+MAX_PRINTED = 10  # lines of what a kernel prints
+MAX_BYTES = 2**24  # of a line
 STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
 STACKS_SECONDS = 2.0
 GRACE = 0.2  # seconds that it has to end after its last word
@@ -127,13 +127,13 @@ class TrialProcess(ModuleProcess):
         lines = [line for line in map(clean, bytes(self.stderr).decode("utf-8", "replace").splitlines()) if line]
         self.stderr.clear()
         before, self._shown = self._shown, self._shown + len(lines)
-        more = ["..."] * (before <= MOST_PRINTED < self._shown)
-        return lines[: max(MOST_PRINTED - before, 0)] + more
+        more = ["..."] * (before <= MAX_PRINTED < self._shown)
+        return lines[: max(MAX_PRINTED - before, 0)] + more
 
     def lines(self, stop: Event | None) -> Iterator[bytes | None]:
         """What it tells, line by line; None, and then nothing more, where nothing comes for so long or it takes too much."""
         half, self.last_heard = b"", time.monotonic()
-        while len(half) < MOST_BYTES and not (stop is not None and stop.is_set()):
+        while len(half) < MAX_BYTES and not (stop is not None and stop.is_set()):
             left = self.last_heard + self.limit - time.monotonic()
             if self.exceeds(LIMITS) or left <= 0:
                 yield None

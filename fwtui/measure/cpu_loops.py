@@ -16,11 +16,11 @@ from fwtui.engine.loaded import LoadedKernel
 from fwtui.experiment.device import CPU
 from fwtui.machine import device_cache
 from fwtui.measure.listings import innermost
-from fwtui.stream.listing import MOST_MIX
+from fwtui.stream.listing import MAX_MIX
 from fwtui_kernels.compiled.numba_internals import assembly
 from fwtui_kernels.programs.cpu_program import CpuProgram
 
-MOST_LANES = 256
+MAX_LANES = 256
 _LABEL = re.compile(r"(\.?\w+):")
 _INSTRUCTION = re.compile(r"\s+([a-z]\w*(?:\.\w+)?)(?:\s+(.*))?$")
 _JUMP = re.compile(r"j\w+|b(?:\.\w+)?|cbn?z|tbn?z")
@@ -48,7 +48,7 @@ def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
     program, shape = it.program, it.program.shape
     if not isinstance(program, CpuProgram):
         return
-    most = shape.tile if it.kernel.tiles else MOST_LANES  # no row is longer than a tile
+    most = shape.tile if it.kernel.tiles else MAX_LANES  # no row is longer than a tile
     for step in one_of_each_op([step for step in it.plan if step.op in program.ops]):
         identity = (edition(), it.kernel.id, shape.dtype, shape.tile, shape.options, step.op)
         kind = f"loops/{zlib.crc32(repr(identity).encode()):08x}"
@@ -61,7 +61,7 @@ def inner_loops(it: LoadedKernel, cached: bool) -> Iterator[tuple[str, Loop]]:
             yield step.op, loop
 
 
-def inner_loop(assembly: str, most: int = MOST_LANES) -> Loop | None:
+def inner_loop(assembly: str, most: int = MAX_LANES) -> Loop | None:
     """The innermost loop with the most relaxations in a turn, and at most `most` in an instruction; None if there is none."""
     code, labels = _read(assembly)
     spans = [
@@ -91,7 +91,7 @@ def _loop(code: Sequence[tuple[str, str]]) -> Loop | None:
     if not relaxing:
         return None
     lanes, bits = max(relaxing)
-    return Loop(lanes, bits, sum(count for count, _ in relaxing), dict(Counter(name for name, _ in code).most_common(MOST_MIX)))
+    return Loop(lanes, bits, sum(count for count, _ in relaxing), dict(Counter(name for name, _ in code).most_common(MAX_MIX)))
 
 
 def _relaxing(code: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:

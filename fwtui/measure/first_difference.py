@@ -20,9 +20,9 @@ from fwtui.graphs.graph import GraphInput
 from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
 
-MOST_CELLS = 2e8  # that are compared, over all steps
-MOST_NAMED = 2  # rectangles in a sentence
-MOST_LEFT_OUT = 64  # vertices of a step that are left out in turn
+MAX_CELLS = 2e8  # that are compared, over all steps
+MAX_NAMED = 2  # rectangles in a sentence
+MAX_LEFT_OUT = 64  # vertices of a step that are left out in turn
 
 
 class Difference(NamedTuple):
@@ -49,7 +49,7 @@ def first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: En
 
 def _first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: Engine) -> Difference | None:
     plan, n = list(kernel.plan(shape, True)), shape.n
-    if len(plan) * n * n > MOST_CELLS:
+    if len(plan) * n * n > MAX_CELLS:
         return None
     matrix = np.full((n, n), graph.no_edge, graph.dtype)
     np.fill_diagonal(matrix, 0)
@@ -150,7 +150,7 @@ def _forgotten(got: np.ndarray, before: np.ndarray, writes: Sequence[Rect], thro
     cells = _carried_out(before, [w for w in writes if w not in left], through)
     if not left or not others or not np.array_equal(cells[:n, :n], got):
         return ""
-    return f"{' and '.join(map(words, left[:MOST_NAMED]))}{' and others' * (len(left) > MOST_NAMED)} were forgotten"
+    return f"{' and '.join(map(words, left[:MAX_NAMED]))}{' and others' * (len(left) > MAX_NAMED)} were forgotten"
 
 
 def _mistakes(
@@ -158,7 +158,7 @@ def _mistakes(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Mistakes that are often made, in words, and the matrix that each leaves, from before the step, its round, and all."""
     yield "the step had not run", before
-    for left_out in [*reversed(through)][:MOST_LEFT_OUT]:
+    for left_out in [*reversed(through)][:MAX_LEFT_OUT]:
         yield f"k = {left_out} were left out", _carried_out(before, writes, (k for k in through if k != left_out))
     side = len(before)
     turned, what = before.T, "the matrix"

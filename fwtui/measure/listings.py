@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from fwtui.common.text import clean
-from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES, MOST_MIX, OTHER, CodeLine, Instruction, Listing, Reasons, opcode
+from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES, MAX_MIX, OTHER, CodeLine, Instruction, Listing, Reasons, opcode
 from fwtui_kernels.compiled.disassembly import MachineInstruction
 from fwtui_kernels.compiled.source_lines import SourceLine
 from fwtui_kernels.own import text_of
@@ -96,7 +96,7 @@ def listing(
     instructions, done = [code[place] for place in places], relaxations(code)
     names = Counter(name for name in map(opcode, (one.text for one in instructions)) if name != "NOP")
     by_line = by_lines(code, samples)
-    busiest = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MOST_LINES]
+    busiest = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MAX_LINES]
     lines = _with_context(busiest, user_file, tell_source)
     index = {line: place for place, line in enumerate(lines)}
     return Listing(
@@ -111,7 +111,7 @@ def listing(
         ),
         total=len(code),
         loop=(code[loop[0]].offset, code[loop[-1]].offset) if loop is not None else (0, 0),
-        mix=dict(names.most_common(MOST_MIX)),
+        mix=dict(names.most_common(MAX_MIX)),
         relaxations=sum(done[place] for place in places),
     )
 
@@ -144,15 +144,15 @@ def _telling(code: Sequence[MachineInstruction], samples: ByOffset, loop: range 
     """As many as are told: all if they are few, else those with many samples, with all of the loop if it fits; of a code that
     was not sampled the first ones of the loop.
     """
-    if len(code) <= MOST_INSTRUCTIONS:
+    if len(code) <= MAX_INSTRUCTIONS:
         return code
     counts = [sum(samples.get(one.offset, {}).values()) for one in code]
     if not any(counts):
-        return [code[place] for place in (loop or range(len(code)))[:MOST_INSTRUCTIONS]]
+        return [code[place] for place in (loop or range(len(code)))[:MAX_INSTRUCTIONS]]
     hot = [place for place, count in enumerate(counts) if count > HOT * sum(counts)]
     places = {*hot, *(loop or ())}
-    if not hot or len(places) > MOST_INSTRUCTIONS:
-        places = {*sorted(hot or range(len(code)), key=lambda place: -counts[place])[:MOST_INSTRUCTIONS]}
+    if not hot or len(places) > MAX_INSTRUCTIONS:
+        places = {*sorted(hot or range(len(code)), key=lambda place: -counts[place])[:MAX_INSTRUCTIONS]}
     return [code[place] for place in sorted(places)]
 
 
@@ -170,9 +170,9 @@ def _with_context(sampled_lines: Sequence[SourceLine], user_file: Path | None, t
         for number in sorted(numbers_shown if not text else (n for n in numbers_shown if n in numbers or 1 <= n <= last)):
             line = clean(text[number - 1].expandtabs(4)[:WIDEST]) if 1 <= number <= last else ""
             lines[SourceLine(path, number)] = line
-    if len(lines) > MOST_LINES:  # the context goes first
+    if len(lines) > MAX_LINES:  # the context goes first
         sampled = set(sampled_lines)
-        lines = dict([*((line, text) for line, text in lines.items() if line in sampled)][:MOST_LINES])
+        lines = dict([*((line, text) for line, text in lines.items() if line in sampled)][:MAX_LINES])
     return lines
 
 

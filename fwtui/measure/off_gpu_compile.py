@@ -22,7 +22,7 @@ from fwtui.measure.listings import innermost, listing
 from fwtui.stream.listing import Listing
 from fwtui.stream.trials import NO_COMPILER, REST, Compiled, CompileRequest, OperationResources
 from fwtui_kernels.compiled.disassembly import Disassembler
-from fwtui_kernels.own import OwnKernelError, at_function, complaint, load
+from fwtui_kernels.own import UserKernelError, at_function, complaint, load
 from fwtui_kernels.plan import Kernel, Shape, Target
 
 _LABEL, _JUMP = re.compile(r"\$\w+:"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
@@ -53,7 +53,7 @@ def compiled(request: CompileRequest) -> Compiled:
 
 def _outside(error: Exception, path: Path) -> bool:
     """Whether nothing names a line of the user's: what failed is the driver, or the compiler itself."""
-    return not isinstance(error, OwnKernelError) and complaint(error, path).startswith(f"{path.name}: ")
+    return not isinstance(error, UserKernelError) and complaint(error, path).startswith(f"{path.name}: ")
 
 
 def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | None) -> Iterator[OperationResources]:
@@ -95,7 +95,7 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
 
 
 def _check_limits(op: Any, step: Any, code: Any, request: CompileRequest) -> None:
-    """Raises OwnKernelError if no GPU of that kind can launch it like that."""
+    """Raises UserKernelError if no GPU of that kind can launch it like that."""
     from fwtui_kernels.programs.cuda_source import check_parameters
 
     registers, shared, _, _ = code.used
@@ -144,7 +144,7 @@ def rewrites(ptx: str) -> bool:
 def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
     """A function of Numba's, compiled: what it `used`, and its `ptx` where that is needed. NVRTC's tell the same themselves.
 
-    Raises OwnKernelError for what Numba does not take, with the line where one is known.
+    Raises UserKernelError for what Numba does not take, with the line where one is known.
     """
     from fwtui_kernels.compiled.compiler import compiled
     from fwtui_kernels.programs.cuda_program import types_of

@@ -1,6 +1,6 @@
 """`python -P -m fwtui.measure.own_kernel`: load a user's kernel and tell what it is, or its plan, as data.
 
-On stdin what is asked, on stdout what is told (fwtui.experiment.own_kernels). What the file itself prints goes nowhere.
+On stdin what is asked, on stdout what is told (fwtui.experiment.user_kernel_registry). What the file itself prints goes nowhere.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Settled, kernel_named
-from fwtui.experiment.own_kernels import MOST_STEPS, KernelReply, KernelRequest, install, path_of
+from fwtui.experiment.user_kernel_registry import MAX_STEPS, KernelReply, KernelRequest, install, path_of
 from fwtui.stream import events
-from fwtui_kernels.own import OwnKernelError, check, complaint, files_of, fingerprint, load, text_of
+from fwtui_kernels.own import UserKernelError, check, complaint, files_of, fingerprint, load, text_of
 from fwtui_kernels.plan import Kernel, Shape
 
-MOST_SOURCE = 128 * 1024  # characters of a kernel's source in a session
+MAX_SOURCE = 128 * 1024  # characters of a kernel's source in a session
 SOURCE_AT_ONCE, LINES_AT_ONCE = 8 * 1024, 200  # in one event
 _loaded: dict[str, str] = {}  # fingerprints by name
 
@@ -47,7 +47,7 @@ def admit_here(name: str, path: str, code: str) -> None:
         return
     try:
         install(load(file, name), file)
-    except OwnKernelError as wrong:
+    except UserKernelError as wrong:
         raise Refused(clean(str(wrong))) from None
     _loaded[name] = found
 
@@ -77,7 +77,7 @@ def recorded_plan(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
 
 def source_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The kernel's files in parts, each the fields of an event, up to a limit; tabs as spaces."""
-    left = MOST_SOURCE
+    left = MAX_SOURCE
     for file in files_of(path):
         lines = text_of(file).expandtabs(4).splitlines()
         part: list[str] = []
@@ -113,7 +113,7 @@ def _found(request: KernelRequest, kernel: Kernel) -> KernelReply:
         check(kernel, Path(request.path))
         values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
         return KernelReply(kernel={name: msgspec.to_builtins(value) for name, value in values.items() if not callable(value)})
-    return KernelReply(steps=tuple(islice(kernel.plan(request.shape, request.stepwise), MOST_STEPS)))
+    return KernelReply(steps=tuple(islice(kernel.plan(request.shape, request.stepwise), MAX_STEPS)))
 
 
 def _answer(request: KernelRequest, parent: Parent) -> None:

@@ -23,8 +23,8 @@ from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
 from fwtui_kernels.plan import WARP, Cost, Program, Step, Target
 from fwtui_kernels.probes.probe_cpu import clock_mhz
 
-MOST_ROUNDS = 64  # kept of one run
-MOST_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median
+MAX_ROUNDS = 64  # kept of one run
+MAX_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Passes:
         self.job.tell(events.Stage, name=name)
         seconds: list[float] = []
         copied = None
-        while not seconds or (len(seconds) < MOST_COPIES and sum(seconds) < COPY_SECONDS):
+        while not seconds or (len(seconds) < MAX_COPIES and sum(seconds) < COPY_SECONDS):
             copied = None  # so that two results are never in memory at once
             begin = self.job.now()
             copied = copy()
@@ -104,7 +104,7 @@ class Passes:
     def clean(self, samples: Samples, guess: float) -> None:
         """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps its passes."""
         job, e = self.job, self.job.experiment
-        timed = job.engine.clean_pass(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
+        timed = job.engine.timed_repetition(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
         begin = job.now()
         last_told, done, used = begin - 2 * TELL_EVERY, 0.0, 0.0
         with job.stage("clean"):
@@ -141,7 +141,7 @@ class Passes:
         job, launch = self.job, self.job.experiment.launch
         parts = job.engine.stretches(self.loaded.plan)
         phases = tuple(job.phases)
-        run = job.engine.phase_pass(self.loaded.program, parts, self.loaded.buffers, launch)
+        run = job.engine.instrumented_repetition(self.loaded.program, parts, self.loaded.buffers, launch)
         with job.stage("phases"):
             passes: list[StretchTimes] = []
             while not passes or (len(passes) < PHASE_PASSES and sum(timed.total for timed in passes) < PHASE_SECONDS):
@@ -236,7 +236,7 @@ def rounds_of(
     if len(starts) < 2:
         return []
     before = list(accumulate((part.cost.relaxations for part in parts), initial=0))
-    every = -(-len(starts) // MOST_ROUNDS)
+    every = -(-len(starts) // MAX_ROUNDS)
     rounds = list(enumerate(pairwise([*starts, len(parts)])))[::every]
     return [
         (index, before[begin], tuple(sum(seconds[i] for i in range(begin, end) if parts[i].phase == phase) for phase in phases))

@@ -24,8 +24,8 @@ ABSENT = "libcupti is not here; install the wheel nvidia-cuda-cupti (fwtui[cu12]
 BUSY = "another program samples this GPU; run it again when that has ended"
 LOCK_SECONDS = 10.0  # to wait for another sampler
 HARDWARE_BYTES = 32 << 20  # of the buffer that samples are written to; a larger one takes longer to begin
-MOST_PCS = 8192  # instructions told at once
-MOST_READS = 64
+MAX_PCS = 8192  # instructions told at once
+MAX_READS = 64
 PREFIX = "smsp__pcsamp_warps_issue_stalled_"
 NOT_ISSUED = "_not_issued"  # ends the names of samples that are counted twice: in cycles in which nothing was issued
 _STALL_REASONS, _PERIOD, _HARDWARE_BUFFER, _START_STOP, _DATA = 2, 1, 4, 6, 8  # CUpti_PCSamplingConfigurationAttributeType
@@ -157,7 +157,7 @@ class PcSampler:
     def _read(self) -> PcSamples:
         counted: dict[InstructionPlace, Counter[str]] = defaultdict(Counter)
         dropped, full = 0, False
-        for _ in range(MOST_READS):
+        for _ in range(MAX_READS):
             self._call("cuptiPCSamplingGetData", _Get, ctypes.addressof(self._unread.data))
             for data in (self._unread.data, self._left.data):
                 for pc in data.pcs[: data.count]:
@@ -202,13 +202,13 @@ class _Buffer:
     """Room for what CUPTI tells at once."""
 
     def __init__(self, reasons: int):
-        self._stalls = (_Stall * (reasons * MOST_PCS))()
-        self._pcs = (_Pc * MOST_PCS)()
+        self._stalls = (_Stall * (reasons * MAX_PCS))()
+        self._pcs = (_Pc * MAX_PCS)()
         first = ctypes.addressof(self._stalls)
         for place, pc in enumerate(self._pcs):
             pc.size, pc.count = sizeof(_Pc), reasons
             pc.stalls = ctypes.cast(first + place * reasons * sizeof(_Stall), POINTER(_Stall))
-        self.data = _Data(size=sizeof(_Data), most=MOST_PCS, pcs=ctypes.cast(self._pcs, POINTER(_Pc)))
+        self.data = _Data(size=sizeof(_Data), most=MAX_PCS, pcs=ctypes.cast(self._pcs, POINTER(_Pc)))
 
 
 def _size(kind: type[_Call]) -> int:

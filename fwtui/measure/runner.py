@@ -34,7 +34,7 @@ from fwtui_kernels.parts import elimination
 
 ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
 KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
-MOST_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
+MAX_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
 
 
 @dataclass(frozen=True)
@@ -197,9 +197,9 @@ class Runner:
         with job.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
             finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel, form)
-        if len(finding.cycle) > MOST_CYCLE:
-            how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
-            finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
+        if len(finding.cycle) > MAX_CYCLE:
+            how = f"{finding.how}; the first {MAX_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
+            finding = finding._replace(cycle=finding.cycle[:MAX_CYCLE], how=how)
         job.tell(events.Verdict, **finding._asdict())
         if finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
             self._distances = _of_run(job.run, distances, graph, finding.checksum)

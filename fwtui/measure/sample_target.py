@@ -47,7 +47,7 @@ from fwtui_kernels.programs.cuda_program import functions_of, kept_cubins
 
 cuda: Any = core  # a package of compiled modules
 ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
-MOST_LAUNCHES = 256
+MAX_LAUNCHES = 256
 LAUNCHES = 3  # of a step at least: one that loads it, one that is timed, one that is sampled
 MOMENTS = 4096  # at which each multiprocessor is sampled in them, about
 PERIODS = 5, 24  # CUPTI takes powers of two cycles from 5 to 31
@@ -216,7 +216,7 @@ def _timed(it: LoadedKernel, step: Step, context: SampledContext) -> SampledLaun
     each = launch()
     if each < SHORT:  # where one may have been held up
         each = max(2e-6, min(each, launch(), launch()))
-    times = max(1, min(MOST_LAUNCHES, round(ENOUGH_SECONDS / each)))
+    times = max(1, min(MAX_LAUNCHES, round(ENOUGH_SECONDS / each)))
     period = round(log2(max(1.0, each * times * CYCLES / MOMENTS)))
     codes = [function.code for function in functions_of(it.program, step.op)]
     functions = frozenset((context.sampler.crc(code.cubin), code.entry) for code in codes)

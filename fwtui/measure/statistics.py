@@ -8,8 +8,8 @@ from statistics import median
 
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 
-MOST_RUNS = 10_000  # passes of kernels so short that half a second would hold more
-MOST_OVERHEAD = 2  # times the budget: the limit including restoring the input and reporting
+MAX_RUNS = 10_000  # passes of kernels so short that half a second would hold more
+MAX_OVERHEAD = 2  # times the budget: the limit including restoring the input and reporting
 STABLE = 0.005
 _LOOK_AGAIN = 1.1  # sorting all samples after each would soon cost more than the passes
 
@@ -85,7 +85,7 @@ def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
         return len(samples) >= repeats
     if not samples:
         return False
-    if samples.total + samples.middle > budget or wall > MOST_OVERHEAD * budget or len(samples) >= MOST_RUNS:
+    if samples.total + samples.middle > budget or wall > MAX_OVERHEAD * budget or len(samples) >= MAX_RUNS:
         return True
     return not indicative(samples) and samples.width is not None and samples.width < STABLE
 
@@ -95,8 +95,8 @@ def expected_seconds(samples: Samples, one: float, repeats: int, budget: float, 
     between = max(1.0, wall / samples.total) if samples.total else 1.0
     if repeats:
         return (repeats - len(samples)) * one * between
-    likely = min(max(ENOUGH_PASSES * one, ENOUGH_SECONDS), MOST_RUNS * one)
+    likely = min(max(ENOUGH_PASSES * one, ENOUGH_SECONDS), MAX_RUNS * one)
     if samples and samples.width:  # which shrinks with the root of the number of passes
         likely = max(likely, samples.total * (samples.width / STABLE) ** 2)
     rest = max(0.0, min(likely, budget) - samples.total)
-    return max(0.0, min(rest * between, MOST_OVERHEAD * budget - wall))
+    return max(0.0, min(rest * between, MAX_OVERHEAD * budget - wall))

@@ -22,7 +22,7 @@ from fwtui_kernels.own import complaint
 from fwtui_kernels.plan import FLOATS, WARP, Kernel, Shape
 
 SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
-MOST_SIMULATED = 350_000  # relaxations of a trial in the simulator, which takes some microseconds for each
+MAX_SIMULATED = 350_000  # relaxations of a trial in the simulator, which takes some microseconds for each
 LARGE_SIMULATED = 100_000  # of a case, which then runs once
 
 
@@ -68,7 +68,7 @@ def ladder(kernel: Kernel, tile: int, simulated: bool, more: Sequence[int] = ())
 
 def affordable(cases: Sequence[Case], tile: int) -> list[Case]:
     """Those that the simulator has time for: one vertex, more than a tile, then the others, as long as there is some."""
-    left, families = MOST_SIMULATED, set[str]()
+    left, families = MAX_SIMULATED, set[str]()
     for case in sorted(cases, key=lambda case: (case.graph.n > 1, case.graph.n <= tile)):
         work = relaxations(case.graph.n, tile)
         work *= 1 if runs_once(case.graph.n, tile) else 2

@@ -16,7 +16,7 @@ from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 
-MOST, MOST_BYTES = 20, 200 * 10**6  # for all of them together
+MAX, MAX_BYTES = 20, 200 * 10**6  # for all of them together
 IDLE_HZ = 1.0  # readings kept per second while nothing runs
 YOUNG = 60.0  # seconds: a new file may be about to be locked
 
@@ -26,7 +26,7 @@ class Keeper(Recorder):
 
     def __init__(self, path: Path, *arguments: Any) -> None:
         self.limited = path.parent == kept_folder()  # the user has not named it
-        self.most_bytes = MOST_BYTES
+        self.most_bytes = MAX_BYTES
         super().__init__(path, *arguments)
 
     def write(self, line: Line) -> None:
@@ -102,7 +102,7 @@ def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None
     )
 
 
-def tidy(most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
+def tidy(most: int = MAX, most_bytes: int = MAX_BYTES) -> None:
     """Delete sessions beyond the limits, oldest first, and those without a finished run; none that is in use."""
     size = 0
     for place, path in enumerate(sorted(files_in(kept_folder()), key=_changed, reverse=True)):

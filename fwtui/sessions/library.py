@@ -17,10 +17,10 @@ from fwtui.sessions.reader import Condition, LoadedSession, SessionFile, TooNew,
 from fwtui.sessions.recorder import in_use, safe_slug
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
-from fwtui.stream.model import MOST_RUNS, Model
+from fwtui.stream.model import MAX_RUNS, Model
 from fwtui.stream.run import Run
 
-_MOST_NAMED = 12
+_MAX_NAMED = 12
 _KEPT_OFFERED = 5
 _RUNS_HELD = 128  # of a session that is summarised: events may still follow on one that has ended
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
@@ -200,7 +200,7 @@ def _files() -> list[tuple[Path, str]]:
     return [(path, origin) for path, origin in there if origin != AUTOSAVED or not in_use(path)]
 
 
-def summarise(session: SessionFile, at_once: int = _RUNS_HELD, most: int = MOST_RUNS) -> SessionSummary:
+def summarise(session: SessionFile, at_once: int = _RUNS_HELD, most: int = MAX_RUNS) -> SessionSummary:
     """Read all of an open session in little memory: `at_once` runs at once, and `most` of them in all."""
     model, tally = Model(live=True), _Tally()
     for event in (line.event for line in session.lines() if isinstance(line.event, _FOLDED)):
@@ -277,7 +277,7 @@ def _problem(condition: Condition) -> str:
     return f"{units.counted(condition.dropped, 'event')} dropped" if condition.dropped else ""
 
 
-def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:
+def some(words: Sequence[str], most: int = _MAX_NAMED) -> str:
     """The first names, separated by commas, safe to show."""
     more = ", …" if len(words) > most else ""
     return ", ".join(clean(word) for word in words[:most]) + more

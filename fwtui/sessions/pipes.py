@@ -18,7 +18,7 @@ from fwtui.stream.events import Header
 
 NAME = "standard input"
 _CHUNK = 65536
-_LEAST_ROOM = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # bytes that a writable pipe accepts at once
+_MIN_ROOM = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # bytes that a writable pipe accepts at once
 
 
 class Outlet(Recorder):
@@ -56,7 +56,7 @@ class Outlet(Recorder):
             raise TimeoutError(errno.ETIMEDOUT, "nobody reads it")
 
     def _put(self, descriptor: int, data: memoryview) -> int:
-        return self._write(descriptor, data[:_LEAST_ROOM])
+        return self._write(descriptor, data[:_MIN_ROOM])
 
     def _check_there(self, descriptor: int) -> None:
         pass

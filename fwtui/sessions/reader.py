@@ -23,7 +23,7 @@ MAX_BYTES = 256 * 2**20
 MAX_UNPACKED = 16 * 2**20  # held in memory
 MAX_LINES = 2_000_000  # held in memory at once
 FEW_LINES = 400_000  # that a session may have, however short they are
-LEAST_MEAN = 100  # bytes of a line in a longer one; those of real sessions have 120 and more on average
+MIN_MEAN = 100  # bytes of a line in a longer one; those of real sessions have 120 and more on average
 WATCHED = 2000  # lines between progress reports
 LONGEST_NAME = 60  # in a sentence
 _CHUNK = 65536
@@ -87,7 +87,7 @@ class Condition:
         size = 0
         for chunk in chunks:
             size += len(chunk)
-            self._most = min(max(FEW_LINES, size // LEAST_MEAN), self.most_lines)
+            self._most = min(max(FEW_LINES, size // MIN_MEAN), self.most_lines)
             yield chunk
 
     @property

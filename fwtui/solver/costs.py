@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 WORTH, WORTH_IN_USE = 2048, 768  # vertices from which a GPU pays: to start it, and if this process has used it already
 SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
-LEAST = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
-MOST_DEGREE = 32  # on average
+MIN = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
+MAX_DEGREE = 32  # on average
 _ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
 _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
 WIDE_DISTANCE = 8  # beside the matrix
@@ -72,7 +72,7 @@ def why_searches(graph: GivenGraph, count: int | None, predecessors: bool) -> st
 
 def _may_be_searched(graph: GivenGraph) -> bool:
     """Return whether Dijkstra searches from all vertices may be faster than a kernel on this machine."""
-    if graph.n < LEAST:
+    if graph.n < MIN:
         return False
     from fwtui.machine.hardware import driver_present
 
@@ -128,7 +128,7 @@ def ordered_shape(
 
 def is_sparse(facts: EdgeFacts) -> bool:
     """Return whether the graph is large and sparse enough that another method may be faster than the dense plan."""
-    return facts.n >= LEAST and facts.edges <= MOST_DEGREE * facts.n
+    return facts.n >= MIN and facts.edges <= MAX_DEGREE * facts.n
 
 
 def _fits(kernel: Kernel, shape: Shape, engine: Engine | None) -> bool:

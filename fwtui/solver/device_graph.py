@@ -24,7 +24,7 @@ from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
 from fwtui.solver import graph_kernels, launching
 from fwtui.solver.call import Call, Clock
 from fwtui.solver.choose import suited
-from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
+from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LOW, MIN_LOOP, MISSING, ZEROS
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import compiled, on_device, on_host
 from fwtui.solver.paths import TracedPredecessors
@@ -61,7 +61,7 @@ class DeviceGraph(SolverGraph):
         start[EDGES] = 0
         survey_of = graph_kernels.survey_matrix if self._dense else graph_kernels.survey_arcs
         survey = self._filled(survey_of, self._blocks, start, *arrays, np.int32(n))
-        low = -max(survey[LOW], survey[LEAST_LOOP]) if survey[LEAST_LOOP] > 0 else -survey[LOW]
+        low = -max(survey[LOW], survey[MIN_LOOP]) if survey[MIN_LOOP] > 0 else -survey[LOW]
         super().__init__(origin, engine, facts_of(n, int(survey[EDGES]), low, survey[HIGH], survey[FRACTION]))
         self.unclear = bool(survey[ZEROS] and not survey[MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(survey[BAD])  # -inf, or an arc to or from a missing vertex

@@ -13,7 +13,7 @@ import numpy as np
 from fwtui.solver.launching import THREADS
 from fwtui_kernels.compiled.device import cuda, jit
 
-LOW, HIGH, LEAST_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # results of a survey, LOW and LEAST_LOOP negated
+LOW, HIGH, MIN_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # results of a survey, LOW and MIN_LOOP negated
 LARGEST, DIAGONAL = range(2)  # results of a check of distances, DIAGONAL negated
 LANES = min(32, THREADS)
 WHOLE = 2.0**53  # every float64 from here up is a whole number

@@ -63,8 +63,8 @@ class JobEngine(RankedEngine):
         self.on_all_ranks(Build(kernel.id, shape))
         return JobProgram(self, shape)
 
-    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
-        timed = super().clean_pass(program, plan, buffers, mode)
+    def timed_repetition(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+        timed = super().timed_repetition(program, plan, buffers, mode)
         return lambda check: timed(lambda: None)  # `solve` shows no progress of passes in other processes
 
     def kill(self) -> None:

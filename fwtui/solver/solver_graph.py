@@ -31,7 +31,7 @@ from fwtui_kernels.plan import FLOATS, Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
 _PASSES = 64
-_MOST_PROGRAMS = 8  # that wait for a graph of the same size
+_MAX_PROGRAMS = 8  # that wait for a graph of the same size
 _programs: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
 
@@ -122,7 +122,7 @@ class SolverGraph(ABC):
         side = self.at(program.home)
         side.load(program, buffers, clock)
         launched = count()
-        timed = engine.clean_pass(program, plan, buffers, "eager")
+        timed = engine.timed_repetition(program, plan, buffers, "eager")
         clock.take("kernels", timed(lambda: call.tell(next(launched) / len(plan))))
 
         def trace(largest: float) -> TracedPredecessors | None:
@@ -208,7 +208,7 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
         program.compile(one_of_each_op(plan), buffers, engine.stream)
         engine.synchronize()
         if not engine.ranks and shape.order is None:  # neither ranks nor the order of one graph's vertices come again
-            while len(_programs) >= _MOST_PROGRAMS:
+            while len(_programs) >= _MAX_PROGRAMS:
                 del _programs[next(iter(_programs))]
             _programs[key] = program, plan
         clock.lap("compile")

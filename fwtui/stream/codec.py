@@ -78,7 +78,7 @@ _BEGINNING = '{"kind":"'
 _by_beginning = {f"{_BEGINNING}{kind}".encode(): decoder for kind, decoder in _decoders.items()}
 _KIND_FROM, _KIND_TO = len(_BEGINNING), len(_BEGINNING) + 40
 _NUMBERS = frozenset((int, float, type(None)))
-LEAST = 1e-30  # nothing measured is nearer to 0, except 0
+MIN = 1e-30  # nothing measured is nearer to 0, except 0
 _ZEROS = b"." + b"0" * 20
 _LONG_TEXT = re.compile(rb'"(?<=[:,{\[\s]")[^"]{%d}' % MAX_LENGTH)  # not the end of a name before many numbers
 _TINY = re.compile(rb"[eE]-0*[1-9]\d|\.0{20}")
@@ -181,13 +181,13 @@ def _cleaned(value: Any) -> Any:
     """Strings that are safe to show, and numbers that are safe to divide by."""
     if isinstance(value, str):
         return clean(value)
-    if isinstance(value, float) and abs(value) < LEAST:
+    if isinstance(value, float) and abs(value) < MIN:
         return 0.0
     if isinstance(value, dict):
         return {_cleaned(k): _cleaned(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         if _NUMBERS.issuperset(map(type, value)):
-            return type(value)([0.0 if type(v) is float and abs(v) < LEAST else v for v in value])
+            return type(value)([0.0 if type(v) is float and abs(v) < MIN else v for v in value])
         return type(value)([_cleaned(v) for v in value])
     if isinstance(value, msgspec.Struct):
         return type(value)(**{f: _cleaned(getattr(value, f)) for f in value.__struct_fields__})

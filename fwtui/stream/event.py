@@ -16,8 +16,8 @@ GpuIndex = Annotated[int, Meta(ge=0, le=9999)]  # in CUDA's order
 RunId = Annotated[int, Meta(ge=0, le=2**31)]
 Vertex = Annotated[int, Meta(ge=0, le=2**31)]
 Parent = Annotated[int, Meta(ge=-1, le=2**31)]  # of a node in a tree
-MOST_RANKS = 512
-Rank = Annotated[int, Meta(ge=0, le=MOST_RANKS - 1)]
+MAX_RANKS = 512
+Rank = Annotated[int, Meta(ge=0, le=MAX_RANKS - 1)]
 Real = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 # any amount: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
 Amount = Annotated[float, Meta(ge=0, le=LARGEST)]

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.event import (
-    MOST_RANKS,
+    MAX_RANKS,
     Amount,
     Cells,
     Celsius,
@@ -43,8 +43,8 @@ VERSION = 1  # a reader refuses a newer one
 MINOR = 0  # a reader accepts a newer one
 SAMPLES_TOLD = 100  # most recorded of one run; its RunDone counts all
 PLAN_STEPS, PLAN_RECTS = 16, 32  # at most, of a plan in one event, and of a step's reads or writes
-MOST_SUPERNODES = 4096
-MOST_NOTES = 40  # lines for the lecturer on a cue card
+MAX_SUPERNODES = 4096
+MAX_NOTES = 40  # lines for the lecturer on a cue card
 BINS, CELLS = 32, 48  # at most, in a histogram and along a side of a map of distances
 
 
@@ -95,7 +95,7 @@ class RunStarted(OfRun, OfDevice, frozen=True, kw_only=True):
     backend: str  # "cpu" | "cuda" | "simulator"
     phases: tuple[PhaseName, ...]
     gpu: GpuIndex = 0
-    ranks: Annotated[tuple[RankOf, ...], Meta(max_length=MOST_RANKS)] = ()  # if several processes share the matrix
+    ranks: Annotated[tuple[RankOf, ...], Meta(max_length=MAX_RANKS)] = ()  # if several processes share the matrix
 
 
 class Planned(OfRun, frozen=True, kw_only=True):
@@ -111,9 +111,9 @@ class Planned(OfRun, frozen=True, kw_only=True):
 class Ordered(OfRun, frozen=True, kw_only=True):
     """The supernodes of a sparse graph, children first, without their vertices; empty if the plan is the dense one."""
 
-    sizes: Annotated[tuple[Vertex, ...], Meta(max_length=MOST_SUPERNODES)] = ()
-    parents: Annotated[tuple[Parent, ...], Meta(max_length=MOST_SUPERNODES)] = ()  # their numbers; -1: none
-    above: Annotated[tuple[Vertex, ...], Meta(max_length=MOST_SUPERNODES)] = ()  # vertices above that each subtree touches
+    sizes: Annotated[tuple[Vertex, ...], Meta(max_length=MAX_SUPERNODES)] = ()
+    parents: Annotated[tuple[Parent, ...], Meta(max_length=MAX_SUPERNODES)] = ()  # their numbers; -1: none
+    above: Annotated[tuple[Vertex, ...], Meta(max_length=MAX_SUPERNODES)] = ()  # vertices above that each subtree touches
     directed: bool = True  # whether two vertices may have different distances there and back
     fill: Share | None = None  # cells of the factor, of those of a dense one
 
@@ -414,7 +414,7 @@ class Marker(Event, frozen=True, kw_only=True):
     text: str
     title: str = ""  # a few words over the text
     answer: str = ""  # of a question that no run can answer
-    notes: Annotated[tuple[str, ...], Meta(max_length=MOST_NOTES)] = ()  # lines for the lecturer alone
+    notes: Annotated[tuple[str, ...], Meta(max_length=MAX_NOTES)] = ()  # lines for the lecturer alone
 
 
 class End(Event, frozen=True, kw_only=True):

@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 from fwtui.stream.event import Count, Event, OfRun
 
-MOST_LINES, MOST_INSTRUCTIONS, MOST_REASONS, MOST_MIX = 240, 128, 40, 40  # at most
-MOST_OF_CODE = 512  # instructions of a code, those of all its runs together
+MAX_LINES, MAX_INSTRUCTIONS, MAX_REASONS, MAX_MIX = 240, 128, 40, 40  # at most
+MAX_OF_CODE = 512  # instructions of a code, those of all its runs together
 LINE_UNITS, INSTRUCTION_UNITS = 10_000, 1_000  # that the samples of an op are shared out in, to its lines and to its instructions
-Mix = Annotated[dict[str, Count], Meta(max_length=MOST_MIX)]  # how often each instruction is there, by its name
+Mix = Annotated[dict[str, Count], Meta(max_length=MAX_MIX)]  # how often each instruction is there, by its name
 # samples by what a warp waited for: keys of fwtui.analysis.warps.STALLS
-Reasons = Annotated[dict[str, Count], Meta(max_length=MOST_REASONS)]
+Reasons = Annotated[dict[str, Count], Meta(max_length=MAX_REASONS)]
 # for each line or instruction with samples: how far it is from the one before, then pairs of a reason's number and of units
 Rows = tuple[tuple[Count, ...], ...]
 
 OTHER = "other"  # the rest of the samples of a line or an instruction, whose greatest reasons are named
-Place = Annotated[int, Meta(ge=-1, le=MOST_LINES)]  # of a CodeLine among all of its listing; -1: not among them
+Place = Annotated[int, Meta(ge=-1, le=MAX_LINES)]  # of a CodeLine among all of its listing; -1: not among them
 
 
 class CodeLine(Struct, frozen=True, omit_defaults=True):
@@ -60,8 +60,8 @@ def opcode(text: str) -> str:
 class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The compiled code of an op: its lines of source, and its most important instructions in order."""
 
-    lines: Annotated[tuple[CodeLine, ...], Meta(max_length=MOST_LINES)] = ()
-    instructions: Annotated[tuple[Instruction, ...], Meta(max_length=MOST_INSTRUCTIONS)] = ()
+    lines: Annotated[tuple[CodeLine, ...], Meta(max_length=MAX_LINES)] = ()
+    instructions: Annotated[tuple[Instruction, ...], Meta(max_length=MAX_INSTRUCTIONS)] = ()
     total: Count = 0  # instructions of the function
     loop: tuple[Count, Count] = (0, 0)  # offsets of its busiest inner loop: first and last instruction; equal if there is none
     mix: Mix = {}  # instructions of that loop, else of all, by name
@@ -85,14 +85,14 @@ class CodeText(Event, frozen=True, kw_only=True):
     """
 
     code: str  # its name, by which samples mean it: a checksum of its lines and of all its instructions
-    lines: Annotated[tuple[tuple[str, Count, tuple[str, ...]], ...], Meta(max_length=MOST_LINES)] = ()  # file, first line, texts
+    lines: Annotated[tuple[tuple[str, Count, tuple[str, ...]], ...], Meta(max_length=MAX_LINES)] = ()  # file, first line, texts
     # bytes from the instruction before, its line (as an Instruction's), its text
-    instructions: Annotated[tuple[tuple[Count, Place, str], ...], Meta(max_length=MOST_OF_CODE)] = ()
+    instructions: Annotated[tuple[tuple[Count, Place, str], ...], Meta(max_length=MAX_OF_CODE)] = ()
 
     @property
     def code_lines(self) -> list[CodeLine]:
         lines = [CodeLine(file, first + place, text) for file, first, texts in self.lines for place, text in enumerate(texts)]
-        return lines[:MOST_LINES]
+        return lines[:MAX_LINES]
 
     @property
     def by_offset(self) -> dict[int, tuple[int, str]]:
@@ -108,7 +108,7 @@ class CodeText(Event, frozen=True, kw_only=True):
 
     def and_also(self, news: CodeText) -> CodeText:
         """What it says, and as much as there is room for of what is new of the same code."""
-        there, room = self.by_offset, MOST_OF_CODE - len(self.instructions)
+        there, room = self.by_offset, MAX_OF_CODE - len(self.instructions)
         new = dict(islice(((offset, instruction) for offset, instruction in news.by_offset.items() if offset not in there), room))
         if not new:
             return self
@@ -125,9 +125,9 @@ class CodeSamples(OfRun, frozen=True, kw_only=True):
     code: str  # the name of its CodeText, told before
     total: Count = 0  # as in a Listing, and so is the loop
     loop: tuple[Count, Count] = (0, 0)
-    reasons: Annotated[tuple[str, ...], Meta(max_length=MOST_REASONS)] = ()
-    lines: Annotated[Rows, Meta(max_length=MOST_LINES)] = ()
-    instructions: Annotated[Rows, Meta(max_length=MOST_OF_CODE)] = ()
+    reasons: Annotated[tuple[str, ...], Meta(max_length=MAX_REASONS)] = ()
+    lines: Annotated[Rows, Meta(max_length=MAX_LINES)] = ()
+    instructions: Annotated[Rows, Meta(max_length=MAX_OF_CODE)] = ()
 
 
 def text_of(listing: Listing, code: str) -> CodeText:

@@ -19,9 +19,9 @@ from fwtui.stream.quantity import GPM
 from fwtui.stream.run import Evidence, Run, first_runs, started
 
 WHOLE_RUNS = 1000  # that a live session holds with every pass, round and distance map
-MOST_RUNS = 10_000  # of a session
-MOST_DEVICES = 64
-MOST_CODES = 1024  # functions with their lines and instructions
+MAX_RUNS = 10_000  # of a session
+MAX_DEVICES = 64
+MAX_CODES = 1024  # functions with their lines and instructions
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 _of_host = attrgetter(*HOST)
@@ -190,13 +190,13 @@ class Model:
             case Unknown():
                 self.unknown += 1
             case events.Telemetry(device_id=gpu):
-                if gpu in self.readings or len(self.readings) < MOST_DEVICES:
+                if gpu in self.readings or len(self.readings) < MAX_DEVICES:
                     self.readings.setdefault(gpu, []).append(event)
                 if _of_host(event) != NOTHING:
                     self.of_host.append(event)
                 if self._live:
                     self._forget_readings(gpu)
-            case events.RunStarted(run=number) if len(self.runs) < MOST_RUNS or number in self.runs:
+            case events.RunStarted(run=number) if len(self.runs) < MAX_RUNS or number in self.runs:
                 run = self.runs[number] = started(event, self.run)
                 self.current, self.fault, self._earlier_firsts = number, None, None
                 self.last_gpu = run.device if run.backend == "cuda" else self.last_gpu
@@ -212,13 +212,13 @@ class Model:
             case events.Header():
                 self.header = event
             case events.Device(device_id=gpu):
-                self.devices = _with(self.devices, gpu, merged(self.devices.get(gpu), event), MOST_DEVICES)
+                self.devices = _with(self.devices, gpu, merged(self.devices.get(gpu), event), MAX_DEVICES)
             case events.Limits():
-                self.measured = _with(self.measured, event.device_id, event, MOST_DEVICES)
+                self.measured = _with(self.measured, event.device_id, event, MAX_DEVICES)
             case events.CodeText(code=name):
                 earlier_text = self.codes.get(name)
                 self.codes = _with(
-                    self.codes, name, earlier_text.and_also(event) if earlier_text is not None else event, MOST_CODES
+                    self.codes, name, earlier_text.and_also(event) if earlier_text is not None else event, MAX_CODES
                 )
             case events.CodeSamples(run=number, code=name) if number in self.runs and name in self.codes:
                 self.runs[number] = self.runs[number].listed(event, self.codes[name])

@@ -27,10 +27,10 @@ from fwtui_kernels.plan import Kernel
 T = TypeVar("T")
 P = TypeVar("P", events.Phases, events.RankPhases)
 WRONG = ("wrong", "out of range")
-MOST_GATHERED = events.MOST_RANKS  # events of one kind that a run keeps
-MOST_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
-MOST_PHASES = 32  # of a phase pass
-MOST_OPS = 16  # that a run has counters or samples of
+MAX_GATHERED = events.MAX_RANKS  # events of one kind that a run keeps
+MAX_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
+MAX_PHASES = 32  # of a phase pass
+MAX_OPS = 16  # that a run has counters or samples of
 _packer, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
@@ -114,7 +114,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     graph: events.Graph | None = None
     ordered: events.Ordered | None = None  # of a kernel for sparse graphs
     samples: tuple[events.Sample, ...] = ()
-    phase_pass: events.Phases | None = None
+    instrumented_repetition: events.Phases | None = None
     rounds: tuple[events.Round, ...] = ()
     ranks: tuple[events.RankOf, ...] = ()  # that share its matrix, if there are several
     rank_phases: tuple[events.RankPhases, ...] = ()  # the phase pass of each of them
@@ -195,7 +195,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def phases(self) -> tuple[PhaseTime, ...]:
         """The per-phase times in the kernel's order; empty for a simulated run."""
-        return () if self.phase_pass is None else self.timed(self.phase_pass.parts)
+        return () if self.instrumented_repetition is None else self.timed(self.instrumented_repetition.parts)
 
     def timed(self, parts: tuple[events.Part, ...]) -> tuple[PhaseTime, ...]:
         """Return parts of the instrumented repetition with titles and shares; empty for a simulated run."""
@@ -243,7 +243,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, code=self._with_code(samples.op, SampledCode(samples, text)))
 
     def _with_code(self, op: str, code: bytes | SampledCode) -> tuple[tuple[str, bytes | SampledCode], ...]:
-        return (*(one for one in self.code if one[0] != op), (op, code))[-MOST_OPS:]
+        return (*(one for one in self.code if one[0] != op), (op, code))[-MAX_OPS:]
 
     @property
     def summary(self) -> events.Answers | None:
@@ -335,12 +335,12 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 earlier: tuple[events.Event, ...] = getattr(self, name)
                 # a made-up file may have more than any worker sends
                 event = _few(event) if isinstance(event, events.RankPhases) else event
-                return {name: (*earlier, event)} if len(earlier) < (MOST_PLANS if name == "plan" else MOST_GATHERED) else {}
+                return {name: (*earlier, event)} if len(earlier) < (MAX_PLANS if name == "plan" else MAX_GATHERED) else {}
             case events.Phases():
-                return {"phase_pass": _few(event)}
+                return {"instrumented_repetition": _few(event)}
             case events.Counters() | events.WarpSamples() | events.CpuLoop():  # the last one of each op
                 name = BY_OP[type(event)]
-                return {name: (*(one for one in getattr(self, name) if one.op != event.op), event)[-MOST_OPS:]}
+                return {name: (*(one for one in getattr(self, name) if one.op != event.op), event)[-MAX_OPS:]}
             case events.Code():
                 return {"code": self._with_code(event.op, zlib.compress(_packer.encode(event.listing), 1))}
             case events.Answers():
@@ -364,7 +364,7 @@ _put_together = lru_cache(maxsize=8)(listing_of)
 
 def _few(event: P) -> P:
     """The event with as many phases as are kept."""
-    return event if len(event.parts) <= MOST_PHASES else replace(event, parts=event.parts[:MOST_PHASES])
+    return event if len(event.parts) <= MAX_PHASES else replace(event, parts=event.parts[:MAX_PHASES])
 
 
 RENAMED = {"Several GPUs": "Distributed", "rest": "remainder"}  # titles of kernels and phases in older recordings
@@ -378,7 +378,7 @@ def started(event: events.RunStarted, before: Run | None = None) -> Run:
         experiment=event.experiment,
         title=RENAMED.get(event.title, event.title),
         device=event.device_id,
-        phase_names=tuple(replace(one, title=RENAMED.get(one.title, one.title)) for one in event.phases[:MOST_PHASES]),
+        phase_names=tuple(replace(one, title=RENAMED.get(one.title, one.title)) for one in event.phases[:MAX_PHASES]),
         ranks=before.ranks if before is not None and before.ranks == event.ranks else event.ranks,
         n=0 if event.experiment.file else event.experiment.n,
     )

@@ -17,7 +17,7 @@ from fwtui_kernels.plan import Rect
 
 # how a case ended: distances right or wrong, other ones each time; what the kernel does not take; and what ends a trial
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
-DOUBTFUL = "doubtful"  # something that may be a mistake and did no harm so far
+DOUBTFUL = "is_unreliable"  # something that may be a mistake and did no harm so far
 BROKEN, HUNG, DIED = "broken", "hung", "died"
 PRINTED = "printed"  # no outcome: what the kernel's file says meanwhile
 FINE = (RIGHT, DOUBTFUL, LEFT_OUT, PRINTED)

@@ -40,7 +40,7 @@ _RENAMED = {"kernels": "fwtui_kernels", "numba_door": "compiled"}
 _IMPORTED: dict[str, set[str]] = {}  # modules that files of a folder brought from beside them
 
 
-class OwnKernelError(Exception):
+class UserKernelError(Exception):
     """An error in a user kernel, in one sentence; if possible with file, line number and the line itself."""
 
 
@@ -95,7 +95,7 @@ def about(path: Path) -> str | None:
 
 
 def load(path: Path, name: str, for_plan: bool = False) -> Kernel:
-    """The kernel in the file, under that name. Runs the file. Raises OwnKernelError.
+    """The kernel in the file, under that name. Runs the file. Raises UserKernelError.
 
     `for_plan`: without numba, so the kernel cannot be built; and what needs numba to be loaded fails somehow.
     """
@@ -104,21 +104,21 @@ def load(path: Path, name: str, for_plan: bool = False) -> Kernel:
     if kernel is None:
         for word, takes in _SIGNATURES.items():
             if not callable(getattr(module, word, None)):
-                raise OwnKernelError(f"{path.name} has no {word}({', '.join(takes)}); `fwtui new` writes a file that works")
+                raise UserKernelError(f"{path.name} has no {word}({', '.join(takes)}); `fwtui new` writes a file that works")
         kernel = own(module.plan, module.build)
     elif not isinstance(kernel, Kernel):
-        raise OwnKernelError(f"KERNEL in {path.name} is of type {type(kernel).__name__}; make it by own(plan, build, ...)")
+        raise UserKernelError(f"KERNEL in {path.name} is of type {type(kernel).__name__}; make it by own(plan, build, ...)")
     for word in _SIGNATURES:
         _check_signature(getattr(kernel, word), word, path)
     if for_plan and any(isinstance(getattr(kernel, field.name), plan_only.Placeholder) for field in _DESCRIBING):
-        raise OwnKernelError(f"KERNEL in {path.name} has values from numba")
+        raise UserKernelError(f"KERNEL in {path.name} has values from numba")
     about = (module.__doc__ or "").strip().partition("\n")[0]
     # a user's kernel is never chosen for him
     return replace(kernel, id=name, title=kernel.title or name, summary=kernel.summary or about, preference=0)
 
 
 def check(kernel: Kernel, path: Path) -> None:
-    """Look at the first steps of a small plan. Raises OwnKernelError."""
+    """Look at the first steps of a small plan. Raises UserKernelError."""
     _check_choices(kernel, path)
     tile = kernel.tile_for(64) or 1
     shape = Shape(2 * tile + 1, tile, kernel.dtypes[0], options=kernel.defaults)
@@ -127,16 +127,16 @@ def check(kernel: Kernel, path: Path) -> None:
             return
         steps = list(islice(kernel.plan(shape, True), LOOKED_AT))
     except Exception as error:
-        raise OwnKernelError(complaint(error, path)) from None
+        raise UserKernelError(complaint(error, path)) from None
     if not steps:
-        raise OwnKernelError(f"plan in {path.name} has no steps for n = {shape.n}; it must yield a Step for each launch")
+        raise UserKernelError(f"plan in {path.name} has no steps for n = {shape.n}; it must yield a Step for each launch")
     for step in steps:
         if not isinstance(step, Step):
             kind = type(step).__name__
-            raise OwnKernelError(f"plan in {path.name} yields values of type {kind}; it must yield a Step for each launch")
+            raise UserKernelError(f"plan in {path.name} yields values of type {kind}; it must yield a Step for each launch")
         if step.phase not in kernel.phases:
             phases = ", ".join(kernel.phases)
-            raise OwnKernelError(f"a step in {path.name} is of the phase {step.phase!r}, and KERNEL's phases are: {phases}")
+            raise UserKernelError(f"a step in {path.name} is of the phase {step.phase!r}, and KERNEL's phases are: {phases}")
 
 
 def _check_choices(kernel: Kernel, path: Path) -> None:
@@ -149,7 +149,7 @@ def _check_choices(kernel: Kernel, path: Path) -> None:
     ):
         if not values or any(value not in offered for value in values):
             text, offers = ", ".join(map(str, values)) or "empty", ", ".join(map(str, offered))
-            raise OwnKernelError(f"{word} of KERNEL in {path.name} is {text}; choose among {offers}")
+            raise UserKernelError(f"{word} of KERNEL in {path.name} is {text}; choose among {offers}")
 
 
 def complaint(error: BaseException, path: Path) -> str:
@@ -157,7 +157,7 @@ def complaint(error: BaseException, path: Path) -> str:
 
     What could not be compiled has its column, too: `mine.py:14:24: SyntaxError: expected ':': for k in range(n)`.
     """
-    if isinstance(error, OwnKernelError):
+    if isinstance(error, UserKernelError):
         return str(error)
     words = _one_line(str(error))
     if isinstance(error, SyntaxError):
@@ -173,17 +173,17 @@ def complaint(error: BaseException, path: Path) -> str:
     return _sentence(file.name, line, text, message, column) if line else f"{path.name}: {message}"
 
 
-def at_function(path: Path, name: str, message: str, *within: str) -> OwnKernelError:
+def at_function(path: Path, name: str, message: str, *within: str) -> UserKernelError:
     """What is wrong with a function of that file, Python's or CUDA's, at its line, or at the first in it with one of `within`."""
     begins = re.compile(rf"\s*def\s+{name}\s*\(" if path.suffix == ".py" else rf".*\b{name}\s*\(.*")
     ends = re.compile(r"\s*(def|@jit|@cuda\.jit)\b" if path.suffix == ".py" else r".*__global__")
     lines = text_of(path).splitlines()
     first = next((at for at, line in enumerate(lines) if begins.match(line)), None)
     if first is None:
-        return OwnKernelError(f"{path.name}: {message}")
+        return UserKernelError(f"{path.name}: {message}")
     last = next((at for at in range(first + 1, len(lines)) if ends.match(lines[at])), len(lines))
     place = next((at for at in range(first, last) if any(word in lines[at] for word in within)), first)
-    return OwnKernelError(_sentence(path.name, place + 1, lines[place], message))
+    return UserKernelError(_sentence(path.name, place + 1, lines[place], message))
 
 
 def _sentence(file: str, line: int, text: str, message: str, column: int = 0) -> str:
@@ -231,7 +231,7 @@ def _one_line(words: str) -> str:
 def _check_signature(function: Any, word: str, path: Path) -> None:
     takes = _SIGNATURES[word]
     if not callable(function):
-        raise OwnKernelError(f"{word} in {path.name} is no function; it must take ({', '.join(takes)})")
+        raise UserKernelError(f"{word} in {path.name} is no function; it must take ({', '.join(takes)})")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -243,7 +243,7 @@ def _check_signature(function: Any, word: str, path: Path) -> None:
         line = code.co_firstlineno if code is not None and _of_user(code.co_filename, path) else 0
         message = f"{word} must take ({', '.join(takes)}), and takes {str(signature).partition(' -> ')[0]}"
         text = linecache.getline(str(path), line) if line else ""
-        raise OwnKernelError(_sentence(path.name, line, text, message) if line else f"{path.name}: {message}") from None
+        raise UserKernelError(_sentence(path.name, line, text, message) if line else f"{path.name}: {message}") from None
 
 
 def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object]) -> ModuleType:
@@ -252,7 +252,7 @@ def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object
     try:
         text = read_regular(path, LARGEST_FILE)
     except OSError as error:
-        raise OwnKernelError(f"{path.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UserKernelError(f"{path.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
     for imported in _IMPORTED.pop(folder, ()):  # they may have changed since
         sys.modules.pop(imported, None)
     before = set(sys.modules)
@@ -269,7 +269,7 @@ def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # it may as well end the program
-        raise OwnKernelError(complaint(error, path)) from None
+        raise UserKernelError(complaint(error, path)) from None
     finally:
         new = {name: getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - before}
         _IMPORTED[folder] = {name for name, file in new.items() if _of_user(file, path)}

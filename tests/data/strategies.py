@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from fwtui.common.text import clean
 from fwtui.stream import events
-from fwtui.stream.codec import LEAST
+from fwtui.stream.codec import MIN
 
 TEXT = st.text(max_size=30).map(clean)
 
@@ -85,7 +85,7 @@ def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
     if isinstance(kind, inspect.IntType):
         return st.integers(kind.ge, kind.le)
     if isinstance(kind, inspect.FloatType):
-        return st.floats(kind.ge, kind.le, allow_nan=False, allow_infinity=False).filter(lambda x: x == 0 or abs(x) >= LEAST)
+        return st.floats(kind.ge, kind.le, allow_nan=False, allow_infinity=False).filter(lambda x: x == 0 or abs(x) >= MIN)
     if isinstance(kind, inspect.NoneType):
         return st.none()
     if isinstance(kind, inspect.BoolType):

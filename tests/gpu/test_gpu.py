@@ -104,7 +104,7 @@ def test_our_occupancy_table_agrees_with_the_drivers_calculator(engine):
 def test_phases_of_a_captured_pass_are_all_there(engine):
     from small_runs import ran
 
-    phases = ran(engine, Experiment(kernel="katz-kider", n=1000, launch="graph", repeats=2)).runs[1].phase_pass
+    phases = ran(engine, Experiment(kernel="katz-kider", n=1000, launch="graph", repeats=2)).runs[1].instrumented_repetition
     assert phases is not None and phases.captured and [p.phase for p in phases.parts] == ["pivot", "panels", "rest"]
     assert all(p.seconds > 0 for p in phases.parts)
     assert sum(p.relaxations for p in phases.parts) == 1024**3

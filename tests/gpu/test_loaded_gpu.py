@@ -88,6 +88,7 @@ def test_other_sizes_need_no_numba_and_a_mistake_is_one_sentence(environment: Ma
             assert ", int16, " in said and (len(sizes) == 2 or not numba), n
             with np.load(tmp_path / "out.npz") as found:
                 check_paths(matrix, found["distances"], found["predecessors"], np.arange(0, n, 500))
+    file = written(tmp_path, random_matrix(8, 8, density=0.5), "dense")
     words = ["solve", str(file), "--dtype", "int16", "--kernel", "no such kernel", "--device", "0"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "fwtui", *words], env=environment, capture_output=True, text=True, timeout=60

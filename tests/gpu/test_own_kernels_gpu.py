@@ -37,8 +37,8 @@ def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any) -> None:
     assert set(occupancy) == {"pivot", "panels", "rest"}
     rest = occupancy["rest"]
     assert rest.threads == 256 and rest.shared_bytes == 2 * 64 * 64 * 4 and rest.registers > 0 and rest.source == "driver"
-    assert run.phase_pass is not None and run.phase_pass.seconds > 0
-    assert {part.phase for part in run.phase_pass.parts} == {"pivot", "panels", "rest"}
+    assert run.instrumented_repetition is not None and run.instrumented_repetition.seconds > 0
+    assert {part.phase for part in run.instrumented_repetition.parts} == {"pivot", "panels", "rest"}
     assert run.done is not None and run.done.outcome == "done" and run.done.median
 
 

@@ -29,10 +29,10 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.terminal_input import TerminalDriver
 from fwtui.tui.frame.footer import KeyName
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.drawn import Drawn, line
+from fwtui.tui.widgets.text_panel import TextPanel, line
 
 
-class Painted(Drawn[tuple[str, str, int]]):
+class Painted(TextPanel[tuple[str, str, int]]):
     """Words, a style, and something that is not shown; counts how often it is painted."""
 
     painted = 0
@@ -62,7 +62,7 @@ async def test_what_says_the_same_is_not_painted_again(every_frame: None) -> Non
         assert counts[0] == counts[1] < counts[2] < counts[3] and drawn.subject == ("b", "dim", 2)
 
 
-class Letters(Drawn[int]):
+class Letters(TextPanel[int]):
     """As many letters, wrapped."""
 
     def draw(self, subject: int, width: int) -> Sequence[Content]:

@@ -20,7 +20,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.last_visit import LastVisit
 from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Hung
+from fwtui.tui.frame.dialogs import DefinitionList, HelpScreen, PromptScreen
 from fwtui.tui.learn import screen as learn_screen
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid, distance_text
@@ -211,7 +211,7 @@ async def test_keys_palette_and_help(live: FakeLive) -> None:
         keys = {binding.id: binding.description for binding in screen_of(app, LearnScreen).rows.offered()}
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
-        said = "\n".join(row.plain for row in app.screen.query_one(Hung).lines)
+        said = "\n".join(row.plain for row in app.screen.query_one(DefinitionList).lines)
         for name in ("learn.course", "learn.next", "learn.before", "learn.run", "learn.enter", "motion"):
             assert f" {keys[name]} " in said, name
         assert len(app.query(OptionList)) == 0
@@ -301,7 +301,7 @@ async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: Fwtui
         assert (s.row, s.column) == (3, 2)
         s.mark(0, 0)
         await press(pilot, "home", "right", "w")
-        assert isinstance(learning.screen, AskScreen)
+        assert isinstance(learning.screen, PromptScreen)
         learning.screen.query_one(Input).value = "3"
         text = await keyed(pilot, "enter")
         assert screen_of(learning, LearnScreen).stepping.weights[0, 1] == 3 and "weights changed by hand" in text

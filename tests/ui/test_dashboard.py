@@ -18,7 +18,7 @@ from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
@@ -189,7 +189,7 @@ async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> Non
         path = live.recorder.path
         await proceed(pilot, "r")
         await proceed(pilot, "m")
-        assert isinstance(dashboard.screen, AskScreen)
+        assert isinstance(dashboard.screen, PromptScreen)
         await proceed(pilot, *"rq", "enter")
         assert "marker: rq" in await go(pilot)
         assert "it is already kept as" in await go(pilot, "R", "enter") and len(live.names) == 1

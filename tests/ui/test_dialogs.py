@@ -24,7 +24,7 @@ from fwtui.tui.actions import Action
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame import saving
-from fwtui.tui.frame.dialogs import MOST_ENTRIES, AskScreen, FormScreen, HelpScreen, Hung, Scrolled, log_rows
+from fwtui.tui.frame.dialogs import MAX_ENTRIES, DefinitionList, FormScreen, HelpScreen, PromptScreen, ScrollableText, log_rows
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.notices import LogEntry
@@ -58,12 +58,12 @@ async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, 
         shown = await go(pilot)
         assert "! caches are warm" in shown
         shown = await go(pilot, "l")
-        assert dashboard.screen.query(Scrolled)
+        assert dashboard.screen.query(ScrollableText)
         assert "run 1 started" in shown and "run 1 finished: ✓ verified" in shown
         await go(pilot, "l")
         assert isinstance(dashboard.screen, RunScreen), "the key that opened it closes it, too"
         answers: list[str | None] = []
-        asked = AskScreen("What?")
+        asked = PromptScreen("What?")
         dashboard.push_screen(asked, answers.append)
         await proceed(pilot, "ctrl+p")
         asked.dismiss("this")
@@ -84,15 +84,15 @@ async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, 
 
 
 def test_of_a_long_log_the_end_is_shown() -> None:
-    rows = log_rows([LogEntry(float(number), f"notice {number}") for number in range(MOST_ENTRIES + 5)])
-    assert "5 earlier entries" in rows[0][0].plain and (rows[1][1], rows[-1][1]) == ("notice 5", f"notice {MOST_ENTRIES + 4}")
+    rows = log_rows([LogEntry(float(number), f"notice {number}") for number in range(MAX_ENTRIES + 5)])
+    assert "5 earlier entries" in rows[0][0].plain and (rows[1][1], rows[-1][1]) == ("notice 5", f"notice {MAX_ENTRIES + 4}")
 
 
 async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot, "G")
-        assert isinstance(app.screen, AskScreen)
+        assert isinstance(app.screen, PromptScreen)
         app.screen.query_one(Input).value = "run 2"
         for key in ("enter", "enter", "enter", "right_square_bracket", "G"):
             app.post_message(Key(key, None))
@@ -144,7 +144,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         footer = (await go(pilot)).rstrip("\n").split("\n")[-1]
         assert "q Back" in footer and "Quit" not in footer
         await proceed(pilot, "question_mark")
-        keys = "\n".join(row.plain for row in dashboard.screen.query_one(Hung).lines)
+        keys = "\n".join(row.plain for row in dashboard.screen.query_one(DefinitionList).lines)
         assert "q         Back " in keys and "Quit" not in keys
         await proceed(pilot, "escape")
         assert "q Quit" in (await go(pilot, "q")).rstrip("\n").split("\n")[-1]

@@ -27,9 +27,9 @@ from fwtui.tui.frame.playback import timeline
 from fwtui.tui.frame.recording import Band
 from fwtui.tui.run.run_panel import figure, in_lines
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import apart, hanging, line, whole_clauses
 from fwtui.tui.widgets.run_table import history_cells, history_columns
 from fwtui.tui.widgets.run_text import RunSubject
+from fwtui.tui.widgets.text_panel import apart, hanging, line, whole_clauses
 
 
 def subject(told: list[events.Event]) -> RunSubject:
@@ -125,11 +125,11 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
 )
 def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words: str) -> None:
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"))])
-    assert s.run.done is not None and s.run.phase_pass is not None
-    several = msgspec.structs.replace(s.run.phase_pass, passes=5)
+    assert s.run.done is not None and s.run.instrumented_repetition is not None
+    several = msgspec.structs.replace(s.run.instrumented_repetition, passes=5)
     s = s._replace(run=replace(s.run, done=msgspec.structs.replace(s.run.done, instrumentation=extra)))
     assert run_text.outside(s, 120)[0].plain.endswith(f" ms in a CUDA graph · {words}")
-    s = s._replace(run=replace(s.run, phase_pass=several))
+    s = s._replace(run=replace(s.run, instrumented_repetition=several))
     assert f" in a CUDA graph · median of 5 · {words}" in run_text.outside(s, 140)[0].plain
 
 

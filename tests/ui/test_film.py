@@ -23,7 +23,7 @@ from fwtui.stream import events
 from fwtui.tui import filmed, render
 from fwtui.tui.export import KINDS, ExportKind, encode
 from fwtui.tui.export.animation import animation
-from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
+from fwtui.tui.export.capture import MAX_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, row_svg
 from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotspot, FilmStop, FilmStretch, FilmWarps, Ink, Lines, Span
@@ -229,7 +229,7 @@ class TestMoments:
         loaded = reader.load(scenes.write(tmp_path / "long.fwt.jsonl", self.session(seconds, runs)))
         clock = FilmClock(loaded, FilmCut(gap=None))
         found = moments(loaded, clock, 5)
-        assert len(found) <= MOST_FRAMES + 2 * min(runs, 3) + 2 and found[-1].recorded == loaded.duration
+        assert len(found) <= MAX_FRAMES + 2 * min(runs, 3) + 2 and found[-1].recorded == loaded.duration
         times = [moment.played for moment in found]
         assert times == sorted(times) and times[-1] == clock.duration
 

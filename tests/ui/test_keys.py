@@ -21,7 +21,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import folders, library
 from fwtui.tui.actions import READ_ONLY, Action, only_shows, rows_of, table
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.dialogs import AskScreen, HelpScreen
+from fwtui.tui.frame.dialogs import HelpScreen, PromptScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.read_only import NoEngine
@@ -307,7 +307,7 @@ async def test_a_widget_that_is_stuck_is_waited_for_once(dashboard: FwtuiApp) ->
 
 async def test_a_key_that_is_pressed_once_a_dialog_has_answered_counts(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
-        asked = AskScreen("What?")
+        asked = PromptScreen("What?")
         dashboard.push_screen(asked)
         await pilot.press("a")
         asked.dismiss("a")

@@ -291,5 +291,5 @@ async def test_doubt_is_seen_from_the_last_row(replay_of: Replay) -> None:
     app = replay_of([scenes.header(), scenes.GPU, *run])
     app.look = Appearance(presenter=True)
     async with opened(app):
-        assert all(digits.has_class("-doubtful") for digits in app.screen.query(Digits) if digits.value)
+        assert all(digits.has_class("-is_unreliable") for digits in app.screen.query(Digits) if digits.value)
         assert "unreliable: INCORRECT" in screen_text(app)

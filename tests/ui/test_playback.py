@@ -29,7 +29,7 @@ from fwtui.tui.app.session_opener import ReadingScreen, WaitingScreen, recording
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback, Timeline, aim
-from fwtui.tui.frame.recording import MOST_BANDS, Band, Marks
+from fwtui.tui.frame.recording import MAX_BANDS, Band, Marks
 
 SIZE = (120, 40)
 
@@ -116,8 +116,8 @@ def test_a_timeline_of_very_many_marks_is_bounded_and_so_is_the_work_for_it(monk
     started = codec.as_line(begun).packed()
     assert isinstance(started.payload, codec.Undecoded)
     monkeypatch.setattr(codec, "decode", lambda raw: [decoded.append(raw), decode(raw)][1])
-    marks.see([started] * (MOST_BANDS + 50))
-    assert len(marks._places) == len(decoded) == MOST_BANDS
+    marks.see([started] * (MAX_BANDS + 50))
+    assert len(marks._places) == len(decoded) == MAX_BANDS
 
 
 class TestStream:

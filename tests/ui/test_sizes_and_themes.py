@@ -15,7 +15,7 @@ from fwtui.stream import events
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
-from fwtui.tui.frame.places import LEAST, place_names
+from fwtui.tui.frame.places import MIN, place_names
 from fwtui.tui.textual_internals import strips
 
 SIZES = [(60, 16), (59, 40), (120, 15), (20, 5), (1, 1), (200, 1), (120, 40)]
@@ -27,10 +27,10 @@ async def test_it_survives_every_size_and_grows_back(dashboard: FwtuiApp) -> Non
         for size in SIZES:
             await pilot.resize_terminal(*size)
             shown = await keyed(pilot)
-            if size[0] < LEAST[0] or size[1] < LEAST[1]:
+            if size[0] < MIN[0] or size[1] < MIN[1]:
                 assert "RUN 1" not in shown
                 if size[0] >= 25 and size[1] >= 2:
-                    assert f"needs {LEAST[0]} x {LEAST[1]}" in shown and f"has {size[0]} x {size[1]}" in shown
+                    assert f"needs {MIN[0]} x {MIN[1]}" in shown and f"has {size[0]} x {size[1]}" in shown
             else:
                 assert "RUN 1" in shown and "✓ verified" in shown and "20.0 ms" in shown, size
         await pilot.resize_terminal(60, 16)

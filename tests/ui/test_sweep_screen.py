@@ -19,7 +19,7 @@ from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import of_runs, of_sweep
 from fwtui.common.errors import Refused
 from fwtui.common.text import cut
-from fwtui.experiment import own_kernels
+from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -343,7 +343,7 @@ def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(live: Script
     assert draft.files == ("./mine.py",) and draft.errors() == {}
     (tmp_path / "mine.py").write_text("")
     option = Option("depth", (1, 2), 1, "how deep")
-    own_kernels.install(replace(registry()["serial"], id="mine", options=(option,)), tmp_path / "mine.py")
+    user_kernel_registry.install(replace(registry()["serial"], id="mine", options=(option,)), tmp_path / "mine.py")
     draft.loaded("./mine.py", "mine")
     assert draft.text("kernel") == "serial,mine,none" and "there is no kernel 'none'" in draft.errors()["kernel"]
     draft.set("kernel", "serial")
@@ -360,7 +360,7 @@ def test_a_sweep_around_a_users_kernel_runs_its_file_as_it_is_now(live: Scripted
     with pytest.raises(Refused, match="mine is a kernel of your own; choose its file first"):
         SweepDraft(Experiment(kernel="mine", code="0123456789abcdef"), lambda: live.settled)
     (tmp_path / "mine.py").write_text("")
-    own_kernels.install(replace(registry()["serial"], id="mine"), tmp_path / "mine.py")
+    user_kernel_registry.install(replace(registry()["serial"], id="mine"), tmp_path / "mine.py")
     draft = SweepDraft(settle(Experiment(kernel="mine")), lambda: live.settled)
     (tmp_path / "mine.py").write_text("# changed")
-    assert {cell.experiment.code for cell in draft.grid().order if cell.experiment} == {own_kernels.code_of("mine")}
+    assert {cell.experiment.code for cell in draft.grid().order if cell.experiment} == {user_kernel_registry.code_of("mine")}

@@ -11,7 +11,7 @@ from fwtui.common.units import counted
 from fwtui.experiment.device import MAX_DEVICES
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
 from fwtui.experiment.fields import BY_NAME, FIELDS
-from fwtui.experiment.own_kernels import known_kernels
+from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
 
@@ -20,7 +20,7 @@ DEVICES = "devices"  # an axis of numbers of devices, while the field has a list
 # fields that can be swept, besides the kernels' options
 NAMES = ("kernel", "n", "kind", "density", "dtype", "tile", "launch", "memory", DEVICES)
 MEASURED = ("n", "density", "tile", DEVICES)  # those with numeric values, like every option
-MOST_VALUES = 100
+MAX_VALUES = 100
 
 
 class SweepAxis(NamedTuple):
@@ -50,8 +50,8 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
     values = _all(name, kernels) if words == [ALL] else [value for word in words for value in read(word)]
     if not values:
         raise Refused(f"{name} has no values to sweep; give some, separated by commas")
-    if len(values) > MOST_VALUES:
-        raise Refused(f"{name} has {len(values)} values, and a sweep takes {MOST_VALUES}; give fewer")
+    if len(values) > MAX_VALUES:
+        raise Refused(f"{name} has {len(values)} values, and a sweep takes {MAX_VALUES}; give fewer")
     return SweepAxis(name, tuple(_sorted(name, values)))
 
 
@@ -132,8 +132,8 @@ def _range(text: str) -> list[str]:
         raise Refused(f"n {brief(text)} runs backwards; write {high}..{low}")
     if plus:
         sizes = range(low, high + 1, int(_value("n", step)))
-        if len(sizes) > MOST_VALUES:
-            raise Refused(f"n {brief(text)} has {len(sizes)} values, and a sweep takes {MOST_VALUES}; take larger steps")
+        if len(sizes) > MAX_VALUES:
+            raise Refused(f"n {brief(text)} has {len(sizes)} values, and a sweep takes {MAX_VALUES}; take larger steps")
         return [str(n) for n in sizes]
     return [str(low << doubled) for doubled in range((high // low).bit_length())]
 

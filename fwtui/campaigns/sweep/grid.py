@@ -14,7 +14,7 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-MOST_CELLS = 2000
+MAX_CELLS = 2000
 ENDED = ("done", "refused", "failed")  # final states of a run
 Settle = Callable[[Experiment], Settled]  # raises Refused if it cannot run here
 
@@ -34,8 +34,8 @@ class Grid:
 
     def __init__(self, base: Experiment, axes: Sequence[SweepAxis], settle_here: Settle):
         """Raises Refused if there are too many cells, or none of them can run."""
-        if (count := prod(len(axis.values) for axis in axes)) > MOST_CELLS:
-            raise Refused(f"these axes have {count} cells, and a sweep takes {MOST_CELLS}; give fewer values")
+        if (count := prod(len(axis.values) for axis in axes)) > MAX_CELLS:
+            raise Refused(f"these axes have {count} cells, and a sweep takes {MAX_CELLS}; give fewer values")
         self.base = base
         self.axes = tuple(axes)
         cells = [_cell(base, self.axes, at, settle_here) for at in product(*(axis.values for axis in axes))]

@@ -15,7 +15,7 @@ from fwtui.live.protocols import Driven
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-LEAST_WITHIN, MOST_WITHIN = 1, 86400  # seconds
+MIN_WITHIN, MAX_WITHIN = 1, 86400  # seconds
 PASSES_SECONDS = 1.0  # per cell by default: many cells are more useful than many passes
 
 
@@ -34,8 +34,8 @@ class Sweep:
 
         Raises Refused for an invalid time.
         """
-        if not LEAST_WITHIN <= within <= MOST_WITHIN:
-            raise Refused(f"{within:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
+        if not MIN_WITHIN <= within <= MAX_WITHIN:
+            raise Refused(f"{within:g} s for a sweep is outside {MIN_WITHIN} to {MAX_WITHIN}; choose a time in between")
         self.source = source
         self.grid = grid
         self.queue = Queue(source, within, clock, most=inf)

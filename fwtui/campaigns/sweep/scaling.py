@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fwtui.campaigns.sweep.axis import DEVICES, named, value, varied
 from fwtui.common import units
 from fwtui.experiment.experiment import HOW_MEASURED, identity
-from fwtui.experiment.own_kernels import known_kernels
+from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.stream.run import Run
 
 

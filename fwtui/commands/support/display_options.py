@@ -10,11 +10,11 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import instead, quoted
 from fwtui.machine import settings
 from fwtui.machine.settings import Settings
-from fwtui.tui.frame.places import LEAST, place_names
+from fwtui.tui.frame.places import MIN, place_names
 
 USUAL_SIZE = "120x40"
-MOST_DIGITS = 3  # of a side
-LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
+MAX_DIGITS = 3  # of a side
+MIN_GAP, MAX_GAP = 0.01, 3600.0  # seconds
 
 
 def add_screen_options(parser: TakesArguments) -> None:
@@ -29,11 +29,11 @@ def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     """The screen and the size that are asked for. Raises Refused."""
     size = USUAL_SIZE if args.size is None else args.size
     width, _, height = size.partition("x")
-    sides = [int(side) if side.isdecimal() and len(side) <= MOST_DIGITS else 0 for side in (width, height)]
+    sides = [int(side) if side.isdecimal() and len(side) <= MAX_DIGITS else 0 for side in (width, height)]
     if not (1 <= sides[0] <= 500 and 1 <= sides[1] <= 200):
         raise Refused(f"size {quoted(size)} is not columns x rows up to 500x200; give something like 120x40")
-    if sides[0] < LEAST[0] or sides[1] < LEAST[1]:
-        raise Refused(f"size {size} has no room for a screen, which needs {LEAST[0]}x{LEAST[1]}; give that or more")
+    if sides[0] < MIN[0] or sides[1] < MIN[1]:
+        raise Refused(f"size {size} has no room for a screen, which needs {MIN[0]}x{MIN[1]}; give that or more")
     screen = place_names()[0] if args.screen is None else args.screen
     if screen not in place_names():
         raise Refused(f"there is no screen {quoted(screen)} in a replay; {instead(screen, place_names())}")
@@ -52,8 +52,8 @@ def check_speed(speed: float, max_gap: float | None) -> None:
 
     if speed not in SPEEDS:
         raise Refused(f"speed {speed:g} is not supported; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
-    if max_gap is not None and not LEAST_GAP <= max_gap <= MOST_GAP:
-        raise Refused(f"a gap of {max_gap:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
+    if max_gap is not None and not MIN_GAP <= max_gap <= MAX_GAP:
+        raise Refused(f"a gap of {max_gap:g} s is outside {MIN_GAP:g} to {MAX_GAP:g} s; give something like --max-gap 1")
 
 
 def add_display_options(parser: argparse.ArgumentParser) -> None:

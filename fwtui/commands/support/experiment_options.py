@@ -12,7 +12,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
 from fwtui.experiment.fields import BY_NAME, FIELDS, Field, default_text
-from fwtui.experiment.own_kernels import known_kernels
+from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
 from fwtui_kernels import registry
@@ -22,7 +22,7 @@ from fwtui_kernels.plan import Option
 SEVERAL = ("kernel", "n", "kind", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
 GRAPH = ("n", "file", "kind", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
 
-MOST_NAMED = 2  # kernels in the heading of a group of options
+MAX_NAMED = 2  # kernels in the heading of a group of options
 
 
 def add_experiment_options(
@@ -49,7 +49,7 @@ def add_experiment_options(
         for name, having in kernel_options().items():
             groups.setdefault(tuple(kernel for kernel, _ in having), {})[name] = having
         for kernels, options in groups.items():
-            many = len(kernels) > MOST_NAMED
+            many = len(kernels) > MAX_NAMED
             title = f"options of {len(kernels)} kernels" if many else f"options of {' and '.join(kernels)}"
             group = parser.add_argument_group(title, ", ".join(kernels) if many else None)
             for name, having in options.items():

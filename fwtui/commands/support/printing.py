@@ -88,7 +88,7 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
 
 def runs(model: Model, baseline: str | None = None) -> list[str]:
     """Return all runs as a table, the bottleneck of each, and the summary of the fastest run."""
-    from fwtui.analysis.columns import LEAST, PRINTED, columns_of, printed  # most tables are not of runs
+    from fwtui.analysis.columns import MIN, PRINTED, columns_of, printed  # most tables are not of runs
 
     place = [column.key for column in columns_of(PRINTED)].index("why")
     titles = [column.title for column in columns_of(PRINTED)]
@@ -96,4 +96,4 @@ def runs(model: Model, baseline: str | None = None) -> list[str]:
     best, verdict_lines = verdict_on(model, baseline)
     why = reasons([(f"run {row[0]}", words) for row in rows if (words := row.pop(place)) and row[0] != str(best)])
     del titles[place]
-    return [*table([titles, *rows], LEAST), *why, *verdict_lines]
+    return [*table([titles, *rows], MIN), *why, *verdict_lines]

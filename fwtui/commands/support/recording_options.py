@@ -15,7 +15,7 @@ from fwtui.machine.settings import SAMPLES
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Fault
 
-LEAST_HZ, MOST_HZ = 0.01, 10
+MIN_HZ, MAX_HZ = 0.01, 10
 
 
 def add_recording_options(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +49,8 @@ def sampling_mode(args: argparse.Namespace) -> str:
 def live_session(args: argparse.Namespace, device: str = "") -> Live:
     """A live session as the recording flags ask, already recording if they say so, with the device's telemetry."""
     for name, rate in (("telemetry", args.telemetry_hz), ("recording", args.record_hz)):
-        if (rate and not LEAST_HZ <= rate <= MOST_HZ) or rate < 0:
-            raise Refused(f"{name} rate {rate:g} is neither 0 nor {LEAST_HZ} to {MOST_HZ} readings per second; choose one")
+        if (rate and not MIN_HZ <= rate <= MAX_HZ) or rate < 0:
+            raise Refused(f"{name} rate {rate:g} is neither 0 nor {MIN_HZ} to {MAX_HZ} readings per second; choose one")
     device = device or getattr(args, "field_device", None) or "auto"
     live = Live(telemetry_hz=args.telemetry_hz, device=device, identify=args.identify)
     live.record_source = args.record_source

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Container, Mapping, Sequence
 from itertools import zip_longest
 
-LEAST_WORDS, LEAST_CELLS = 16, 8  # cells of a column of words that may take several lines; of one without any room
+MIN_WORDS, MIN_CELLS = 16, 8  # cells of a column of words that may take several lines; of one without any room
 
 
 def table(rows: Sequence[Sequence[str]], words: bool = False) -> list[str]:
@@ -26,7 +26,7 @@ def fitted(
     longest = {i: max(len(row[i]) for row in rows) for i in range(len(titles))}
     right = [] if words else _numbers(rows)
     folds = sorted({i % len(titles) for i in wrapped} - {*right}, key=longest.__getitem__)
-    widths = {i: min(cells, max(LEAST_WORDS, len(titles[i]))) if i in folds else cells for i, cells in longest.items()}
+    widths = {i: min(cells, max(MIN_WORDS, len(titles[i]))) if i in folds else cells for i, cells in longest.items()}
     for title in least:
         if _room(widths, width) >= 0:
             break
@@ -34,7 +34,7 @@ def fitted(
     for place, i in enumerate(folds):
         room = _room(widths, width)
         more = min(longest[i] - widths[i], room // (len(folds) - place) if room > 0 else room)
-        widths[i] = int(max(widths[i] + more, min(widths[i], LEAST_CELLS)))
+        widths[i] = int(max(widths[i] + more, min(widths[i], MIN_CELLS)))
     lines: list[list[str]] = []
     for row in rows:
         cells = [textwrap.wrap(row[i], widths[i]) if len(row[i]) > widths[i] else [row[i]] for i in widths]

@@ -10,7 +10,7 @@ from pathlib import Path
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
 from fwtui.common.units import counted
-from fwtui.experiment.own_kernels import admit, is_path, known_kernels, located, name_for
+from fwtui.experiment.user_kernel_registry import admit, is_path, known_kernels, located, name_for
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
 

@@ -8,7 +8,7 @@ A module declares literal constants, read without importing it:
     ARRAYS      True: arrays, which may take half of the free memory; otherwise text, which is limited
     WHOLE       True: real weights cannot be written
     ARC_BYTES   least bytes of a written arc besides its two vertices; 0: no size is predicted
-    MOST_DRAWN  most vertices that can be written; 0: any number
+    MAX_DRAWN  most vertices that can be written; 0: any number
 and offers `read(source: Source) -> GivenGraph`, `write(graph: GraphInput, file, suffix: str) -> None`, or both.
 """
 

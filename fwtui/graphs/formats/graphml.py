@@ -22,7 +22,7 @@ ORDER = 70
 ARC_BYTES = 55  # tags, and a weight of one digit
 _NOT_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 _EDGE_TAGS, _OTHER_TAGS = 4, 8  # that are written for an edge, and for no edge and no vertex
-_MOST_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
+_MAX_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
 
 
 def _check_beginning(data: bytes, name: str) -> None:
@@ -53,8 +53,8 @@ def read(source: GraphFile) -> Adjacency:
     name, data = source.name, source.file.read()
     _check_beginning(data, name)
     tags = data.count(b"<")
-    if tags > _MOST_TAGS:
-        raise Refused(f"{name} has {tags:,} tags, more than {_MOST_TAGS:,}, the limit; save it as .csv, which is read in blocks")
+    if tags > _MAX_TAGS:
+        raise Refused(f"{name} has {tags:,} tags, more than {_MAX_TAGS:,}, the limit; save it as .csv, which is read in blocks")
     try:
         import networkx
     except ImportError:
@@ -69,7 +69,7 @@ def read(source: GraphFile) -> Adjacency:
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     """Raises Refused for more edges than can be read again."""
-    edges, most = arc_count(graph), (_MOST_TAGS - _OTHER_TAGS - graph.n) // _EDGE_TAGS
+    edges, most = arc_count(graph), (_MAX_TAGS - _OTHER_TAGS - graph.n) // _EDGE_TAGS
     if edges > most:
         raise Refused(f"{edges:,} edges are too many for GraphML, which is read up to {most:,}; choose .npz or .csv")
     names = [quoteattr(name) for name in names_of(graph)]

@@ -30,7 +30,7 @@ from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_entries
-from fwtui.graphs.opening import MAX_BYTES, MOST_EXPANSION
+from fwtui.graphs.opening import MAX_BYTES, MAX_EXPANSION
 from fwtui.graphs.text_rows import GraphFile, present
 
 TITLE = "NumPy"
@@ -59,8 +59,8 @@ def read(source: GraphFile) -> GivenGraph:
             if len(members) > _MEMBERS or total > most:
                 room = f"{len(members):,} arrays of {memory(total)}, and {memory(most)} can be used"
                 raise Refused(f"{name} holds {room}; choose a smaller graph")
-            if total > max(MAX_BYTES, MOST_EXPANSION * source.size):
-                bomb = f"{memory(total)}, more than {MOST_EXPANSION} times its {memory(source.size)}"
+            if total > max(MAX_BYTES, MAX_EXPANSION * source.size):
+                bomb = f"{memory(total)}, more than {MAX_EXPANSION} times its {memory(source.size)}"
                 raise Refused(f"{name} unpacks to {bomb}; save it uncompressed (numpy.savez), or as a sparse matrix")
 
             def array(key: str) -> np.ndarray:

@@ -23,7 +23,7 @@ GPM_METRICS = {  # nvml.h, nvmlGpmMetricId_t: a percentage, or MiB/s sent and re
 _GPM_VERSION = 1
 GPM_WINDOW = 0.1  # seconds between two samples; nvml.h calls anything shorter invalid
 _LINKS, _LINK_SPEED, _LINKS_SENT, _LINKS_RECEIVED = 91, 164, 138, 139  # nvml.h, NVML_FI_DEV_NVLINK_*: MB/s, and KiB so far
-_ALL_LINKS, _MOST_LINKS = 2**32 - 1, 64
+_ALL_LINKS, _MAX_LINKS = 2**32 - 1, 64
 _PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}  # bytes/s each way, by generation
 _FUNCTION_NOT_FOUND, _GPU_IS_LOST = 13, 15
 _START = {
@@ -295,7 +295,7 @@ class NvLink:
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
         links = gpu.fields((_LINKS, 0))[0]
-        speeds = gpu.fields(*((_LINK_SPEED, link) for link in range(min(links, _MOST_LINKS)))) if links else []
+        speeds = gpu.fields(*((_LINK_SPEED, link) for link in range(min(links, _MAX_LINKS)))) if links else []
         self.peak = in_unit(2 * sum(speed or 0 for speed in speeds), 1e6) or None
         self.there = links is None or (bool(links) and (self.peak is not None or None in speeds))
         self._read_at: float | None = None

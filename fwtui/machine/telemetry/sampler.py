@@ -27,10 +27,10 @@ from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, cuda_missing, open_gpu
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
 
-MOST_OF_INTERVAL = 0.2  # a reading may take this share of the interval
+MAX_OF_INTERVAL = 0.2  # a reading may take this share of the interval
 SLOWEST = 1.0  # seconds between readings when they are expensive
 NEWS_EVERY = 30.0  # least seconds between two messages about that
-LEAST_WINDOW = 0.05  # seconds; below this, CPU time is too coarse to divide by
+MIN_WINDOW = 0.05  # seconds; below this, CPU time is too coarse to divide by
 CLOCK_EVERY = 1.0  # seconds; on many cores the call is slow
 LOST = "the GPU has fallen off the bus; telemetry continues for the host only; reboot to get the GPU back"
 ONE_LOST = "GPU {} has fallen off the bus; telemetry continues for the others; reboot to get it back"
@@ -48,9 +48,9 @@ class SamplingPace:
 
     def after(self, cost: float) -> float:
         """Seconds from the start of a reading that took `cost` seconds to the start of the next one."""
-        if cost > MOST_OF_INTERVAL * self.interval:
+        if cost > MAX_OF_INTERVAL * self.interval:
             self.interval = max(self.fastest, min(2 * self.interval, SLOWEST))
-        elif cost < MOST_OF_INTERVAL * self.interval / 4:  # cheap even at twice the rate, with a margin
+        elif cost < MAX_OF_INTERVAL * self.interval / 4:  # cheap even at twice the rate, with a margin
             self.interval = max(self.fastest, self.interval / 2)
         return self.interval
 
@@ -106,7 +106,7 @@ class Host:
     def read(self, now: float) -> dict[str, Any]:
         """Fields of events.Telemetry; `now` in monotonic seconds."""
         utilisation = others = None
-        if now - self._read_at >= LEAST_WINDOW:
+        if now - self._read_at >= MIN_WINDOW:
             utilisation, others = share(self._system.cpu_percent()), self._others(now - self._read_at)
             self._read_at = now
         if self._clock_at is None or now - self._clock_at >= CLOCK_EVERY:

@@ -15,10 +15,10 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import model_of
 from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
-from fwtui.tui.frame.dialogs import Dialog, Scrolled
+from fwtui.tui.frame.dialogs import Dialog, ScrollableText
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.drawn import MUTED, STRONG, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, line
 
 STYLES = {HOLDS: "$text-success", REFUTED: "$text-error"}
 INDENT = 8
@@ -98,4 +98,4 @@ class Documents:
 
     def _show(self, found: tuple[str, Rows]) -> None:
         self._say("")
-        self._app.push_screen(ClaimsScreen(found[0], Scrolled(found[1])))
+        self._app.push_screen(ClaimsScreen(found[0], ScrollableText(found[1])))

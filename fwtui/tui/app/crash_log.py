@@ -23,9 +23,9 @@ from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.view import View
 
-MOST_FILES = 20  # of earlier programs that are kept
-MOST_KEPT = 100  # errors of one program in its file
-MOST_DRAWN = 3  # times that a place is drawn anew
+MAX_FILES = 20  # of earlier programs that are kept
+MAX_KEPT = 100  # errors of one program in its file
+MAX_DRAWN = 3  # times that a place is drawn anew
 WITHIN = 10.0  # seconds
 
 
@@ -42,9 +42,9 @@ class CrashLog:
     def __init__(
         self,
         path: Path | None = None,
-        most_files: int = MOST_FILES,
-        most_errors: int = MOST_KEPT,
-        most_drawn: int = MOST_DRAWN,
+        most_files: int = MAX_FILES,
+        most_errors: int = MAX_KEPT,
+        most_drawn: int = MAX_DRAWN,
     ) -> None:
         self.path = path or folder() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.txt"
         self._most_files, self._most_errors, self._most_drawn = most_files, most_errors, most_drawn

@@ -19,8 +19,8 @@ EMPTY: Cell = (" ", -1)
 _PIECE = re.compile("\x1b\\[38;5;(\\d+)m([^\x1b]*)|\x1b\\[[0-9;]*m|([^\x1b]+)")
 _COLOURS = 200  # these numbers separate the series in plotext's output
 Columns = Sequence[Sequence[float | None]]  # of coordinates, by series
-LEAST_LABELS = (24, 6)  # columns and rows below which there are only marks
-LEAST_MARGIN = 60  # columns from which names have room of their own beside the ends of their lines
+MIN_LABELS = (24, 6)  # columns and rows below which there are only marks
+MIN_MARGIN = 60  # columns from which names have room of their own beside the ends of their lines
 DOWN = (0, -1, 1, -2, 2, -3, 3)  # rows that a name in the margin may be away from its line's end
 LEGEND = 6  # rows of a chart for each that its legend may have
 
@@ -154,7 +154,7 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     reach = [rule.value for rule in figure.rules if not rule.vertical and finite((rule.value,))[0] is not None]
     across, up = _scale([x for x, _ in there], figure.x), _scale([*(y for _, y in there), *reach], figure.y)
     plotted = Plotted(figure, xs, ys, across, up)
-    if width < LEAST_LABELS[0] or height < LEAST_LABELS[1]:
+    if width < MIN_LABELS[0] or height < MIN_LABELS[1]:
         rows = tuple(tuple(joined(cells)) for cells in _body(plotted, width, height))
         return Drawing(rows, 0, 0, width, height, _stops(plotted, height))
     drawing, lines = _framed(plotted, width, height, 1)
@@ -271,7 +271,7 @@ def _margin(plotted: Plotted, width: int, left: int) -> int:
     most = min(max((len(series[number].name) + 3 for number in lines), default=0), width // 3)
     ends = [points[-1][0] for number in lines if (points := _shares(plotted, number))]
     near = any(end * (width - left) + most > width - left for end in ends)
-    return most if near and width >= LEAST_MARGIN else 0
+    return most if near and width >= MIN_MARGIN else 0
 
 
 def _shares(plotted: Plotted, number: int) -> list[Point]:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-MOST_TICKS = 50
-LEAST_LOG = 10  # a logarithmic scale covers a decade at least
+MAX_TICKS = 50
+MIN_LOG = 10  # a logarithmic scale covers a decade at least
 LARGEST = 1e15
-LEAST_POSITIVE = 1e-15  # on a log axis
+MIN_POSITIVE = 1e-15  # on a log axis
 
 
 def finite(values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -19,7 +19,7 @@ def finite(values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 def positive(values: Sequence[float | None]) -> tuple[float | None, ...]:
     """The same for a log axis: what is not above 0 is a gap as well."""
-    return tuple(None if value is None or value < LEAST_POSITIVE else value for value in finite(values))
+    return tuple(None if value is None or value < MIN_POSITIVE else value for value in finite(values))
 
 
 def decimated(xs: Sequence[float | None], ys: Sequence[float | None], cells: int) -> list[tuple[float, float] | None]:
@@ -84,7 +84,7 @@ def _log(values: Sequence[float], low: float | None, high: float | None, base: i
     bottom, top = (end if end is not None and end > 0 else None for end in (low, high))
     below = bottom or _power(min(there, default=1.0), base, math.floor)
     above = top or _power(max(there, default=(bottom or 1.0) * base), base, math.ceil)
-    while base == 10 and low is None and high is None and above < LEAST_LOG * below:  # or a single point had no surroundings
+    while base == 10 and low is None and high is None and above < MIN_LOG * below:  # or a single point had no surroundings
         below, above = _power(below * 0.99, base, math.floor), _power(above * 1.01, base, math.ceil)
     return Scale(below, above if above > below * 1.0001 else below * base, True)
 
@@ -115,7 +115,7 @@ def ticks(scale: Scale, most: int, base: int = 10) -> tuple[float, ...]:
         return ()
     found = _log_ticks(scale, most, base) if scale.log else _linear_ticks(scale, most)
     different = [*dict.fromkeys(found)]  # near the last digit of a float, several places of a scale are one number
-    return tuple(different[: min(most, MOST_TICKS)])
+    return tuple(different[: min(most, MAX_TICKS)])
 
 
 def _linear_ticks(scale: Scale, most: int) -> list[float]:

@@ -19,19 +19,19 @@ from fwtui.common.text import shortened
 from fwtui.stream.run import Run
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside, size_cells
 from fwtui.tui.widgets.run_text import rank_lines
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hanging, line
 from fwtui.tui.widgets.verdict_text import explained, headline
 
 LABEL = 16
-LEAST = 70  # cells from which the line of both names has room
+MIN = 70  # cells from which the line of both names has room
 NUMBER = 10
 STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning", NOT_COMPARED: MUTED}
-MOST_ROWS = 100
+MAX_ROWS = 100
 # from that many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
 OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 6, 14, 14, 12), (0, 8, 12, 8))
-LEAST_BECAUSE = 30
+MIN_BECAUSE = 30
 AROUND_MEDIAN = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
 
 
@@ -45,7 +45,7 @@ class Pair(NamedTuple):
     details: bool = False  # whether it is said where the numbers come from
 
 
-class CompareVerdict(Drawn[Pair | str]):
+class CompareVerdict(TextPanel[Pair | str]):
     """Both names and how sure it is, the verdict in words, and in what else the two differ; or what to do without two runs."""
 
     def draw(self, subject: Pair | str, width: int) -> Sequence[Content]:
@@ -60,7 +60,7 @@ class CompareVerdict(Drawn[Pair | str]):
             pieces.append((f"  {found.why}", MUTED))
         return [
             *([headline(assessment)] if compared else []),
-            *(line(*pieces).wrap(width) if width >= LEAST or not sure else []),  # the table and the headline say it too
+            *(line(*pieces).wrap(width) if width >= MIN or not sure else []),  # the table and the headline say it too
             *(
                 explained(assessment, width, sourced=subject.details)
                 if compared
@@ -71,7 +71,7 @@ class CompareVerdict(Drawn[Pair | str]):
         ]
 
 
-class Deltas(Drawn[Pair | None]):
+class Deltas(TextPanel[Pair | None]):
     """Median time, per-phase times and stages that are not timed: bars on one scale, times and changes; then the ranks."""
 
     def draw(self, subject: Pair, width: int) -> Sequence[Content]:
@@ -148,7 +148,7 @@ def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
     shown_columns = columns_of(COMPARISON, width, runs)
     fixed = [(c, overrides.get(c.key, c.cells)) for c in shown_columns if c.key != "because"]
     overrides["because"] = room_beside(fixed, width)
-    return fixed if overrides["because"] < LEAST_BECAUSE else [(c, overrides.get(c.key, c.cells)) for c in shown_columns]
+    return fixed if overrides["because"] < MIN_BECAUSE else [(c, overrides.get(c.key, c.cells)) for c in shown_columns]
 
 
 def row_cells(line: CompareRow, label_width: int) -> dict[str, Text]:

@@ -13,14 +13,14 @@ from fwtui.common import units
 from fwtui.experiment.experiment import GENERATED, Experiment
 from fwtui.learn.placeholders import large_number
 from fwtui.tui.actions import look
-from fwtui.tui.frame.dialogs import Dialog, Hung
+from fwtui.tui.frame.dialogs import DefinitionList, Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.ladder_data import local_ladder
 from fwtui.tui.frame.recording import SessionWanted, named
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.drawn import STRONG, line
 from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject, RecordedLadder
+from fwtui.tui.widgets.text_panel import STRONG, line
 from fwtui_kernels import registry
 
 AROUND = 4  # rows of the screen around stairs and words
@@ -114,7 +114,7 @@ class LadderScreen(Dialog):
 
     def body(self) -> ComposeResult:
         yield LadderChart(None)
-        yield Hung(())
+        yield DefinitionList(())
 
     def on_mount(self) -> None:
         self.show()
@@ -129,7 +129,7 @@ class LadderScreen(Dialog):
         run, kernel = self.rung.run, registry().get(self.rung.run.experiment.kernel)
         done = f"{units.duration(run.seconds)}, {large_number(run.rate or 0.0)} relaxations a second"
         first = f", {units.gain(self.rung.times)} speedup over the first rung" if self.marked else ""
-        height, words = self.app.size.height, self.query_one(Hung)
+        height, words = self.app.size.height, self.query_one(DefinitionList)
         rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]
         offers, flat = self._offers(self.rung), height < FLAT
         offered = {self.key_of(f"climb.{key}"): offer.words for key, offer in offers.items()}

@@ -17,13 +17,13 @@ from fwtui.analysis.race_timeline import SECONDS, Course, RacePosition, by_round
 from fwtui.common import units
 from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_text import meter
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line, longest
 
 FRAMES = 12  # pictures a second
-LEAST_SECONDS, MOST_SECONDS = 1.0, 64.0  # that a race takes to watch
+MIN_SECONDS, MAX_SECONDS = 1.0, 64.0  # that a race takes to watch
 SPEED = "{key[race.slower]} {key[race.faster]}: speed"
 KEYS = f"{{key[race.go]}}: pause · {{key[race.align]}}: by round · {SPEED} · {{key[dialog.close]}}: leave"
 FRAME = 2 + 2  # cells of the screen beside the words
@@ -84,7 +84,7 @@ class RaceLane(NamedTuple):
     sure: bool = True
 
 
-class Bar(Drawn[float]):
+class Bar(TextPanel[float]):
     def draw(self, subject: float, width: int) -> Sequence[Content]:
         return [line(*meter(subject, width))]
 
@@ -200,7 +200,7 @@ class RaceScreen(Dialog):
         self._show()
 
     def action_hurry(self, factor: float) -> None:
-        self.seconds = min(MOST_SECONDS, max(LEAST_SECONDS, self.seconds * factor))
+        self.seconds = min(MAX_SECONDS, max(MIN_SECONDS, self.seconds * factor))
         self._show()
 
     def lanes(self) -> list[RaceLane]:

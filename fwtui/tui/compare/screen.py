@@ -26,7 +26,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, first, hidden_look, look, unless
 from fwtui.tui.background import climb_for, in_background, ladder_for
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import MOST_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, passes
+from fwtui.tui.compare.detail import MAX_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, passes
 from fwtui.tui.compare.race import RaceScreen
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import PickFile
@@ -38,7 +38,7 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.ladder_chart import LadderChart, LadderSubject, ladder_of
 
-MOST_SESSIONS = 8  # beside this one
+MAX_SESSIONS = 8  # beside this one
 AROUND_LADDER = 6  # lines above and below them
 
 
@@ -230,8 +230,8 @@ class CompareScreen(Frame):
 
     def _lines(self, entrants: Sequence[ComparedRun]) -> list[CompareRow]:
         """Of too many runs the newest, also of the other sessions, and always the baseline of the newest."""
-        ours, others = [e for e in entrants if not e.session], [e for e in entrants if e.session][: MOST_ROWS // 2]
-        runs, baseline = [*ours[: MOST_ROWS - len(others) - 1], *others], self.baselines(entrants)
+        ours, others = [e for e in entrants if not e.session], [e for e in entrants if e.session][: MAX_ROWS // 2]
+        runs, baseline = [*ours[: MAX_ROWS - len(others) - 1], *others], self.baselines(entrants)
         first = baseline(runs[0]) if runs else None
         if first is not None and all(e.label != first.label for e in runs):
             runs.append(first)
@@ -298,8 +298,8 @@ class CompareScreen(Frame):
             self.say(clean(model), "error")
         elif not model.runs:
             self.say(f"{name} holds no runs", "warning")
-        elif len(self._others) >= MOST_SESSIONS and name not in self._others:
-            limit = f"{MOST_SESSIONS} sessions are open beside this one, the limit"
+        elif len(self._others) >= MAX_SESSIONS and name not in self._others:
+            limit = f"{MAX_SESSIONS} sessions are open beside this one, the limit"
             self.say(f"{limit}; leave and come back to start again", "warning")
         else:
             self._others[name] = model

@@ -18,8 +18,8 @@ from fwtui.live.counters import METRICS, PROFILED, counter_text
 from fwtui.stream.events import CpuLoop, LevelLimit
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, hanging, line
 from fwtui.tui.widgets.run_text import meter
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, hanging, line
 
 ROOFLINE, MEASURED, SHARE = "roofline time", "measured", "% of roofline"
 COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), (ROOFLINE, 15), (MEASURED, 11), (SHARE, 15))
@@ -29,9 +29,9 @@ WIDE_CELLS = 100
 HOW = "roofline time = max(bytes / peak bandwidth, relaxations / peak rate); bytes from the kernel's cost model"
 CPU_HEAD = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"))
 CPU_LABEL = 10
-MOST_NAMED = 6  # instructions of a loop
+MAX_NAMED = 6  # instructions of a loop
 HOLDS = "◀ matrix"
-LEAST_NAME = 20  # cells of a counter's name
+MIN_NAME = 20  # cells of a counter's name
 
 
 class PhaseTableSubject(NamedTuple):
@@ -41,7 +41,7 @@ class PhaseTableSubject(NamedTuple):
     missing: str  # roofs that are not measured
 
 
-class PhaseTable(Drawn[PhaseTableSubject | None]):
+class PhaseTable(TextPanel[PhaseTableSubject | None]):
     NOTHING = line(("SPEED OF LIGHT", f"{STRONG} $text-primary")), line(("no run yet", MUTED))
 
     def draw(self, subject: PhaseTableSubject, width: int) -> Sequence[Content]:
@@ -59,7 +59,7 @@ class PhaseTable(Drawn[PhaseTableSubject | None]):
         used = title + sum(cells for _, cells in columns) + 2
         names = "".join(f"{name:>{cells}}" for name, cells in columns)
         rows = [head, line((f"{'phase':<{title}}{names}" + ("  bottleneck" if wide else ""), MUTED))]
-        struck = "strike" if wording.doubtful(run) else ""
+        struck = "strike" if wording.is_unreliable(run) else ""
         rows += [_row(one, title, columns, width - used if wide else 0, struck) for one in subject.lines]
         rows += [line(""), *(line((HOW, MUTED)).wrap(width) if any(name == ROOFLINE for name, _ in columns) else [])]
         for one in subject.lines:
@@ -125,7 +125,7 @@ class CpuSubject(NamedTuple):
     why: str
 
 
-class CpuPanel(Drawn[CpuSubject | None]):
+class CpuPanel(TextPanel[CpuSubject | None]):
     NOTHING = (CPU_HEAD,)
 
     def draw(self, subject: CpuSubject, width: int) -> Sequence[Content]:
@@ -155,7 +155,7 @@ def _loop_words(subject: CpuSubject) -> list[str]:
         rate = subject.facts.instructions_a_cycle(loop, subject.facts.each)
         facts.append(f"{units.counted(total, 'instruction')} for {units.counted(loop.relaxations, 'relaxation')}")
         facts += [f"{units.digits(rate)} instructions per cycle"] if rate is not None else []
-        named = Counter(loop.mix).most_common(MOST_NAMED)
+        named = Counter(loop.mix).most_common(MAX_NAMED)
         facts.append(", ".join(f"{count:,} {name}" for name, count in named))
     return facts
 
@@ -182,7 +182,7 @@ def _measure(label: str, share: float | None, width: int, words: str) -> Content
     return line((f"{label:<{CPU_LABEL}}", MUTED), *bar, (f" {words}" if bar else words, STRONG))
 
 
-class CountersTable(Drawn["Run | None"]):
+class CountersTable(TextPanel["Run | None"]):
     """The hardware counters of a run, from a profiler: a column per kernel function, stacked if the panel is narrow."""
 
     def draw(self, subject: Run, width: int) -> Sequence[Content]:
@@ -190,7 +190,7 @@ class CountersTable(Drawn["Run | None"]):
         metrics = [metric for metric in METRICS if any(metric.key in counters for counters in counters_by_op.values())]
         texts = {op: [counter_text(metric, counters) for metric in metrics] for op, counters in counters_by_op.items()}
         cells = 2 + max((len(text) for column in texts.values() for text in column), default=0)
-        name = min(1 + max((len(metric.title) for metric in metrics), default=0), max(LEAST_NAME, width - cells))
+        name = min(1 + max((len(metric.title) for metric in metrics), default=0), max(MIN_NAME, width - cells))
         each = max(1, (width - name) // cells)
         lines = [line(("COUNTERS  ", f"{STRONG} $text-primary"), (f"run {subject.id} · {PROFILED}", MUTED)), line("")]
         for first in range(0, len(counters_by_op), each):

@@ -23,8 +23,8 @@ from fwtui.tui.actions import ACROSS, Arrowed
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.base import PieceWidget
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.run_text import meter
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging, line
 from fwtui_kernels.plan import WARP
 
 TITLE, VALUE = 18, 10  # cells of its name and of its value
@@ -169,7 +169,7 @@ def curve(capability: tuple[int, int] | None, choice: BlockChoice, varied: str, 
     )
 
 
-class OccupancyLines(Drawn[OccupancySubject | None]):
+class OccupancyLines(TextPanel[OccupancySubject | None]):
     """What-if, theoretical and achieved occupancy, and the blocks that each resource allows."""
 
     NOTHING = (line(("no run yet", MUTED)),)

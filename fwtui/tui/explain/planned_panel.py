@@ -15,19 +15,19 @@ from fwtui.analysis.estimate import expect
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.experiment.experiment import Experiment
-from fwtui.experiment.own_kernels import known_kernels
+from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.learn.source_words import Running, SourceWords
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.run_text import meter
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging, line
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Shape
 
-MOST_STEPS = 20_000  # of a plan, from which on it is not read
+MAX_STEPS = 20_000  # of a plan, from which on it is not read
 HEAD = line(("BEFORE THE FIRST RUN", f"{STRONG} $text-primary"))
-LABEL, NUMBER, LEAST_BAR = 12, 10, 4  # cells
+LABEL, NUMBER, MIN_BAR = 12, 10, 4  # cells
 
 
 class PlannedPhase(NamedTuple):
@@ -50,8 +50,8 @@ def phases(kernel_id: str, shape: Shape) -> tuple[PlannedPhase, ...]:
     kernel = registry().get(kernel_id)
     if kernel is None or kernel.ordered is not None:
         return ()
-    steps = [*islice(kernel.plan(shape, False), MOST_STEPS + 1)]
-    if len(steps) > MOST_STEPS:
+    steps = [*islice(kernel.plan(shape, False), MAX_STEPS + 1)]
+    if len(steps) > MAX_STEPS:
         return ()
     of = {key: [step.cost for step in steps if step.phase == key] for key in kernel.phases}
     return tuple(
@@ -82,7 +82,7 @@ def known_speed(
     return tuple(facts)
 
 
-class PlannedWords(Drawn[PlannedSubject | None]):
+class PlannedWords(TextPanel[PlannedSubject | None]):
     NOTHING = HEAD, line(("no run yet", MUTED))
 
     def draw(self, subject: PlannedSubject, width: int) -> Sequence[Content]:
@@ -110,7 +110,7 @@ def _plan(phases: Sequence[PlannedPhase], width: int) -> list[Content]:
     """A row for each phase: how often it is launched, its relaxations with their share as a bar, and bytes by the model."""
     whole = sum(one.relaxations for one in phases) or 1
     moves = any(one.device_bytes for one in phases)
-    room = max(LEAST_BAR, width - LABEL - (2 + moves) * NUMBER - 1)
+    room = max(MIN_BAR, width - LABEL - (2 + moves) * NUMBER - 1)
     names = f"{'launches':>{NUMBER}}{'relax':>{NUMBER}}{'bytes' if moves else '':>{NUMBER * moves}}"
     rows = [line((f"{'a pass':<{LABEL}}{'':<{room}}{names}", MUTED))]
     for one in phases:

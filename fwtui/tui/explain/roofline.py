@@ -14,7 +14,7 @@ from fwtui.tui.widgets import wording
 
 NO_TIME = "no run with a time yet"
 DOUBTFUL = "unreliable"
-MOST_POINTS = 400
+MAX_POINTS = 400
 
 
 def _rate(value: float) -> str:
@@ -29,7 +29,7 @@ def intensity(run: Run) -> float | None:
 def comparable(model: Model, run: Run) -> list[Run]:
     """Return the runs on the same device that have a time and an intensity, newest last."""
     there = [r for r in model.runs.values() if r.device == run.device and r.rate and intensity(r)]
-    return sorted(there, key=lambda r: r.id)[-MOST_POINTS:]
+    return sorted(there, key=lambda r: r.id)[-MAX_POINTS:]
 
 
 def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...], ...]]:
@@ -41,7 +41,7 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     this_run = f"run {run.id}"
     groups: dict[str, list[Run]] = {}
     for other in runs:
-        name = this_run if other.id == run.id else DOUBTFUL if wording.doubtful(other) else other.experiment.kernel
+        name = this_run if other.id == run.id else DOUBTFUL if wording.is_unreliable(other) else other.experiment.kernel
         groups.setdefault(name, []).append(other)
     order = sorted(groups, key=lambda name: (name != this_run, name == DOUBTFUL, name))
     series = [_points(name, groups[name], name == this_run) for name in order]
@@ -72,7 +72,7 @@ def _points(name: str, runs: Sequence[Run], strong: bool) -> Series:
 
 
 def _named(run: Run) -> str:
-    doubt = f" ({run.verdict.verdict if run.verdict is not None else 'unverified'})" if wording.doubtful(run) else ""
+    doubt = f" ({run.verdict.verdict if run.verdict is not None else 'unverified'})" if wording.is_unreliable(run) else ""
     return f"run {run.id} {wording.kernel_words(run, 40)}{doubt}"
 
 

@@ -37,11 +37,11 @@ from fwtui.tui.explain.warp_panel import (
     warp_subject,
 )
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import Dialog, Scrolled, source_rows
+from fwtui.tui.frame.dialogs import Dialog, ScrollableText, source_rows
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.drawn import MUTED, STRONG, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, line
 
 ROWS, SAMPLED_ROWS = 32, 40  # of the screen, from which all panels are shown; also that of the warps
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
@@ -416,7 +416,8 @@ class ExplainScreen(Frame):
         rows = instruction_rows(subject.listing, subject.place, subject.samples.samples)
         heading = f"Instructions of {chosen_line.file}:{chosen_line.line}"
         self.ask(
-            Dialog(heading, Scrolled([(line((chosen_line.text.strip(), STRONG)), ""), *rows])), opener="explain.instructions"
+            Dialog(heading, ScrollableText([(line((chosen_line.text.strip(), STRONG)), ""), *rows])),
+            opener="explain.instructions",
         )
 
     def action_undo(self) -> None:
@@ -427,7 +428,7 @@ class ExplainScreen(Frame):
         run = self.view.run
         if run is not None:
             heading = f"Source of {run.experiment.kernel}, as recorded with run {run.id}"
-            self.ask(Dialog(heading, Scrolled([*source_rows(run.source)])), opener="explain.source")
+            self.ask(Dialog(heading, ScrollableText([*source_rows(run.source)])), opener="explain.source")
 
     def _choose(self, series: int, point: int) -> None:
         if point < len(runs := self._points[series]):  # a roof has none

@@ -37,7 +37,7 @@ from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.frame.dialogs import Row
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hanging, line
 
 BAR = 10  # cells
 HEAD = line(("WARP STALL REASONS  ", f"{STRONG} $text-primary"))
@@ -120,7 +120,7 @@ def sign(reasons: dict[str, int]) -> tuple[str, str]:
     return SIGNS.get(first, OTHERS)
 
 
-class WarpHead(Drawn[WarpSubject | None]):
+class WarpHead(TextPanel[WarpSubject | None]):
     """The main stall reason with its line, then the shares of all reasons."""
 
     NOTHING = HEAD, line(("no run yet", MUTED))
@@ -143,14 +143,14 @@ class WarpHead(Drawn[WarpSubject | None]):
         return [*rows, *named]
 
 
-class WarpLoop(Drawn[WarpSubject | None]):
+class WarpLoop(TextPanel[WarpSubject | None]):
     """The instructions of the inner loop."""
 
     def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
         return hanging("loop", LABEL, loop_words(subject), width) if subject.samples is not None else []
 
 
-class WarpTable(Drawn[WarpSubject | None]):
+class WarpTable(TextPanel[WarpSubject | None]):
     """A row per source line with its PC samples."""
 
     def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
@@ -276,7 +276,7 @@ def _nothing(run: Run) -> str:
 WarpPair = tuple[WarpSubject, WarpSubject]  # the run and its baseline
 
 
-class VersusHead(Drawn[WarpPair | None]):
+class VersusHead(TextPanel[WarpPair | None]):
     """The main stall reason of each run, with its line."""
 
     def draw(self, subject: WarpPair, width: int) -> Sequence[Content]:
@@ -288,7 +288,7 @@ class VersusHead(Drawn[WarpPair | None]):
         return rows
 
 
-class VersusTable(Drawn[WarpPair | None]):
+class VersusTable(TextPanel[WarpPair | None]):
     """The changes between two runs: shares of samples, then the inner loops by size, instruction counts and instructions."""
 
     def draw(self, subject: WarpPair, width: int) -> Sequence[Content]:

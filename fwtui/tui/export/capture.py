@@ -38,9 +38,9 @@ from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, draw
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, first_seconds, named
 
-MOST_FRAMES = 2000
-MOST_RUNS, MOST_STOPS = 1000, 300  # in the table and on the timeline
-MOST_SAMPLED, MOST_LINES, WIDEST = 100, 3, 200  # runs whose samples are shown; of each phase, lines; their characters
+MAX_FRAMES = 2000
+MAX_RUNS, MAX_STOPS = 1000, 300  # in the table and on the timeline
+MAX_SAMPLED, MAX_LINES, WIDEST = 100, 3, 200  # runs whose samples are shown; of each phase, lines; their characters
 DIGITS = 3  # of seconds, everywhere: a run begins with the frame in which it does
 STILL = 1.0  # seconds of a film without a new frame, where nothing happens
 KEYS = events.RunStarted | events.RunDone | events.Marker | events.Fault  # each has a frame of its own
@@ -96,7 +96,7 @@ def capture(
             screens.lines[-1] = screens.first
     model, recording = model_of(loaded), Recording(named(path), loaded)
     runs = [*model.runs.values()]
-    visible = [r for r in runs[:MOST_RUNS] if r.started <= clock.end and (r.finished is None or r.finished >= clock.begin)]
+    visible = [r for r in runs[:MAX_RUNS] if r.started <= clock.end and (r.finished is None or r.finished >= clock.begin)]
     markers = [line.event for line in loaded.lines if isinstance(line.event, events.Marker)]
     films = [
         Film(
@@ -119,8 +119,8 @@ def capture(
             directed=recording.marks.directed,
             head=head(PRINTED, "±"),
             numbers=frozenset(place for place, column in enumerate(columns_of(PRINTED)) if column.right),
-            table=[printed(model, run) for run in runs[:MOST_RUNS]],
-            warps=[*islice(_warps(runs), MOST_SAMPLED)],
+            table=[printed(model, run) for run in runs[:MAX_RUNS]],
+            warps=[*islice(_warps(runs), MAX_SAMPLED)],
             left_out=tuple(_left_out(loaded, runs)),
         )
         for part, screens in zip(wanted_screens, screens_at, strict=True)
@@ -146,10 +146,10 @@ def _ground(screens: Screens) -> str:
 def moments(loaded: LoadedSession, clock: FilmClock, rate: float) -> list[CaptureMoment]:
     """When frames are taken: at the film's rate while something happens, at both ends of a run, and at markers.
 
-    More than MOST_FRAMES are thinned evenly.
+    More than MAX_FRAMES are thinned evenly.
     """
     player = Player(loaded.lines)
-    step = max(1 / rate, clock.duration / MOST_FRAMES)
+    step = max(1 / rate, clock.duration / MAX_FRAMES)
     found = [CaptureMoment(clock.begin, 0.0, key=True)]
     index = player.index_at(clock.begin)
     for tick in range(1, int(clock.duration / step) + 1):
@@ -167,14 +167,14 @@ def moments(loaded: LoadedSession, clock: FilmClock, rate: float) -> list[Captur
             continue
         key = CaptureMoment(recorded, clock.played(recorded), True)
         if isinstance(event, events.Marker):
-            if markers <= MOST_STOPS:
+            if markers <= MAX_STOPS:
                 keys.append(key._replace(marker=markers))
         elif not keys or keys[-1] != key:  # what happens at once is seen at once
             keys.append(key)
     key_times = [*sorted({key.played for key in keys} | {clock.duration}), inf]
     found = [moment for moment in found if key_times[bisect_left(key_times, moment.played - step / 4)] > moment.played + step / 4]
     found = sorted([*found, *keys], key=lambda moment: moment.played)  # of one time: as they are in the file
-    found = found[:: -(-len(found) // MOST_FRAMES) or 1]
+    found = found[:: -(-len(found) // MAX_FRAMES) or 1]
     return [*found, CaptureMoment(clock.end, clock.duration, key=True)]
 
 
@@ -199,7 +199,7 @@ def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
         titles, lines = {phase.key: phase.title for phase in run.phase_names}, list[FilmHotspot]()
         for samples in run.warps:
             listing = run.listing(samples.op)
-            for one in listing.sampled[:MOST_LINES] if listing is not None and samples.samples else ():
+            for one in listing.sampled[:MAX_LINES] if listing is not None and samples.samples else ():
                 share = units.percent(one.samples / samples.samples)
                 place, text = f"{one.file}:{one.line}", shortened(one.text.strip(), WIDEST)
                 lines.append(FilmHotspot(titles.get(samples.op, samples.op), place, share, state_at(one), text))
@@ -212,9 +212,9 @@ def _left_out(loaded: LoadedSession, runs: Sequence[Run]) -> Iterator[str]:
     markers = sum(isinstance(line.event, events.Marker) for line in loaded.lines)
     sampled = sum(bool(run.warps) for run in runs)
     for there, most, what in (
-        (len(runs), MOST_RUNS, "runs"),
-        (markers, MOST_STOPS, "markers"),
-        (sampled, MOST_SAMPLED, "runs with PC samples"),
+        (len(runs), MAX_RUNS, "runs"),
+        (markers, MAX_STOPS, "markers"),
+        (sampled, MAX_SAMPLED, "runs with PC samples"),
     ):
         if there > most:
             yield f"the first {most:,} of {there:,} {what}"

@@ -37,11 +37,11 @@ from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.saving import screen_svg, screen_text
 from fwtui.tui.textual_internals import leave_undrawn, strips
 
-LEAST_SHARED = 150  # screens from which on half of them are worth another process, which starts within a second
-MOST_SECONDS = 3600.0  # that it may take
+MIN_SHARED = 150  # screens from which on half of them are worth another process, which starts within a second
+MAX_SECONDS = 3600.0  # that it may take
 DIM = 0.5
-QUIET, MOST_LOOKS = 2, 500  # looks without a message that end the wait, and looks at a screen that never rests
-MOST_TURNS = 500  # of the event loop in one look
+QUIET, MAX_LOOKS = 2, 500  # looks without a message that end the wait, and looks at a screen that never rests
+MAX_TURNS = 500  # of the event loop in one look
 
 
 class CaptureMoment(NamedTuple):
@@ -87,7 +87,7 @@ class Screens(msgspec.Struct, frozen=True):
 
 
 def drawn_screens(
-    loaded: LoadedSession, parts: Sequence[ScreensWanted], tell: Callable[[float], None], least: int = LEAST_SHARED
+    loaded: LoadedSession, parts: Sequence[ScreensWanted], tell: Callable[[float], None], least: int = MIN_SHARED
 ) -> list[Screens]:
     """The screens of these parts; with `least` of them or more, and two cores, another process draws half.
 
@@ -101,7 +101,7 @@ def drawn_screens(
     process = ModuleProcess(__name__)
     with ThreadPoolExecutor(1) as reader:  # a pipe holds less than the screens of one part
         try:
-            ending = reader.submit(process.finish, MOST_SECONDS, b"".join(map(request_line, (there, *others))))
+            ending = reader.submit(process.finish, MAX_SECONDS, b"".join(map(request_line, (there, *others))))
             first = asyncio.run(_screens(loaded, here, tell))
             ended = ending.result()
         finally:
@@ -223,7 +223,7 @@ async def picture(
 async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
     """Wait until the footer has its keys and no widget has a message left, nor what came of handling the last ones."""
     quiet = 0
-    for _ in range(MOST_LOOKS):
+    for _ in range(MAX_LOOKS):
         waiting = await handled(app, pilot)
         quiet = 0 if waiting or not app.screen.query_one(KeyFooter).children else quiet + 1
         if quiet == QUIET:
@@ -234,7 +234,7 @@ async def handled(app: FwtuiApp, pilot: Pilot[None]) -> bool:
     """Have all messages handled, then the screen laid out. Returns whether there was a message."""
     nodes = (app, *app.screen.walk_children(with_self=True))
     turn = 0
-    while turn < MOST_TURNS and any(node.message_queue_size for node in nodes):
+    while turn < MAX_TURNS and any(node.message_queue_size for node in nodes):
         turn += 1
         await asyncio.sleep(0)
     await pilot.wait_for_animation()  # there is none: unlike pause() it does not also send each widget a message

@@ -19,10 +19,10 @@ from fwtui.learn.questions import PANELS, SOURCE, Cue, QuestionAnswer, answer_of
 from fwtui.stream.events import Code, RunStarted, Source
 from fwtui.tui.explain.warp_panel import sampled
 from fwtui.tui.frame.base_screens import PlaceScreen
-from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, line
 
 CHANGED = {ADDED: f"{STRONG} $text-success", REMOVED: "$text-error strike", SAME: ""}
 END = "End of the lecture"
@@ -40,7 +40,7 @@ class Card(NamedTuple):
     source: SourceExcerpt | str | None = None  # lines of the run's source; words where they were not recorded
 
 
-class CueCard(Drawn["Card | None"]):
+class CueCard(TextPanel["Card | None"]):
     """A line over the transport, or in a presentation a card at the top.
 
     Only an answer's number is drawn in large digits: no library that is here has large letters, a row of them holds
@@ -166,7 +166,7 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
     return Card(number, of, cue, _answer(view, cue), words or f"{ask}{on}", True, roomy)
 
 
-def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Callable[[str], None]]:
+def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Callable[[str], None]]:
     """A dialog for a guess at the question here, and what takes it and shows the answer. Raises Refused if there is none."""
     assert view.marker is not None and view.run is not None
     number, _, marker = view.marker
@@ -183,7 +183,7 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Calla
 
     offered = offered.replace("{", "{{").replace("}", "}}")
     hint = f"{offered}{'. ' * bool(offered)}Enter shows the answer beside it, {{key[dialog.close]}} does not"
-    return AskScreen("Your guess", "", kind.hint or numbered(choices), hint, max_length=20), take
+    return PromptScreen("Your guess", "", kind.hint or numbered(choices), hint, max_length=20), take
 
 
 def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:

@@ -19,8 +19,8 @@ from fwtui.stream.events import Source
 from fwtui.tui.actions import Action, bound, filled_in, hidden_look, look, shown_keys
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import LogEntry
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.form import Draft, ExperimentForm
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hung, line
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means
@@ -28,7 +28,7 @@ CLOSES = "{key[dialog.close]} closes this"
 TAKES = "Enter takes it, {key[dialog.close]} does not"
 WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
-MOST_ENTRIES = 1000  # of the log: thousands take long to draw
+MAX_ENTRIES = 1000  # of the log: thousands take long to draw
 
 
 class Dialog(Over, ModalScreen[str | None]):
@@ -95,14 +95,14 @@ class Dialog(Over, ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class Hung(Drawn[tuple[Row, ...]]):
+class DefinitionList(TextPanel[tuple[Row, ...]]):
     """Heads, each with words that wrap under themselves."""
 
     def draw(self, subject: tuple[Row, ...], width: int) -> Sequence[Content]:
         return [part for head, words in subject for part in hung(head, words, width)]
 
 
-class Scrolled(VerticalScroll):
+class ScrollableText(VerticalScroll):
     """Text that may be longer than the dialog; it has the focus, so arrows move it."""
 
     def __init__(self, *parts: Sequence[Row], at_end: bool = False):
@@ -111,7 +111,7 @@ class Scrolled(VerticalScroll):
         self._at_end = at_end
 
     def compose(self) -> ComposeResult:
-        yield from (Hung(tuple(rows)) for rows in self._parts)
+        yield from (DefinitionList(tuple(rows)) for rows in self._parts)
 
     def on_mount(self) -> None:
         self.focus()
@@ -134,12 +134,12 @@ class HelpScreen(Dialog):
             for part in ((*keys, *sections), (glossary,))
         )
         super().__init__(
-            "Keys and words", Scrolled(*parts), hint=f"{{key[help.words]}}: the glossary · ctrl+p: all actions · {CLOSES}"
+            "Keys and words", ScrollableText(*parts), hint=f"{{key[help.words]}}: the glossary · ctrl+p: all actions · {CLOSES}"
         )
 
     def action_words(self) -> None:
         """To the glossary, and from it back to the keys."""
-        scrolled, (keys, words) = self.query_one(Scrolled), self.query(Hung)
+        scrolled, (keys, words) = self.query_one(ScrollableText), self.query(DefinitionList)
         at_words = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
         scrolled.scroll_to_widget(keys if at_words else words, top=True, animate=False)
 
@@ -164,7 +164,7 @@ def source_rows(parts: Iterable[Source]) -> Iterator[Row]:
 
 def log_rows(entries: Sequence[LogEntry], stderr: str = "") -> list[Row]:
     """The log, of a long session its end, then the last words of the process that died."""
-    earlier, rows = len(entries) - MOST_ENTRIES, [entry.row() for entry in entries[-MOST_ENTRIES:]]
+    earlier, rows = len(entries) - MAX_ENTRIES, [entry.row() for entry in entries[-MAX_ENTRIES:]]
     if earlier > 0:
         rows.insert(0, (line((f"{earlier:,} earlier entries are in the session; the newest are shown", MUTED)), ""))
     if not entries:
@@ -207,7 +207,7 @@ class PickFile(ChoiceScreen):
             self.answer(event.value.strip())
 
 
-class AskScreen(Dialog):
+class PromptScreen(Dialog):
     """Asks for one line of text; None if it was closed."""
 
     def __init__(self, heading: str, value: str = "", placeholder: str = "", hint: str = TAKES, max_length: int = 200):

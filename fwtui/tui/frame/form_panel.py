@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from fwtui.tui.frame.dialogs import FormScreen
-from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 from fwtui.tui.widgets.form import Draft, ExperimentForm
+from fwtui.tui.widgets.text_panel import MUTED, TextPanel, line
 
 
 class FormHost(Protocol):
@@ -31,7 +31,7 @@ class FormStatus(NamedTuple):
     key: str = ""  # opens the form
 
 
-class FormLine(Drawn[FormStatus]):
+class FormLine(TextPanel[FormStatus]):
     """What the form says in short, or what is wrong with it."""
 
     DEFAULT_CSS = "FormLine { display: none; padding: 0 1; }"

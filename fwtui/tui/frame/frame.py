@@ -20,13 +20,13 @@ from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, Arrowed, filled_in
 from fwtui.tui.frame import bindings, notices
 from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
-from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, PickFile, Scrolled, log_rows
+from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog, HelpScreen, PickFile, PromptScreen, ScrollableText, log_rows
 from fwtui.tui.frame.footer import KeyFooter
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.palette import Command
-from fwtui.tui.frame.places import LEAST
+from fwtui.tui.frame.places import MIN
 from fwtui.tui.frame.rows import ActionRows
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar, top_of
@@ -75,7 +75,7 @@ class Frame(PlaceScreen):
     Frame.-presenting.-flat #card { padding: 0 1; max-height: 85%; }
     Frame .-dimmed { opacity: 35%; }
     Frame .-veiled { visibility: hidden; }
-    Frame Drawn.-veiled { visibility: visible; }
+    Frame TextPanel.-veiled { visibility: visible; }
     Frame.-flat .-dimmed { display: none; }
     Frame.-tiny #screen, Frame.-tiny Footer { display: none; }
     Frame.-tiny #small { display: block; }
@@ -161,8 +161,8 @@ class Frame(PlaceScreen):
 
     def on_resize(self) -> None:
         width, height = self.app.size
-        if width < LEAST[0] or height < LEAST[1]:
-            card = f"fwtui needs {LEAST[0]} x {LEAST[1]}\nthis terminal has {width} x {height}"
+        if width < MIN[0] or height < MIN[1]:
+            card = f"fwtui needs {MIN[0]} x {MIN[1]}\nthis terminal has {width} x {height}"
             self.query_one("#small", Static).update(Content(card))
         self.call_after_refresh(self.update, True)
 
@@ -242,7 +242,7 @@ class Frame(PlaceScreen):
     def action_record(self) -> None:
         since = "now" if self.view.recorder is None else "its beginning"
         hint = f"Enter keeps it under this name, from {since} on; {{key[dialog.close]}} does not"
-        dialog = AskScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
+        dialog = PromptScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
         self.ask(dialog, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)))
 
     def ask(self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, opener: str = "") -> None:
@@ -256,7 +256,7 @@ class Frame(PlaceScreen):
                 with self.saying():
                     take(answer)
 
-        if isinstance(dialog, AskScreen | PickFile):
+        if isinstance(dialog, PromptScreen | PickFile):
             dialog.accept = take
             self.app.push_screen(dialog)
         else:
@@ -264,7 +264,7 @@ class Frame(PlaceScreen):
 
     def action_mark(self) -> None:
         source, hint = self.view.source, "Enter leaves it in the recording, {key[dialog.close]} does not"
-        dialog = AskScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
+        dialog = PromptScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
         self.ask(dialog, lambda words: source is not None and source.mark(words.strip() or "marker"))
 
     def action_move(self, how: str, *where: float | str) -> None:
@@ -286,7 +286,7 @@ class Frame(PlaceScreen):
         from fwtui.tui.frame.playback import WHERE
 
         hint = f"{WHERE}. Enter goes there, {{key[dialog.close]}} does not"
-        dialog = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
+        dialog = PromptScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
         self.ask(dialog, lambda place: place.strip() and self.action_move("go", place))
 
     def action_answer(self) -> None:
@@ -377,7 +377,7 @@ class Frame(PlaceScreen):
     def action_log(self) -> None:
         fault = self.model.fault
         rows = log_rows(notices.entries(self.model), fault.stderr if fault is not None else "")
-        self.ask(Dialog("Log", Scrolled(rows, at_end=True)), opener="log")
+        self.ask(Dialog("Log", ScrollableText(rows, at_end=True)), opener="log")
 
     def action_help(self) -> None:
         first, more = ([row for row in self.rows.offered() if row.show is visible] for visible in (True, False))

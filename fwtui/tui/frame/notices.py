@@ -13,7 +13,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, Drawn, line, whole_clauses
+from fwtui.tui.widgets.text_panel import MUTED, TextPanel, line, whole_clauses
 
 LEVELS = {"warning": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}  # sign and style
 
@@ -72,7 +72,7 @@ def _of_run(run: Run) -> list[LogEntry]:
     return [begun]
 
 
-class LogLine(Drawn[tuple[LogEntry, str] | None]):
+class LogLine(TextPanel[tuple[LogEntry, str] | None]):
     """An entry; where it has no room, the key that shows all of it."""
 
     DEFAULT_CSS = "LogLine { height: 1; padding: 0 1; }"
@@ -88,7 +88,7 @@ class LogLine(Drawn[tuple[LogEntry, str] | None]):
         return [line(entry._replace(text=whole_clauses(entry.text, room)).content(), (more, MUTED))]
 
 
-class Banner(Drawn[tuple[events.Fault, str] | None]):
+class Banner(TextPanel[tuple[events.Fault, str] | None]):
     """A fault in words, above the run that it ended, until the next run begins; and the key that shows the log."""
 
     DEFAULT_CSS = "Banner { background: $error 15%; padding: 0 1; text-wrap: wrap; }"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
-LEAST = (60, 16)  # columns and rows below which a card says what is needed
+MIN = (60, 16)  # columns and rows below which a card says what is needed
 BESIDE = "compare"  # the place that takes a second session
 
 

@@ -20,7 +20,7 @@ from fwtui.stream.events import Event, Marker, RunStarted
 from fwtui.stream.model import Model
 from fwtui.tui.charts.base import Piece, PieceWidget
 from fwtui.tui.frame.recording import Band, Recording, first_seen
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, line, longest
 
 SLICE_SECONDS = 0.02  # of applying events; keys and signals are served between two slices
 PAUSE_SECONDS = 0.005
@@ -216,7 +216,7 @@ class Position(NamedTuple):
     bands: tuple[Band, ...]
 
 
-class PositionLine(Drawn[Position]):
+class PositionLine(TextPanel[Position]):
     def draw(self, subject: Position, width: int) -> Sequence[Content]:
         p = subject
         state = "● live   " if p.live else "▶ playing" if p.playing else "‖ paused "

@@ -24,7 +24,7 @@ from fwtui.stream.codec import Line, Undecoded
 FIRST_LINES = 1000
 IDLE_GAP = 1.0  # seconds between two events where idle gaps are shortened and nothing else was asked for
 MARKED = (events.RunStarted, events.RunDone, events.Marker, events.Fault)
-MOST_BANDS = 2000  # that a timeline draws: more than any terminal has cells
+MAX_BANDS = 2000  # that a timeline draws: more than any terminal has cells
 
 
 class Band(NamedTuple):
@@ -120,7 +120,7 @@ class Marks:
         for index, recorded in enumerate(lines, self._seen):
             payload = recorded.payload
             kind = payload.kind if type(payload) is Undecoded else type(payload)
-            if kind not in MARKED or (kind in (events.RunStarted, events.Marker) and len(self._places) >= MOST_BANDS):
+            if kind not in MARKED or (kind in (events.RunStarted, events.Marker) and len(self._places) >= MAX_BANDS):
                 continue
             match recorded.event:
                 case events.RunStarted() as e:
@@ -133,7 +133,7 @@ class Marks:
                     self._places.append((index, index, "marker"))
                 case events.Fault() as e:
                     self._end(e.run, index)
-                    if len(self._places) < MOST_BANDS:
+                    if len(self._places) < MAX_BANDS:
                         self._places.append((index, index, "fault"))
         self._seen += len(lines)
 

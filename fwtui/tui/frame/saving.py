@@ -24,7 +24,7 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.textual_internals import strips
 
 Table = Sequence[Sequence[str]]  # a row of titles, then rows of cells
-MOST_COPIED = 100_000  # characters: terminals drop longer ones, or hang
+MAX_COPIED = 100_000  # characters: terminals drop longer ones, or hang
 SHOWN_SECONDS = 12
 # fonts from a web server: a picture that is looked at should not ask for anything
 _FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
@@ -121,7 +121,7 @@ def save(app: App[Any], name: str, place: str, model: Model, table: Table) -> Pa
     form = FORMS[name]
     text = form.text(app, model, table)
     path = write(f"fwtui-{place}-{name}", form.suffix, text)
-    copied = form.copied and len(text) <= MOST_COPIED
+    copied = form.copied and len(text) <= MAX_COPIED
     if copied:
         app.copy_to_clipboard(text)
     also = "also sent to the clipboard, if the terminal allows it" if copied else ""

@@ -199,7 +199,7 @@ def arranged(all_of: Sequence[StripColumn], width: int, rows: int) -> list[list[
 
 
 class TelemetryStrip(Widget):
-    """Drawn by lines: it changes ten times a second."""
+    """TextPanel by lines: it changes ten times a second."""
 
     DEFAULT_CSS = """
     TelemetryStrip { height: auto; max-height: 2; padding: 0 1; }

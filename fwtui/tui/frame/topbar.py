@@ -14,10 +14,10 @@ from fwtui.common import units
 from fwtui.tui.frame.places import Place
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, apart, line, longest
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, apart, line, longest
 
 NAME = "fwtui"
-LEAST_DEVICE = 12  # cells below which a device's name says nothing
+MIN_DEVICE = 12  # cells below which a device's name says nothing
 GAP = 3  # cells between tabs, device and signs
 PART = " · "  # between what can be left out
 
@@ -41,7 +41,7 @@ def top_of(view: View, places: tuple[Place, ...], place: str) -> Top:
     return Top(places, place, wording.device(view.model), recording, paused)
 
 
-class TopBar(Drawn[Top]):
+class TopBar(TextPanel[Top]):
     ALLOW_SELECT = False
     DEFAULT_CSS = "TopBar { background: $panel; padding: 0 1; height: 1; }"
 
@@ -60,7 +60,7 @@ class TopBar(Drawn[Top]):
         devices = [PART.join(parts[:count]) for count in range(len(parts), 0, -1)]  # without each of the last parts
         all_signs, fewer, least = (_signs(subject, parts) for parts in (2, 1, 0))
         left = _tabs(subject, whole=True)
-        if left.cell_length + GAP + (_signs(subject, 1).cell_length or min(LEAST_DEVICE, len(devices[-1]))) > width:
+        if left.cell_length + GAP + (_signs(subject, 1).cell_length or min(MIN_DEVICE, len(devices[-1]))) > width:
             left = _tabs(subject, whole=True, close=True)
         if left.cell_length + GAP + _signs(subject, 0).cell_length > width:
             left = _tabs(subject, whole=False)

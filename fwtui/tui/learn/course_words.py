@@ -14,13 +14,13 @@ from textual.widgets import Input, Static
 from fwtui.analysis.sparsity import tree
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.learn.course import MOST_COLUMNS, TERM
+from fwtui.learn.course import MAX_COLUMNS, TERM
 from fwtui.learn.lessons import Page, recorded_words
 from fwtui.stream.events import Ordered
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
 
-MOST_TYPED = 20  # characters of a guess
+MAX_TYPED = 20  # characters of a guess
 ROWS_WITH_TREE = 30  # of a window that has room for a tree and the question below it
 
 
@@ -30,11 +30,11 @@ class Lesson(NamedTuple):
     note: str = ""  # how long the course takes, or where it goes on
 
 
-class CourseWords(Drawn["Lesson | None"]):
+class CourseWords(TextPanel["Lesson | None"]):
     """What a step says, up to its question."""
 
     def draw(self, subject: Lesson, width: int) -> Sequence[Content]:
-        page, width = subject.page, min(width, MOST_COLUMNS)
+        page, width = subject.page, min(width, MAX_COLUMNS)
         rows = line((f"{page.number} of {page.of}  ", "$text-primary"), (page.title, STRONG)).wrap(width)
         if page.problem:
             return [*rows, line(""), *line((page.problem, "$text-warning")).wrap(width)]
@@ -63,7 +63,7 @@ class GuessLine(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("  your guess: ", markup=False)
-        yield GuessInput(max_length=MOST_TYPED, compact=True, select_on_focus=False)
+        yield GuessInput(max_length=MAX_TYPED, compact=True, select_on_focus=False)
 
     @property
     def field(self) -> GuessInput:
@@ -95,13 +95,13 @@ class GuessInput(Input):
             event.stop().prevent_default()
 
 
-class CourseAnswer(Drawn["Lesson | None"]):
+class CourseAnswer(TextPanel["Lesson | None"]):
     """What the run answers to a step's question, what this machine answers, and how to go on."""
 
     def draw(self, subject: Lesson, width: int) -> Sequence[Content]:
         if subject.page.problem:
             return []
-        page, width = subject.page, min(width, MOST_COLUMNS)
+        page, width = subject.page, min(width, MAX_COLUMNS)
         rows = _answer(page, width) if page.answer is not None else []
         rows += _here(page, width)
         rows += _climbed(page)

@@ -19,7 +19,7 @@ from fwtui.learn.stepping import Agreement, Stepping
 from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.frame.glossary import used
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hung, line
 from fwtui_kernels.plan import EVERY
 
 LABELS = 4  # cells of a row's own number
@@ -30,7 +30,7 @@ PARTS = ("rest", "read", "written", "shorter", "marked", "head")
 LABEL = 8
 
 
-class Legend(Drawn[None]):
+class Legend(TextPanel[None]):
     """What the signs and the tints of the matrix say."""
 
     DEFAULT_CSS = "Legend { width: 42; }"
@@ -158,7 +158,7 @@ class StepPosition(NamedTuple):
     compare_key: str
 
 
-class StepWords(Drawn[StepPosition]):
+class StepWords(TextPanel[StepPosition]):
     """Which step of which round this is, and what it did to the marked cell."""
 
     def draw(self, subject: StepPosition, width: int) -> Sequence[Content]:
@@ -222,7 +222,7 @@ def _agreement(subject: StepPosition) -> str:
     return f"✓ the kernel itself, {where}, has the same distances {after}"
 
 
-class LessonWords(Drawn[tuple[str, str] | None]):
+class LessonWords(TextPanel[tuple[str, str] | None]):
     """The idea of a kernel, by its id, why it suits the hardware, and the key that explains terms; nothing beside the course."""
 
     def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:

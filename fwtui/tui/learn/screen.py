@@ -13,13 +13,13 @@ from textual.events import Key, ScreenResume
 from textual.widgets import Input
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.own_kernels import known_kernels
+from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.learn.course import step_named
 from fwtui.learn.lessons import CourseProgress, Page, lessons
 from fwtui.learn.stepping import PLAYED_SECONDS, Agreement, Stepping, compare_with_kernel, parse_weight, stepping
 from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.background import in_background
-from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
@@ -223,7 +223,7 @@ class LearnScreen(Frame):
         self._ask("Number of vertices", str(self.stepping.trace.n), "up to 24", choose)
 
     def _ask(self, title: str, value: str, hint: str, take: Callable[[str], None]) -> None:
-        self.ask(AskScreen(title, value, hint, max_length=40), lambda text: self._change(partial(take, text)))
+        self.ask(PromptScreen(title, value, hint, max_length=40), lambda text: self._change(partial(take, text)))
 
     def action_another(self) -> None:
         self._try(partial(self.stepping.choose, seed=self.stepping.experiment.seed + 1))

@@ -11,15 +11,15 @@ from pygments.token import Token
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
 
-from fwtui.experiment.own_kernels import known_kernels
+from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.learn.kernel_source import SourcePart, source
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
 
 RUNS, RELAXES, GOES_ON = "▌", "*", "↪"
 LEGEND = f"{RUNS} runs now · {RELAXES} relaxes · {GOES_ON} the line goes on"
 LIT = "on $primary 15%"
 GUTTER = 7  # cells of a line's number and signs
-LEAST_CODE = 20  # cells of code in a line, however narrow the screen is
+MIN_CODE = 20  # cells of code in a line, however narrow the screen is
 
 
 class Running(NamedTuple):
@@ -29,7 +29,7 @@ class Running(NamedTuple):
     op: str = ""
 
 
-class SourceWords(Drawn[Running]):
+class SourceWords(TextPanel[Running]):
     """No line is cut: long ones wrap. `begins` holds the first rows of the op that runs."""
 
     begins = 0  # row of the function of the op that runs
@@ -79,7 +79,7 @@ def _coloured(part: SourcePart) -> Sequence[Content]:
 def _numbered(number: int, code: Content, runs: bool, relaxes: bool, width: int) -> list[Content]:
     """A line of the source in as many lines as it needs."""
     indent = len(code.plain) - len(code.plain.lstrip())
-    room = max(width - GUTTER, LEAST_CODE)
+    room = max(width - GUTTER, MIN_CODE)
     pieces = list(_broken(code, room, indent + 4))
     signs = ((RUNS if runs else " ", "$primary"), (RELAXES if relaxes else " ", f"{STRONG} $text-primary"))
     rows: list[Content] = []

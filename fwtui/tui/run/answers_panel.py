@@ -22,8 +22,8 @@ from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.charts.base import GridCursor
-from fwtui.tui.frame.dialogs import Hung
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.frame.dialogs import DefinitionList
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line
 
 Share = float | None  # of the way from near to far; None for no path
 SCALE = 12  # cells of the legend's colours
@@ -159,7 +159,7 @@ def _block(place: int, count: int, n: int) -> str:
     return f"{first:,}" if last <= first else f"{first:,} to {last:,}"
 
 
-class Histogram(Drawn[events.Answers]):
+class Histogram(TextPanel[events.Answers]):
     """A bar for each bin; what is above 0 is never empty."""
 
     def draw(self, subject: events.Answers, width: int) -> Sequence[Content]:
@@ -207,11 +207,13 @@ class AnswersPanel(VerticalScroll):
         name = run.graph.name if run.graph is not None else ""
         yield Static(line((f"Answers · run {run.id} · {name or units.vertices(answers_event.vertices)}", STRONG)), markup=False)
         if not answers_event.vertices:
-            yield Hung(((Content(""), answers_event.note or "there are no distances"),))
+            yield DefinitionList(((Content(""), answers_event.note or "there are no distances"),))
             return
         with Container(id="parts"):
             with Vertical(id="said"):
-                yield Hung(tuple((line((f"{name:<{LABEL}}", MUTED)), words) for name, words in _facts(run, answers_event)))
+                yield DefinitionList(
+                    tuple((line((f"{name:<{LABEL}}", MUTED)), words) for name, words in _facts(run, answers_event))
+                )
                 yield Histogram(answers_event)
             if answers_event.heat:
                 yield DistanceMap(answers_event, self._say)

@@ -22,7 +22,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
-from fwtui.experiment.own_kernels import known_kernels, located, path_of
+from fwtui.experiment.user_kernel_registry import known_kernels, located, path_of
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import ContinuedSession, Earlier, taken_up
 from fwtui.stream.requests import Hardware
@@ -36,10 +36,10 @@ from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, MOTION, NEXT_RUNG, VIEW, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import Update
 from fwtui.tui.widgets.form import ExperimentDraft
 from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject
 from fwtui.tui.widgets.run_table import HistoryTable
+from fwtui.tui.widgets.text_panel import Update
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 

@@ -26,22 +26,22 @@ from fwtui.tui.explain.warp_panel import hotspots
 from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Update, line, longest
 from fwtui.tui.widgets.ladder_chart import LadderChart
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_text import RunSubject
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, Update, line, longest
 from fwtui.tui.widgets.verdict_text import bars, headline
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
 LARGE = (110, 34)
-MOST_CODE = 12  # lines
+MAX_CODE = 12  # lines
 ROOMY = (160, 50)  # columns and rows of the terminal from which on the figure is a filled one
 NO_ASKS: Mapping[str, str] = {}
 REASONS = [label for label in LABELS if label != NEXT]
 
 
-class RunSection(Drawn["RunSubject | None"]):
+class RunSection(TextPanel["RunSubject | None"]):
     """One part of a run in the words of fwtui.tui.widgets.run_text; empty without a run."""
 
     def __init__(self, content: Callable[[RunSubject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
@@ -57,7 +57,7 @@ class LargeNumber(NamedTuple):
 
     number: str
     words: str
-    doubtful: bool = False
+    is_unreliable: bool = False
 
 
 NOTHING = LargeNumber("", "")
@@ -67,7 +67,7 @@ def figure(s: RunSubject | None) -> LargeNumber:
     """Return the speedup over the baseline; for a slower or single run the median time; progress until there is a time."""
     if s is None:
         return NOTHING
-    run, doubtful = s.run, wording.doubtful(s.run)
+    run, is_unreliable = s.run, wording.is_unreliable(s.run)
     if run.simulated or run.seconds is None:
         if run.state == "running" and run.progress is not None:
             return LargeNumber(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage))
@@ -79,10 +79,10 @@ def figure(s: RunSubject | None) -> LargeNumber:
             if s.gained.efficiency is not None
             else ""
         )
-        return LargeNumber(units.gain(s.gained.times), f"speedup over one {s.gained.one}{share}", doubtful)
+        return LargeNumber(units.gain(s.gained.times), f"speedup over one {s.gained.one}{share}", is_unreliable)
     if s.verdict is not None and s.verdict.times and s.verdict.comparison is not None and s.verdict.comparison.verdict != SLOWER:
-        return LargeNumber(s.verdict.times.lstrip("<>~"), "", doubtful)  # the headline next to it has "at least" or "about"
-    return LargeNumber(units.duration(run.seconds), "", doubtful)
+        return LargeNumber(s.verdict.times.lstrip("<>~"), "", is_unreliable)  # the headline next to it has "at least" or "about"
+    return LargeNumber(units.duration(run.seconds), "", is_unreliable)
 
 
 def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
@@ -94,15 +94,15 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     if s is None or not large_number.number or s.run.seconds is None:
         return (line((large_number.words, MUTED)), line(""), line(""))
     run = s.run
-    doubtful = wording.doubtful(run)
+    is_unreliable = wording.is_unreliable(run)
     alone = s.gained is None and (s.verdict is None or s.verdict.comparison is None)
     first = line((large_number.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
     count = run.done.count if run.done is not None else len(run.samples)
     around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []
     why = wording.verdict(run)[0].lstrip("?✗- ")
     doubt = why if run.state in wording.ENDED_EARLY else f"unreliable: {why}"
-    how = [doubt] if doubtful else [*around, f"{units.counted(count, 'repetition')}{' so far' * (run.done is None)}"]
-    sure = line((", ".join(how), "$text-error" if doubtful else MUTED))
+    how = [doubt] if is_unreliable else [*around, f"{units.counted(count, 'repetition')}{' so far' * (run.done is None)}"]
+    sure = line((", ".join(how), "$text-error" if is_unreliable else MUTED))
     limit, requested = s.limit.share if s.limit is not None else None, share_of_peak(run, s.device)
     share = f" · {units.percent(limit)} of peak" if limit is not None else ""
     if limit is None and requested is not None:
@@ -110,7 +110,7 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
-    took = line((units.duration(run.seconds), "strike" if doubtful else STRONG), " " if around else ", ", sure)
+    took = line((units.duration(run.seconds), "strike" if is_unreliable else STRONG), " " if around else ", ", sure)
     return line("") if alone else first, sure if figured and large_number.number == units.duration(run.seconds) else took, speed
 
 
@@ -129,10 +129,10 @@ def code(s: RunSubject, width: int) -> list[Content]:
         return []
     from fwtui.tui.learn.source_words import excerpt  # it brings the highlighter, which the first frame does without
 
-    return excerpt(s.run.experiment.kernel, MOST_CODE, width)
+    return excerpt(s.run.experiment.kernel, MAX_CODE, width)
 
 
-class Beside(Drawn[tuple[Content, ...]]):
+class Beside(TextPanel[tuple[Content, ...]]):
     """What stands beside the digits, or alone; of each line the first clause where there is no room for more."""
 
     def draw(self, subject: tuple[Content, ...], width: int) -> Sequence[Content]:
@@ -145,7 +145,7 @@ class Figures(Horizontal):
     DEFAULT_CSS = """
     Figures { height: auto; }
     Figures Large { width: auto; height: auto; color: $text-primary; text-style: bold; margin-right: 2; }
-    Figures .-doubtful { color: $text-error; text-style: strike; }
+    Figures .-is_unreliable { color: $text-error; text-style: strike; }
     """
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ class Figures(Horizontal):
         digits = self.query_one(Large)
         digits.update(now.number)
         digits.display = bool(now.number)
-        digits.set_class(now.doubtful, "-doubtful")
+        digits.set_class(now.is_unreliable, "-is_unreliable")
 
 
 class RunPanel(VerticalScroll, can_focus=False):

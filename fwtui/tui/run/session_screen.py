@@ -80,7 +80,7 @@ class SessionScreen(Frame):
     SessionScreen #body { min-height: 4; }
     SessionScreen #history { height: auto; max-height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
     SessionScreen HistoryTable { height: auto; max-height: 8; }
-    SessionScreen.-short RunPanel Drawn, SessionScreen.-flat RunPanel Drawn { margin-top: 0; }
+    SessionScreen.-short RunPanel TextPanel, SessionScreen.-flat RunPanel TextPanel { margin-top: 0; }
     SessionScreen.-short RunPanel Figures { margin-top: 0; }
     SessionScreen.-narrow #left { display: none; }
     SessionScreen.-high #history { max-height: 18; }

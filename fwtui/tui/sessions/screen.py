@@ -42,10 +42,10 @@ from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.frame.recording import SessionWanted
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, line, whole_clauses
 from fwtui.tui.widgets.run_table import TextTable, room_beside
+from fwtui.tui.widgets.text_panel import STRONG, TextPanel, hanging, line, whole_clauses
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 NAME_CELLS = 20  # at least
 WIDE = (("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26), ("n", 12), ("best", 14), ("length", 8))
 # columns and their widths for a table of at least that many cells; the name takes what is left
@@ -88,7 +88,7 @@ class SessionsTable(TextTable):
 
     def show(self, entries: Sequence[LibraryEntry], by: str, width: int) -> None:
         """Show these sessions in this order; `by` is the column that they are ordered by."""
-        state = (tuple(entries[:MOST_ROWS]), by, columns(width))
+        state = (tuple(entries[:MAX_ROWS]), by, columns(width))
         if state == self._shown:
             return
         marked = self.marked.path if self.marked is not None else None
@@ -113,7 +113,7 @@ def _cell(name: str, text: str, entry: LibraryEntry) -> Text:
     return Text(text, style=style, justify="right" if name in RIGHT else "left", overflow="ellipsis", no_wrap=True)
 
 
-class Details(Drawn["LibraryEntry | None"]):
+class Details(TextPanel["LibraryEntry | None"]):
     """The marked session, with what has no room in the table."""
 
     NOTHING = (line(""),)

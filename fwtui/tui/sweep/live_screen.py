@@ -13,14 +13,14 @@ from textual.app import ComposeResult
 from fwtui.campaigns.sweep.axis import ALL, DEVICES, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settle
 from fwtui.campaigns.sweep.question import QUESTIONS
-from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS, Sweep
+from fwtui.campaigns.sweep.running import MAX_WITHIN, MIN_WITHIN, PASSES_SECONDS, Sweep
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, defaults, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
-from fwtui.experiment.own_kernels import is_path, known_kernels, located, name_for, name_of_file, path_of
+from fwtui.experiment.user_kernel_registry import is_path, known_kernels, located, name_for, name_of_file, path_of
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.actions import bound, hidden
 from fwtui.tui.frame import bindings
@@ -175,9 +175,9 @@ class SweepDraft(Draft):
         try:
             seconds = float(text)
         except ValueError:
-            raise Refused(f"time {quoted(text)} is not a number of seconds; give {LEAST_WITHIN} to {MOST_WITHIN}") from None
-        if not LEAST_WITHIN <= seconds <= MOST_WITHIN:
-            raise Refused(f"{seconds:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
+            raise Refused(f"time {quoted(text)} is not a number of seconds; give {MIN_WITHIN} to {MAX_WITHIN}") from None
+        if not MIN_WITHIN <= seconds <= MAX_WITHIN:
+            raise Refused(f"{seconds:g} s for a sweep is outside {MIN_WITHIN} to {MAX_WITHIN}; choose a time in between")
         return seconds
 
     def grid(self) -> Grid:

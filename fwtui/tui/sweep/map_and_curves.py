@@ -22,7 +22,7 @@ from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.charts.figure import rate_text, sign
 from fwtui.tui.charts.scale import Scale
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, line
 
 # what a square can say, and how; a rate goes without its unit
 MEASURES: dict[str, Callable[[float | None], str]] = {
@@ -33,13 +33,13 @@ MEASURES: dict[str, Callable[[float | None], str]] = {
 SHADES = " ░▒▓█"
 SIGNS = {WAITING: "·", RUNNING: "…", LEFT_OUT: "-"}
 CELL, GAP = 9, 1  # cells of a square and between two of them
-MOST_CELL, MOST_ALL = 16, 20  # of a square under the name of a kernel: where not all columns have room, and where they have
+MAX_CELL, MAX_ALL = 16, 20  # of a square under the name of a kernel: where not all columns have room, and where they have
 SIGN = 2  # cells of a kernel's sign and the space after it
-LEAST_NAME, MOST_NAME = 6, 34
-MOST_SERIES = 10  # more lines than that are a thicket
+MIN_NAME, MAX_NAME = 6, 34
+MAX_SERIES = 10  # more lines than that are a thicket
 NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often as fast as the one before of its type it is
-LEAST = 8  # cells of the scale
-LEAST_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
+MIN = 8  # cells of the scale
+MIN_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
 WAY = "·"
 SPARSE = 0.02  # density below which its axis is logarithmic
 
@@ -51,7 +51,7 @@ class HeatMapSubject(NamedTuple):
     height: int
 
 
-class HeatMap(GridCursor, Drawn[HeatMapSubject], can_focus=True):
+class HeatMap(GridCursor, TextPanel[HeatMapSubject], can_focus=True):
     """A square is as strongly coloured as its rate is near the best, and says its number; the same again by its shade."""
 
     ALLOW_SELECT = False
@@ -162,12 +162,12 @@ def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int, 
     """Cells of the names and of a column, the first column that is shown, and how many are."""
     count = len(squares.across.values)
     longest = max([len(row.name) + SIGN * bool(row.kernel) for row in squares.rows] + [len(squares.across.name)])
-    most = min(MOST_NAME, max(LEAST_NAME, width - min(count, 4) * (CELL + GAP)))
-    name = max(LEAST_NAME, min(longest, most))
+    most = min(MAX_NAME, max(MIN_NAME, width - min(count, 4) * (CELL + GAP)))
+    name = max(MIN_NAME, min(longest, most))
     cell = max([CELL, *(len(value) + SIGN for value in squares.across.values if squares.across.name == "kernel")])
-    if min(cell, MOST_ALL) * count + GAP * count > width - name:
-        cell = min(cell, MOST_CELL)
-    cell = min(cell, MOST_ALL)
+    if min(cell, MAX_ALL) * count + GAP * count > width - name:
+        cell = min(cell, MAX_CELL)
+    cell = min(cell, MAX_ALL)
     room = max(1, (width - name) // (cell + GAP))
     if room < count:  # the signs for it stand beside the axis' name
         name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
@@ -196,9 +196,9 @@ def _square(square: Square, measure: str, best: float | None, marked: bool) -> l
     run = square.run
     if square.state != ENDED or run is None:
         return [(f"{SIGNS.get(square.state, ' '):>{CELL}}", "reverse" if marked else MUTED)]
-    share = run.rate / best if run.rate and best and not wording.doubtful(run) else 0.0
+    share = run.rate / best if run.rate and best and not wording.is_unreliable(run) else 0.0
     text = measured(run, measure, best)
-    struck = "strike " if wording.doubtful(run) and run.rate else ""
+    struck = "strike " if wording.is_unreliable(run) and run.rate else ""
     shade = SHADES[min(len(SHADES) - 1, int(share * (len(SHADES) - 1) + 0.5))]
     colour = f"on $primary {round(10 + 50 * min(share, 1.0))}%" if share else ""
     style = "reverse" if marked else colour
@@ -238,10 +238,10 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     if name == DEVICES:
         marked = squares.rows[min(row, len(squares.rows) - 1)] if squares.rows else None
         return efficiencies(found.scalings if found is not None else (), marked)
-    first = first_shown(row, len(squares.rows), MOST_SERIES)
+    first = first_shown(row, len(squares.rows), MAX_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
-    for place, row_squares in list(enumerate(squares.rows))[first : first + MOST_SERIES]:
+    for place, row_squares in list(enumerate(squares.rows))[first : first + MAX_SERIES]:
         ys = tuple(number(run, measure, squares.best_rate) for run in _counted(row_squares))
         if any(y is not None for y in ys):
             lines.append(Series(row_squares.name, xs, ys, kernel=row_squares.kernel, strong=place == row))
@@ -258,10 +258,10 @@ def efficiencies(scalings: Sequence[Scaling], marked: SweepRow | None) -> Figure
     """Return the efficiencies by the number of devices, of the marked row and of those around it."""
     runs = {id(square.run) for square in marked.squares} if marked is not None else set()
     here = next((place for place, one in enumerate(scalings) if any(id(p.run) in runs for p in one.points)), -1)
-    first = first_shown(here, len(scalings), MOST_SERIES)
+    first = first_shown(here, len(scalings), MAX_SERIES)
     lines = tuple(
         Series(one.name, tuple(float(p.ranks) for p in one.points), tuple(p.efficiency for p in one.points), strong=place == here)
-        for place, one in list(enumerate(scalings))[first : first + MOST_SERIES]
+        for place, one in list(enumerate(scalings))[first : first + MAX_SERIES]
     )
     up = Axis("efficiency", _percent, low=0.0)
     ideal = (Rule(1.0, "ideal: each device does as much as one alone", short="ideal"),)
@@ -273,7 +273,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-class DotPlot(Drawn[HeatMapSubject]):
+class DotPlot(TextPanel[HeatMapSubject]):
     """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins unordered values."""
 
     ALLOW_SELECT = False
@@ -293,7 +293,7 @@ class DotPlot(Drawn[HeatMapSubject]):
 
     def draw(self, subject: HeatMapSubject, width: int) -> Sequence[Content]:
         squares, (marked, column), room = subject.squares, subject.cursor, width - NAME - NUMBER - STEP
-        if squares is None or not squares.rows or room < LEAST or subject.height < 2:
+        if squares is None or not squares.rows or room < MIN or subject.height < 2:
             return []
         best, row = squares.best_rate, squares.rows[min(max(marked, 0), len(squares.rows) - 1)]
         runs = _counted(row)
@@ -328,7 +328,7 @@ def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]
     """At most that many lines around one of them; the first and the last say how many more there are."""
     first = first_shown(here, len(lines), most)
     visible, below = list(lines[first : first + most]), len(lines) - first - most
-    if most < LEAST_MARKED:
+    if most < MIN_MARKED:
         return visible
     if first:
         visible[0] = line((f"… {first + 1} more above", MUTED))

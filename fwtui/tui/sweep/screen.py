@@ -27,11 +27,11 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.sweep.map_and_curves import MEASURES, DotPlot, HeatMap, figure
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Update, line, whole_clauses
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, Update, line, whole_clauses
 
 STATUS_BAR = 24  # cells of the bar
-LEAST_CURVES, LEAST_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
-LEAST_RUN = 5  # lines below map and dots from which on the marked run is told there
+MIN_CURVES, MIN_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
+MIN_RUN = 5  # lines below map and dots from which on the marked run is told there
 
 
 _no_map = unless(lambda screen: screen.squares() is not None, "there is no map yet: no two runs differ")
@@ -49,7 +49,7 @@ LOOKS = (
 )
 
 
-class Status(Drawn[tuple[Sweep | None, object]]):
+class Status(TextPanel[tuple[Sweep | None, object]]):
     """How far the sweep is. The second part of its subject changes while the sweep stays the same object."""
 
     def draw(self, subject: tuple[Sweep | None, object], width: int) -> Sequence[Content]:
@@ -164,7 +164,7 @@ class SweepScreen(Frame):
         as_curves = squares is None or amounts(squares.across.name)
         self.query_one("#lines", ContentSwitcher).current = "curves" if as_curves else "dots"
         rows, room = len(squares.rows) + 1 if squares is not None else 0, self.query_one("#charts").size.height
-        self.set_class(squares is not None and room - rows >= (LEAST_CURVES if as_curves else LEAST_DOTS), "-both")
+        self.set_class(squares is not None and room - rows >= (MIN_CURVES if as_curves else MIN_DOTS), "-both")
         self._tell_run(squares, as_curves, room)
         if as_curves:
             chart.show(figure(squares, self._measure, self._found[1], cursor[0]))
@@ -177,7 +177,7 @@ class SweepScreen(Frame):
         run = square.run if square is not None else self.view.run
         lines = 0 if squares is None else len(squares.across.values) + 2
         used = 0 if squares is None else lines + min(len(squares.rows) + 1, room // 2)
-        shows_run = run is not None and (squares is None or not as_curves) and room - used >= LEAST_RUN
+        shows_run = run is not None and (squares is None or not as_curves) and room - used >= MIN_RUN
         self.set_class(shows_run, "-run")
         self.set_class(shows_run and squares is None, "-run-alone")
         self.query_one("#lines").styles.height = lines if shows_run else None
@@ -269,4 +269,4 @@ def _saved(square: Square) -> str:
     run = square.run
     if run is None or run.state != "done":
         return square.state
-    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if wording.doubtful(run) else "")
+    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if wording.is_unreliable(run) else "")

@@ -32,7 +32,7 @@ TITLE, VALUE = 13, 11
 AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
 EIGHTHS = " ▁▂▃▄▅▆▇█"  # of a cell: braille of the same height has holes in most fonts
 UNREAD = "╌"  # at the foot of a lane
-LEAST_USED = 1 / 3  # the share of a scale that must be used, or it gets a lower end
+MIN_USED = 1 / 3  # the share of a scale that must be used, or it gets a lower end
 STEPS = 5  # of the gradient, from the foot of a lane to its top
 RunReadings = Mapping[DeviceId | None, tuple[Telemetry, Telemetry]]  # mean and peak of a run
 NO_RUN: RunReadings = {}
@@ -232,7 +232,7 @@ def _ends(name: str, high: float) -> str:
 
 def stepped(top: float, greatest: float) -> float:
     """A round end for a scale: the one that it had, unless that is too low, or leaves more than two thirds empty."""
-    if LEAST_USED * top <= greatest <= top and top > 0:
+    if MIN_USED * top <= greatest <= top and top > 0:
         return top
     step = nice(max(greatest, 1e-9), 4)
     return step * max(1, ceil(greatest / step - 1e-9))

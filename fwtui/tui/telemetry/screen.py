@@ -26,8 +26,8 @@ from fwtui.tui.frame.telemetry_strip import during
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.lane_chart import NO_RUN, LaneChart, RunReadings
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
 from fwtui.tui.widgets.lanes import SPANS, among, lanes_of, span_for, usual
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, line, longest
 
 LIVE_SPAN = 60.0  # seconds that a live session begins with
 LATELY = 3.0  # seconds in which the work of several GPUs is compared, while a run goes on
@@ -43,7 +43,7 @@ class Heading(NamedTuple):
     key: str = ""  # to get to them
 
 
-class HeadingLine(Drawn[Heading | None]):
+class HeadingLine(TextPanel[Heading | None]):
     DEFAULT_CSS = "HeadingLine { padding: 0 1; height: 1; }"
     NOTHING = (line(""),)
 
@@ -62,7 +62,7 @@ class HeadingLine(Drawn[Heading | None]):
         return [apart(left, line((words, MUTED)), width) if left.cell_length + len(words) + 2 <= width else left]
 
 
-class BalanceLine(Drawn[tuple[str, Balance] | None]):
+class BalanceLine(TextPanel[tuple[str, Balance] | None]):
     """Which of several GPUs does most and which least, and when; no line for one GPU."""
 
     DEFAULT_CSS = "BalanceLine { padding: 0 1; }"

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from fwtui.common.text import clean
-from fwtui.experiment.own_kernels import admit, located, name_for
+from fwtui.experiment.user_kernel_registry import admit, located, name_for
 from fwtui.learn.prompts import Prompt
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
@@ -17,7 +17,7 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 
 OWN_HINT = "or the path of a file; fwtui new writes one"
-MOST_OWN = 8  # that are remembered
+MAX_OWN = 8  # that are remembered
 
 
 def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
@@ -81,7 +81,7 @@ def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ())
 
 
 def remember(view: View, path: Path) -> None:
-    view.own_files = tuple(dict.fromkeys([str(path), *view.own_files]))[:MOST_OWN]
+    view.own_files = tuple(dict.fromkeys([str(path), *view.own_files]))[:MAX_OWN]
 
 
 def short_path(path: str) -> str:

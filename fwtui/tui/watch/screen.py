@@ -40,10 +40,10 @@ from fwtui.stream.trials import Where
 from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import Pixels
 from fwtui.tui.widgets.spark import spark
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hung, line
 
 RIGHT, OUTLINE, WRONG = range(3)  # cells of a result, by what is seen of them
 CELL_STYLES = ("$border-blurred", "$foreground", "$error")  # opaque: two share a cell of the terminal
@@ -52,13 +52,13 @@ KEYS = "{key[watch.edit]}: edit it · {key[dialog.close]}: leave"
 AROUND, AROUND_LOW = 13, 10  # rows of the screen that are not the matrix's
 LOW = 20  # rows of the screen below which the verdict has one line
 NARROWEST, WIDEST = 18, 64  # columns of the matrix
-MOST_PROMPT = 30  # hundredths of the screen's rows, for the prompt of the course
+MAX_PROMPT = 30  # hundredths of the screen's rows, for the prompt of the course
 EDITOR = "vi"
 MARKS = {None: ("  ", MUTED), True: ("✓ ", "$text-success"), False: ("✗ ", "$text-error")}
 VERDICTS = {None: ("NOT TRIED", "$warning"), True: ("RIGHT", "$success"), False: ("NOT RIGHT", "$error")}
 
 
-class WrongCells(Drawn[Where | None]):
+class WrongCells(TextPanel[Where | None]):
     """The cells of a result that are wrong in red, and an outline around what was written where it began."""
 
     def __init__(self, where: Where | None = None, rows: int = 0):
@@ -139,7 +139,7 @@ class WatchSubject(NamedTuple):
         return next((report.seconds for report in self.lines if report.seconds is not None), None)
 
 
-class KernelVerdict(Drawn[WatchSubject]):
+class KernelVerdict(TextPanel[WatchSubject]):
     """Whether it is right, and the first thing that is not."""
 
     DEFAULT_CSS = """
@@ -165,7 +165,7 @@ class KernelVerdict(Drawn[WatchSubject]):
         return [*lines, *[line("")] * (self.most - len(lines))]
 
 
-class Checks(Drawn[WatchSubject]):
+class Checks(TextPanel[WatchSubject]):
     """Everything that was said, in its order; the times last."""
 
     first_wrong: int | None = None  # its first line
@@ -188,7 +188,7 @@ class Checks(Drawn[WatchSubject]):
 SaveTimes = tuple[tuple[int, float | None], ...]  # by number of the save; None: not right, or not timed
 
 
-class Curve(Drawn[SaveTimes]):
+class Curve(TextPanel[SaveTimes]):
     """The times of the judged saves, the last one in words."""
 
     def draw(self, subject: SaveTimes, width: int) -> Sequence[Content]:
@@ -201,7 +201,7 @@ class Curve(Drawn[SaveTimes]):
         return [line((title, STRONG), "  ", (bars, "$primary"), (words, MUTED))]
 
 
-class PromptLines(Drawn[tuple[str, str]]):
+class PromptLines(TextPanel[tuple[str, str]]):
     """The prompt of the course that stands now: its place, and what it asks for."""
 
     def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:
@@ -321,7 +321,7 @@ class WatchScreen(Dialog):
         verdict = self.query_one(KernelVerdict)
         verdict.most = 1 if low else 3
         picture = self.query_one(WrongCells)
-        above = min(len(self.query_one(PromptLines).lines), height * MOST_PROMPT // 100) + (not low) if self.prompted else 0
+        above = min(len(self.query_one(PromptLines).lines), height * MAX_PROMPT // 100) + (not low) if self.prompted else 0
         rows = max(3, height - above - (AROUND_LOW if low else AROUND))
         columns = min(2 * rows, WIDEST, width // 2 - 4)
         picture.styles.width = max(NARROWEST, columns)

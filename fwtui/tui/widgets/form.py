@@ -20,7 +20,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, changed, for_kernel, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field, vertices
-from fwtui.experiment.own_kernels import known_kernels
+from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel, Option

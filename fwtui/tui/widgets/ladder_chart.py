@@ -16,12 +16,12 @@ from fwtui.learn.placeholders import large_number
 from fwtui.stream.run import Run
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import Scale, ticks
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, line, longest
 from fwtui_kernels import registry
 
 RISE, BELOW = "█", "░"  # of a bar: what the step adds, and what the one before had
 MARK = 2  # cells before a name
-MOST_NAME = 24
+MAX_NAME = 24
 RATE, TIME, GAIN = 9, 10, 8  # cells of the numbers
 WITH_TIME, WITH_HERE = 56, 66  # cells from which on there is room for the times, and for this machine's rates
 EACH_TICK = 7  # cells of a tick's number and what is free beside it
@@ -82,7 +82,7 @@ class LadderSubject(NamedTuple):
     marked: int | None = None
 
 
-class LadderChart(Drawn["LadderSubject | None"]):
+class LadderChart(TextPanel["LadderSubject | None"]):
     """If there is too little room, only the highest steps; with more room, what is new in each."""
 
     def draw(self, subject: LadderSubject, width: int) -> Sequence[Content]:
@@ -90,7 +90,7 @@ class LadderChart(Drawn["LadderSubject | None"]):
         lines = [*Content(climb.words).stylize(STRONG).wrap(width), longest((line((head, MUTED)) for head in climb.heads), width)]
         room = max(2, rows - len(lines) - 1)
         rungs = select_rungs(climb.rungs, room, marked or 0)
-        name = min(MOST_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
+        name = min(MAX_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
         numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
         beside = RATE if climb.here and width >= WITH_HERE else 0
         bar = max(1, width - MARK - name - 1 - numbers - beside)

@@ -16,7 +16,7 @@ from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import whole_clauses
+from fwtui.tui.widgets.text_panel import whole_clauses
 
 SENTENCES = ("result", "because")  # columns of them
 Widths = Sequence[tuple[Column, int]]
@@ -29,7 +29,7 @@ NARROW_TOTAL = 11  # cells of the median time
 def cell(column: Column, row: TableRow, style: str = "") -> Text:
     """What the column says of the run; a number that is not to be trusted is struck through."""
     text = column.text(row)
-    if column.measured and text != units.ABSENT and row.run.seconds is not None and wording.doubtful(row.run):
+    if column.measured and text != units.ABSENT and row.run.seconds is not None and wording.is_unreliable(row.run):
         style = "strike"
     return Text(text, style=style, justify="right" if column.right else "left", overflow="ellipsis", no_wrap=True)
 

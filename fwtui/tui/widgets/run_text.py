@@ -23,7 +23,7 @@ from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui.stream.stages import OUTSIDE, doing
 from fwtui.tui import charts
 from fwtui.tui.widgets import verdict_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, apart, hanging, line
 
 if TYPE_CHECKING:
     from fwtui.learn.questions import QuestionAnswer, QuestionKind
@@ -230,7 +230,7 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     bound_cells = BOUND if width >= WIDE else 0
     name = label_cells(width) + 1 if max(map(len, titles), default=0) >= NARROW_LABEL else NARROW_LABEL + 1
     room = max(1, width - name - bound_cells - 2 * NUMBER - 1)
-    number = "strike" if run.phases and wording.doubtful(run) else ""
+    number = "strike" if run.phases and wording.is_unreliable(run) else ""
     notes = sum_notes(run) if run.phases else ()
     note = next((one for one in notes if len(one) < room), "")
     head = f"{'PER-PHASE TIMES':<{name}}{'bound by' if bound_cells else '':<{bound_cells}}{note}"
@@ -265,7 +265,7 @@ def ranks(s: RunSubject, width: int) -> list[Content]:
 
 def rank_lines(run: Run, shares: Sequence[RankTime], width: int) -> list[Content]:
     """Draw a bar for each rank from its work, broadcasts and waiting time, then explain them."""
-    number = "strike" if wording.doubtful(run) else ""
+    number = "strike" if wording.is_unreliable(run) else ""
     parts = (WORK, SENDS, WAITS)
     numbered_parts = parts if width >= LABEL + MIN_BAR + 3 * NUMBER + 1 else parts[2:]
     room = max(1, width - LABEL - len(numbered_parts) * NUMBER - 1)
@@ -306,10 +306,12 @@ def outside(s: RunSubject, width: int) -> list[Content]:
     if run.simulated:
         return []
     lines: list[Content] = []
-    if (phase_pass := run.phase_pass) is not None:
-        words = [f"{units.duration(phase_pass.seconds)}{' in a CUDA graph' if phase_pass.captured else ''}"]
-        words += [f"median of {phase_pass.passes:,}"] * (phase_pass.passes > 1)
-        struck = "strike" if wording.doubtful(run) else ""
+    if (instrumented_repetition := run.instrumented_repetition) is not None:
+        words = [
+            f"{units.duration(instrumented_repetition.seconds)}{' in a CUDA graph' if instrumented_repetition.captured else ''}"
+        ]
+        words += [f"median of {instrumented_repetition.passes:,}"] * (instrumented_repetition.passes > 1)
+        struck = "strike" if wording.is_unreliable(run) else ""
         lines += hanging("instrumented rep.", label_cells(width), [*words, *instrumentation(run)], width, struck)
     words = []
     for stage in OUTSIDE:
@@ -326,7 +328,7 @@ def meters(s: RunSubject, width: int) -> list[Content]:
         return []
     peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
     of_peak = ["of peak"] if peak is None or width < 90 else [f"of {units.bandwidth(peak)} peak", "of peak"]
-    struck = "strike" if wording.doubtful(run) else ""
+    struck = "strike" if wording.is_unreliable(run) else ""
     limit = s.limit.share if s.limit is not None else None
     requested = share_of_peak(run, s.device)
     dram, achieved = (s.evidence.dram_utilisation, s.evidence.sm_occupancy) if cuda and s.evidence is not None else (None, None)

@@ -10,7 +10,7 @@ from fwtui.analysis.run_summary import LABELS, NEXT, Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
-from fwtui.tui.widgets.drawn import MUTED, STRONG, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, line
 
 LABEL = 14
 NAME = 19  # cells of a kernel's name

@@ -86,7 +86,7 @@ def cycle(vertices: tuple[int, ...]) -> str:
     return " → ".join(way if len(way) > 1 and way[0] == way[-1] else [*way, *way[:1]])
 
 
-def part_checked(run: Run) -> str:
+def describe_sampled_check(run: Run) -> str:
     """Return the verified part of the matrix, 16 rows; empty if every cell was verified."""
     found = run.verdict
     if found is None or found.verdict != "verified" or not run.n or not 0 < found.cells < run.n**2:
@@ -107,7 +107,7 @@ def verdict(run: Run, part: bool = True) -> tuple[str, str]:
     if found.verdict == "verified":
         if run.simulated:
             return f"✓ {simulated(run)}", GOOD
-        words = ["✓ verified", part_checked(run) if part else ""]
+        words = ["✓ verified", describe_sampled_check(run) if part else ""]
         words.append(f"{CHECKSUM}{checksum(found.checksum)}" if found.checksum else "")
         return " · ".join(filter(None, words)), GOOD
     if found.verdict == "negative cycle":
@@ -132,13 +132,13 @@ def outcome(run: Run, model: Model | None = None) -> str:
         return "✓ simulated"
     found = run.verdict.verdict if run.verdict is not None else "unverified"
     words = " · ".join(
-        filter(None, (f"{word[0]} {VERDICTS.get(found, found).upper() if run.wrong else found}", part_checked(run)))
+        filter(None, (f"{word[0]} {VERDICTS.get(found, found).upper() if run.wrong else found}", describe_sampled_check(run)))
     )
     disturbed = [one.word for one in disturbances(run, model.evidence(run))] if model is not None else []
     return " · ".join([words, *(disturbed or ["low confidence"] * bool(run.indicative))])
 
 
-def doubtful(run: Run) -> bool:
+def is_unreliable(run: Run) -> bool:
     """Return whether its numbers are struck through: an ended run whose distances are not verified."""
     return run.state != "running" and run.verified is not True
 

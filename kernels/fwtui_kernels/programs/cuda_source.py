@@ -56,7 +56,7 @@ def program(
 ) -> CudaProgram:
     """Return the program whose operations are functions of the .cu file with that name; `more` is passed to CudaProgram.
 
-    Paths in `include` are relative to the file's folder. Raises OwnKernelError for an error in the source, and NoTrial if the
+    Paths in `include` are relative to the file's folder. Raises UserKernelError for an error in the source, and NoTrial if the
     target is not a GPU.
     """
     source = Path(file).with_suffix(".cu")
@@ -77,7 +77,7 @@ def program(
 
 
 def check_parameters(source: Path, name: str, takes: tuple[int, ...], buffers: int, integers: int) -> None:
-    """Raises OwnKernelError if a function with parameters of those bytes is not given these by its launches."""
+    """Raises UserKernelError if a function with parameters of those bytes is not given these by its launches."""
     gives = (*[8] * buffers, *[4] * (1 + integers))
     if takes and takes != gives:
         counts = f"{len(takes)} parameters" if len(takes) > 1 else "1 parameter"

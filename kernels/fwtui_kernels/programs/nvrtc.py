@@ -19,7 +19,7 @@ from fwtui_kernels.compiled import gpu
 from fwtui_kernels.compiled.cubin_cache import CompiledCode
 from fwtui_kernels.compiled.driver_calls import allow_dynamic_shared_memory
 from fwtui_kernels.compiled.ptxas import KernelUse, used_in
-from fwtui_kernels.own import OwnKernelError, at_function, text_of
+from fwtui_kernels.own import UserKernelError, at_function, text_of
 
 toolkit: Any = core
 STANDARD = "c++17"
@@ -39,11 +39,11 @@ class SourceCode(NamedTuple):
 def compiled(
     source: Path, functions: Sequence[str], define: Mapping[str, str], include: Sequence[Path], cc: tuple[int, int]
 ) -> SourceCode:
-    """The functions for a GPU of that compute capability, which need not be here. Raises OwnKernelError."""
+    """The functions for a GPU of that compute capability, which need not be here. Raises UserKernelError."""
     try:
         text = text_of(source)
     except OSError as error:
-        raise OwnKernelError(f"{source.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UserKernelError(f"{source.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
     headers = find_nvidia_header_directory("cudart")
     options = toolkit.ProgramOptions(
         name=source.name,  # as errors call it
@@ -129,7 +129,7 @@ def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:
     return tuple(sizes[ordinal] for ordinal in sorted(sizes))
 
 
-def _first_error(log: str, source: Path) -> OwnKernelError:
+def _first_error(log: str, source: Path) -> UserKernelError:
     """The first of the compiler's errors, as file:line:column with its line, and how many there are."""
     lines = log.replace("\0", "").splitlines()
     places = [place for place, line in enumerate(lines) if (error := _ERROR.match(line)) and error["file"] != _NAMES]
@@ -139,10 +139,10 @@ def _first_error(log: str, source: Path) -> OwnKernelError:
         message = f"{function} takes {needs:,} bytes of shared memory a block, and may take {most:,}"
         return at_function(source, function, message, "__shared__")
     if not places and missing:
-        return OwnKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches")
+        return UserKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches")
     if not places:
         named = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
-        return OwnKernelError(f"{source.name}: {named.strip()}")
+        return UserKernelError(f"{source.name}: {named.strip()}")
     first = places[0]
     match = _ERROR.match(lines[first])
     assert match is not None
@@ -159,7 +159,7 @@ def _first_error(log: str, source: Path) -> OwnKernelError:
         message = " ".join([message, *(line.strip() for line in lines[first + 1 : caret - 1])])
     others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
     where = f"{Path(match['file']).name}:{match['line']}{column}"
-    return OwnKernelError(f"{where}: {message.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")
+    return UserKernelError(f"{where}: {message.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")
 
 
 def _line(source: Path, match: re.Match[str]) -> str:

@@ -87,14 +87,15 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
     from numba import types
 
     word = types.float32 if form < 2 else types.float64 if form == PLAIN["float64"] else types.int32
+    bits = 64 if form == PLAIN["float64"] else 32
     signature = (word[::1], word[::1], types.int32, types.int32, types.int64[::1])
     got = compiled(probe_cuda.build(form).py_func, signature, cc)
     assert (got.stack, got.spills) == (0, 0)
     assert got.registers * probe_cuda.BLOCK * probe_cuda.resident(form) <= 65536
-    assert got.shared == 2 * probe_cuda.SLAB * word.bitwidth // 8
+    assert got.shared == 2 * probe_cuda.SLAB * bits // 8
     found = instructions(got.cubin)
     # a row and a column of 8 words take four 128-bit loads for each of 16 k
-    expected = {**LOOP[form, cc], "LDS.128": 64 * word.bitwidth // 32, "LDL": 0, "STL": 0}
+    expected = {**LOOP[form, cc], "LDS.128": 64 * bits // 32, "LDL": 0, "STL": 0}
     assert {name: found[name] for name in expected} == expected
     if "mixed" in INNER_LOOPS[form].key:
         assert found["IMAD"] >= 336, "the sums of two k are made by the multiply-add pipe"

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from fwtui.analysis.plan_checks import MOST_STEPS, check_plan, troubles, words
+from fwtui.analysis.plan_checks import MAX_STEPS, check_plan, troubles, words
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Cost, Kernel, Rect, Shape, Step
 
@@ -87,7 +87,7 @@ def test_what_a_plan_forgets_is_found_in_the_smallest_graph_with_rectangles_in_w
     step = next(iter(NAIVE.plan(Shape(4), False)))
     endless = replace(NAIVE, plan=lambda shape, stepwise: (step for _ in count()))
     (told,) = troubles(endless, Shape(4))
-    assert f"more than {MOST_STEPS:,} steps" in told
+    assert f"more than {MAX_STEPS:,} steps" in told
     (told,) = check_plan(broken(BLOCKED, without(2)))
     assert told.endswith("(n = 5, tile 4)") and check_plan(BLOCKED) == []
     assert words(Rect(0, 32, 32, 64)) == "rows 0-31, columns 32-63"

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from fwtui.analysis.recorded_source import MOST, excerpt
+from fwtui.analysis.recorded_source import MAX, excerpt
 from fwtui.common.errors import Refused
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
@@ -55,4 +55,4 @@ def test_a_source_of_many_equal_lines_is_compared_at_once() -> None:
         for text in ("x", "y")
     ]
     runs = [replace(run, source=source) for run, source in zip((one, other), parts, strict=True)]
-    assert len(excerpt(runs, runs[1], 1, 90000).rows) == MOST  # an hour, if each were compared with each
+    assert len(excerpt(runs, runs[1], 1, 90000).rows) == MAX  # an hour, if each were compared with each

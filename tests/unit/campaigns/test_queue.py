@@ -7,7 +7,7 @@ import pytest
 from made_sessions import Made, MadeLive, ask
 
 from fwtui.analysis.estimate import FIRST_COMPILE, expect
-from fwtui.campaigns.queue import MOST_SECONDS, Queue, Runner
+from fwtui.campaigns.queue import MAX_SECONDS, Queue, Runner
 from fwtui.campaigns.reproduction import REPETITIONS
 from fwtui.experiment.experiment import Experiment, settle
 
@@ -102,7 +102,7 @@ def test_a_runner_starts_what_there_is_time_for_and_tells_why_it_skips_the_other
 def test_long_runs_are_expected_by_the_cube_repeated_less_and_checked_once_for_each_graph() -> None:
     queue = Queue(MadeLive(Made().add(ask("naive", 2048), 0.1)), 1.0)
     assert [queue.repeated(settle(ask("naive", n)), REPETITIONS).repeats for n in (256, 2048, 4096, 16384)] == [20, 5, 3, 2]
-    assert queue.expect(ask("naive", 65536)).one > MOST_SECONDS
+    assert queue.expect(ask("naive", 65536)).one > MAX_SECONDS
     # a small graph's time is the launches', which do not grow by the cube
     tiny: Any = MadeLive(Made().add(ask("naive", 64), 0.001))
     assert Queue(tiny, 1.0).expect(ask("naive", 1024)).one == pytest.approx(0.001 * 16**2)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from made_sessions import Made
 
-from fwtui.campaigns.sweep.axis import MOST_VALUES, SweepAxis, names, read_axis, value, varied
+from fwtui.campaigns.sweep.axis import MAX_VALUES, SweepAxis, names, read_axis, value, varied
 from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.grid import Grid, KnownRuns, levels
 from fwtui.campaigns.sweep.running import Sweep
@@ -116,7 +116,7 @@ def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[s
         ("n", "900..100", "runs backwards"),
         ("n", "1..65536+1", "take larger steps"),
         ("n", "x", "not a whole number"),
-        ("n", ",".join(map(str, range(1, MOST_VALUES + 2))), "give fewer"),
+        ("n", ",".join(map(str, range(1, MAX_VALUES + 2))), "give fewer"),
         ("n", " , ", "has no values"),
         ("density", "all", "unlimited values"),
         ("threads", "7", "is offered by no kernel"),

@@ -13,7 +13,7 @@ from own_files import TELLS, written
 from fwtui.__main__ import main
 from fwtui.commands.new import python
 from fwtui.commands.support.experiment_options import add_experiment_options, experiments_of_every_kernel
-from fwtui.experiment import own_kernels
+from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.experiment import settle
 from fwtui.machine import trust
 from fwtui_kernels import registry
@@ -148,7 +148,7 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
     assert "left out: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
     forget_own_kernels()
     assert main(["run", "-k", "mine", *QUICK]) == 0
-    assert json.loads(capsys.readouterr().out)["experiment"]["code"] == own_kernels.fingerprint(path)
+    assert json.loads(capsys.readouterr().out)["experiment"]["code"] == user_kernel_registry.fingerprint(path)
 
 
 @pytest.mark.slow

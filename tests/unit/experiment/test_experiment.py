@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fwtui.campaigns.sweep.axis import read_axis
 from fwtui.commands.support import experiment_options
 from fwtui.common.errors import Refused
-from fwtui.experiment import own_kernels
+from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import (
     MAX_SEED,
@@ -120,7 +120,7 @@ def test_what_carries_it_out_chooses_nothing(changes: dict[str, Any], left: str)
 
 def test_a_kernel_may_refuse_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     picky = replace(registry()["serial"], refuses=lambda shape: "n = 7 is odd; choose an even one" if shape.n % 2 else None)
-    monkeypatch.setattr(own_kernels, "registry", lambda: {"serial": picky})
+    monkeypatch.setattr(user_kernel_registry, "registry", lambda: {"serial": picky})
     with pytest.raises(Refused, match="n = 7 is odd"):
         settle(Experiment(kernel="serial", n=7))
     settle(Experiment(kernel="serial", n=8))

@@ -8,7 +8,7 @@ from own_files import TELLS, written
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
-from fwtui.experiment.own_kernels import admit, located, name_for
+from fwtui.experiment.user_kernel_registry import admit, located, name_for
 from fwtui.learn.kernel_source import SourcePart, source
 from fwtui.learn.stepping import Stepping, stepping
 from fwtui_kernels.plan import Cost, Shape

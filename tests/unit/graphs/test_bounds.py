@@ -15,7 +15,7 @@ from fwtui.graphs import bounds
 from fwtui.graphs.graph import GraphInput
 from fwtui_kernels.plan import DTYPES, FLOATS, NO_EDGE
 
-INT16, INT32, MOST = NO_EDGE["int16"], NO_EDGE["int32"], float(np.finfo(np.float32).max)
+INT16, INT32, MAX = NO_EDGE["int16"], NO_EDGE["int32"], float(np.finfo(np.float32).max)
 TINY = float(np.finfo(np.float32).tiny)
 EDGES, SEARCHED, AFTER = bounds.BY_EDGES, bounds.BY_SEARCHES, bounds.AFTERWARDS
 WIDE = ("float64", EDGES)
@@ -47,17 +47,17 @@ def check_range(graph: GraphInput, dtype: str) -> str:
         (3, 0.25, 2**44, "real", None, None, [("float32", AFTER), ("float64", AFTER)]),
         (1, None, None, "whole", None, None, [("int16", EDGES), ("int32", EDGES), WIDE]),
         (4, -INT32 // 6, 1, "whole", None, None, [WIDE]),
-        (3, 1, MOST / 4, "rounded", "float32", None, [("float32", bounds.rounded("float32"))]),
+        (3, 1, MAX / 4, "rounded", "float32", None, [("float32", bounds.rounded("float32"))]),
         (2, -(2**29) + 1, 1, "whole", "int32", (0, True), [("int32", SEARCHED)]),
-        (1, -MOST / 1.5, None, "real", None, None, [("float32", EDGES), WIDE]),
+        (1, -MAX / 1.5, None, "real", None, None, [("float32", EDGES), WIDE]),
         (3, 0, TINY, "real", None, None, [("float32", EDGES), WIDE]),
         (3, -TINY / 2, 0, "real", None, None, [WIDE]),
         (3, 1, 9, "whole", "float64", None, [WIDE]),
-        (3, 1, MOST / 3, "real", None, None, [("float64", AFTER)]),
+        (3, 1, MAX / 3, "real", None, None, [("float64", AFTER)]),
         (3, 0, TINY / 2, "real", "float32", None, "weights up to 5.87747e-39 are too small for float32; choose float64"),
         (1, -INT32, None, "whole", "int32", None, "weight -1.07374e+09 on 1 vertices leaves no room in int32; choose float64"),
         (3, 1, 9, "whole", "int64", None, "dtype 'int64' is not one that kernels have; choose one of " + ", ".join(DTYPES)),
-        (3, 1, MOST / 3, "real", "float32", None, "weights up to 1.13427e+38 leave no room for sums in float32; choose float64"),
+        (3, 1, MAX / 3, "real", "float32", None, "weights up to 1.13427e+38 leave no room for sums in float32; choose float64"),
         (3, -1e308, 1, "real", None, None, "weights up to 1e+308 leave no room for sums in float64; scale them down"),
         (3, 1, 9, "real", "int32", None, "weights that are not whole do not fit int32; choose float32 or float64"),
         (3, -2, 9, "whole", "int16", None, "int16 takes no negative weights, and -2 is one; choose int32 or float64"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fwtui_kernels
-from fwtui_kernels.own import OwnKernelError, check, load
+from fwtui_kernels.own import UserKernelError, check, load
 from fwtui_kernels.plan import Kernel, Shape, Target
 
 pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
@@ -66,7 +66,7 @@ def test_the_examples_compile_for_every_type_without_spills(name: str, shared: d
 )
 def test_what_the_compiler_says_is_said_with_line_and_column(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     kernel = copied(tmp_path, (old, new))
-    with pytest.raises(OwnKernelError) as wrong:
+    with pytest.raises(UserKernelError) as wrong:
         used(kernel, "float32")
     assert str(wrong.value).startswith(sentence) and str(tmp_path) not in str(wrong.value) and "\n" not in str(wrong.value)
 
@@ -74,12 +74,12 @@ def test_what_the_compiler_says_is_said_with_line_and_column(tmp_path: Path, old
 def test_several_errors_are_counted_and_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
     kernel = copied(tmp_path, ("n + k] +", "n + kk] +"), ("distance[k", "distance[kk"), ("if (i < n", "if (ii < n"))
     with pytest.raises(
-        OwnKernelError, match=r'^mine\.cu:9:9: identifier "ii" is undefined: if \(ii < n && j < n\) \(and 1 more\)$'
+        UserKernelError, match=r'^mine\.cu:9:9: identifier "ii" is undefined: if \(ii < n && j < n\) \(and 1 more\)$'
     ):
         used(kernel, "float32")
     kernel = copied(tmp_path)
     (tmp_path / "mine.cu").unlink()
-    with pytest.raises(OwnKernelError, match=r"^mine\.cu cannot be read: no such file or directory$"):
+    with pytest.raises(UserKernelError, match=r"^mine\.cu cannot be read: no such file or directory$"):
         used(kernel, "float32")
 
 

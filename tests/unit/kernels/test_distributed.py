@@ -47,7 +47,7 @@ def test_each_round_sends_one_panel_to_all_others(ranks: int) -> None:
     shape = Shape(29, 4, ranks=ranks)
     sent = [step for step in GPUS.plan(shape, False) if step.rank == EVERY]
     assert [step.args for step in sent] == [(p, p % ranks) for p in range(8)]
-    assert {step.cost.link_bytes for step in sent} == {(ranks - 1) * panel_bytes(shape)}
+    assert {step.cost.link_bytes for step in sent} == {(ranks - 1) * panel_bytes(shape, shape.word_bytes)}
 
 
 @pytest.mark.parametrize(("n", "ranks"), [(1, 1), (1, 3), (13, 2), (29, 3), (32, 4), (5, 8)])

@@ -10,7 +10,7 @@ from own_files import WHOLE, written
 
 from fwtui.commands.new import python
 from fwtui.common.module_header import Outline
-from fwtui_kernels.own import OwnKernelError, check, complaint, fingerprint, load
+from fwtui_kernels.own import UserKernelError, check, complaint, fingerprint, load
 from fwtui_kernels.plan import Shape, Target
 
 
@@ -45,7 +45,7 @@ def test_a_file_with_plan_and_build_is_a_kernel_but_for_name_and_preference(tmp_
 )
 def test_what_is_wrong_in_a_file_is_said_with_its_line(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     path = written(tmp_path, "mine.py", (old, new))
-    with pytest.raises(OwnKernelError) as wrong:
+    with pytest.raises(UserKernelError) as wrong:
         check(load(path, "mine"), path)
     assert str(wrong.value).startswith(sentence) and str(tmp_path) not in str(wrong.value)
 
@@ -67,7 +67,7 @@ def test_the_old_import_name_is_answered_with_the_new_one(
         (tmp_path / "site" / "kernels" / "__init__.py").write_text("def get_kernel(): ...\n")
         monkeypatch.syspath_prepend(tmp_path / "site")
     path = written(tmp_path, "mine.py", ("import numpy", f"{line}\nimport numpy"))
-    with pytest.raises(OwnKernelError) as wrong:
+    with pytest.raises(UserKernelError) as wrong:
         load(path, "mine")
     told = f"mine.py:5: the package that was called kernels is fwtui_kernels now; write `{written_now}`: {line}"
     assert str(wrong.value) == told
@@ -126,7 +126,7 @@ def test_a_file_that_imports_in_build_works_as_ever(tmp_path: Path) -> None:
 
 def test_a_file_without_build_says_what_is_missing(tmp_path: Path) -> None:
     path = written(tmp_path, "mine.py", (WHOLE[WHOLE.index("KERNEL") :], ""), ("def build", "def make"))
-    with pytest.raises(OwnKernelError, match=r"mine.py has no build\(shape, target\); `fwtui new` writes a file that works"):
+    with pytest.raises(UserKernelError, match=r"mine.py has no build\(shape, target\); `fwtui new` writes a file that works"):
         load(path, "mine")
 
 

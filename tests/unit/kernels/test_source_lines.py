@@ -11,7 +11,7 @@ from compiled_off_gpu import compiled_op, nvdisasm
 from fwtui.__main__ import main
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import inner_loop, listing, minimums, opcode, relaxations
-from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES
+from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES
 from fwtui_kernels.compiled import compiler
 from fwtui_kernels.compiled.disassembly import Disassembler, MachineInstruction
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line, tagged
@@ -67,7 +67,7 @@ def test_the_inner_loop_of_the_champion_is_minimums() -> None:
     assert done >= 256 and sum(names.values()) < 1.7 * done, "hardly more than one instruction for each relaxation"
     told = listing(code, {})
     assert told.total == len(code) and told.relaxations == done and sum(told.mix.values()) <= sum(names.values())
-    assert len(told.instructions) == MOST_INSTRUCTIONS and len(told.lines) <= MOST_LINES
+    assert len(told.instructions) == MAX_INSTRUCTIONS and len(told.lines) <= MAX_LINES
     assert all(one.text.strip() for one in told.lines if one.reasons) and told.loop[0] < told.loop[1]
 
 
@@ -97,9 +97,9 @@ def test_samples_choose_lines_loop_and_instructions() -> None:
     assert [a.offset for a in one.instructions] == [*range(3040, 3201, 16)], "the loop, and none that is sampled a little"
     assert [a.text for a in one.instructions] == [a.text for a in other.instructions], "whatever is sampled a little more"
     wide = listing(code, {16 * place: {"wait": 2 + place} for place in range(300)}, tell_source=False)
-    assert len(wide.instructions) <= MOST_INSTRUCTIONS and wide.instructions[-1].offset == 4784
+    assert len(wide.instructions) <= MAX_INSTRUCTIONS and wide.instructions[-1].offset == 4784
     flat = listing(code, {16 * place: {"wait": 1} for place in range(100, 300)}, tell_source=False)
-    assert len(flat.instructions) == MOST_INSTRUCTIONS and flat.instructions[0].offset == 1600, "each has half a percent"
+    assert len(flat.instructions) == MAX_INSTRUCTIONS and flat.instructions[0].offset == 1600, "each has half a percent"
 
 
 def test_relaxations_are_counted_by_minimums() -> None:

@@ -130,7 +130,7 @@ def test_a_plan_reads_what_is_done_and_writes_each_distance_once(kind: str, elim
     starts = dict(pair for level in order.levels(8, 4) for pair in zip(level.members, level.starts, strict=True))
     ranks = np.arange(g.n) - np.concatenate([[0], np.cumsum([node.size for node in order.supernodes])])[numbers]
     places = np.empty(g.n, int)
-    places[order.factor.vertices] = np.array([starts[number] for number in numbers]) + ranks
+    places[order.factor.vertices] = np.array([starts[int(number)] for number in numbers]) + ranks
     rows, columns = np.nonzero(g.matrix != NO_EDGE["int32"])
     assert fronts[places[rows], places[columns]].all(), "each edge is in a front"
 

@@ -17,7 +17,7 @@ from fwtui.experiment.generate import generate
 from fwtui.learn.kernel_source import source
 from fwtui.learn.stepping import (
     FIRST,
-    MOST_WEIGHT,
+    MAX_WEIGHT,
     Agreement,
     Stepping,
     Trace,
@@ -154,7 +154,7 @@ class TestChanges:
         s.choose(n=3)
         assert (s.row, s.column) == (2, 2)
         assert [parse_weight(text) for text in ("7", " -4 ", "", "-", "inf")] == [7, -4, INF, INF, INF]
-        for text in ("1.5", "x", "1e3", str(MOST_WEIGHT + 1), "9" * 30):
+        for text in ("1.5", "x", "1e3", str(MAX_WEIGHT + 1), "9" * 30):
             with pytest.raises(Refused):
                 parse_weight(text)
         for n in (0, 25, 1000):

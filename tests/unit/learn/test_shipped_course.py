@@ -125,7 +125,7 @@ class TestShipped:
         assert set(re.findall(r"`([a-z.]+)`", line.partition("; each")[0])) == set(FILLED)
 
 
-MOST_WORDS, USUAL_WORDS = 28, 24  # of a sentence, and of the sentences of a lesson on average
+MAX_WORDS, USUAL_WORDS = 28, 24  # of a sentence, and of the sentences of a lesson on average
 WANTED = {
     "relaxation",
     "tile",
@@ -159,7 +159,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 def test_sentences_are_short_and_the_glossary_explains_each_term_once() -> None:
     lengths = {where: [len(sentence.split()) for sentence in sentences(text)] for where, text in texts() if text}
-    assert {where: max(words) for where, words in lengths.items() if max(words) > MOST_WORDS} == {}
+    assert {where: max(words) for where, words in lengths.items() if max(words) > MAX_WORDS} == {}
     assert {where: mean(words) for where, words in lengths.items() if mean(words) > USUAL_WORDS} == {}
     terms = [name for term, _ in GLOSSARY for name in names(term)]
     assert len(terms) == len(set(terms)) and set(terms) >= WANTED

@@ -141,7 +141,7 @@ def test_a_session_that_is_not_read_to_its_end_is_kept_but_not_continued(begin: 
     live.close()
     (path,) = files(kept_folder())
     assert offered(live) is not None
-    pretend.limits("fwtui.sessions.reader", FEW_LINES=2, LEAST_MEAN=1 << 20)
+    pretend.limits("fwtui.sessions.reader", FEW_LINES=2, MIN_MEAN=1 << 20)
     aged(path, 2 * autosave.YOUNG)
     assert offered(live) is None and path.exists()
 

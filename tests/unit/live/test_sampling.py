@@ -13,7 +13,7 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live import ncu
-from fwtui.live.sampling import MOST_SECONDS, RESTARTS, Sampling, WarpSampling
+from fwtui.live.sampling import MAX_SECONDS, RESTARTS, Sampling, WarpSampling
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import RunRequest, SampleRequest
@@ -123,7 +123,7 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
     sampling.begin(model(), request, False)
     assert sampling.run == 7 and sampling.over() is None
     ahead = SampleRequest(7, asked, "", 256, ahead=True)
-    assert begun[0].heard == [ahead, SampleRequest(7, asked, "", 256, 0.001, MOST_SECONDS, True)]
+    assert begun[0].heard == [ahead, SampleRequest(7, asked, "", 256, 0.001, MAX_SECONDS, True)]
     sampling.finished()
     assert sampling.run is None and begun[0].exit_code == 0, "it holds the GPU no longer than it samples"
     assert len(begun) == 1, "not where the session closes"

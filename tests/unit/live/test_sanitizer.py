@@ -130,7 +130,7 @@ def test_it_ends_in_time_and_at_the_next_save(tool: FakeTool) -> None:
     tool.answers({"log": "", "sleep": True}, {"log": RACE, "sleep": True}, {"log": RACE, "sleep": True})
     (_, _, slow), (_, racy, _) = found(seconds=1.0)
     assert slow == "memcheck is left out: compute-sanitizer took more than 1 s"
-    assert racy == "doubtful", "what it found until then is told"
+    assert racy == "is_unreliable", "what it found until then is told"
     stop = Event()
     Timer(0.2, stop.set).start()
     assert list(sanitized(REQUEST, stop)) == []

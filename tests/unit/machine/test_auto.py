@@ -15,7 +15,7 @@ from pretending import Pretend
 from fwtui.__main__ import main
 from fwtui.campaigns.tuning import Problem, Tuner, next_config
 from fwtui.common.errors import Refused
-from fwtui.experiment import own_kernels
+from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.live.session import Live
@@ -151,7 +151,7 @@ def tuner(answer: Callable[..., Iterable[events.Event]] = trial_events, **more: 
 def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pretend: Pretend, tmp_path: Path) -> None:
     path, problem = tmp_path / "mine.py", Problem(256, "float32", True)
     path.write_text("one")
-    own_kernels.install(replace(TILED, id="mine"), path)
+    user_kernel_registry.install(replace(TILED, id="mine"), path)
 
     def answer(request: Any) -> Iterator[events.Event]:
         """The user's kernel is as fast as the rung; a file that says so is saved while tile 32 runs."""
@@ -164,7 +164,9 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pret
     first = tuner(answer, kernels=[mine, TILED])
     assert first.tune([problem], 60.0)
     best, rung = first.best(problem, "mine"), first.best(problem)
-    assert best is not None and rung is not None and best.code == own_kernels.code_of("mine") and rung.kernel == "tiled-cpu"
+    assert (
+        best is not None and rung is not None and best.code == user_kernel_registry.code_of("mine") and rung.kernel == "tiled-cpu"
+    )
     assert best.tile == rung.tile == 128 and settle_here(Experiment(kernel="auto", n=256)).kernel == "tiled-cpu"
     path.write_text("two")
     edited = tuner(answer, kernels=[mine])

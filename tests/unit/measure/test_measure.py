@@ -18,7 +18,7 @@ from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
 from fwtui.measure.job import Job
-from fwtui.measure.passes import MOST_ROUNDS, Passes, occupancies, parts_of, rounds_of
+from fwtui.measure.passes import MAX_ROUNDS, Passes, occupancies, parts_of, rounds_of
 from fwtui.measure.worker import diagnosis
 from fwtui.stream import events
 from fwtui_kernels import registry
@@ -81,7 +81,7 @@ def test_when_it_is_enough() -> None:
     assert enough([6.0], 0, 5.0) and enough([3.0], 0, 5.0), "the next one would not fit"
     assert not enough([2.0], 0, 5.0)
     assert enough([1e-6] * 5, 0, 5.0, wall=10.1), "what lies between the passes is counted too"
-    assert enough([1e-6] * statistics.MOST_RUNS, 0, 5.0) and not enough([1e-6] * 999, 0, 5.0)
+    assert enough([1e-6] * statistics.MAX_RUNS, 0, 5.0) and not enough([1e-6] * 999, 0, 5.0)
 
 
 def test_the_expected_time_ends_at_zero() -> None:
@@ -120,7 +120,7 @@ def test_progress_only_rises_and_the_budget_bounds_what_is_left(
         return some
 
     engine: Any = SimpleNamespace(stream=None, synchronize=never, target=Target("simulator"))
-    engine.clean_pass = lambda *_: lambda check: spend(next(coming))
+    engine.timed_repetition = lambda *_: lambda check: spend(next(coming))
     program: Any = SimpleNamespace(restore=lambda *_: spend(between))
     experiment = Experiment(kernel="serial", budget=5.0, **asked)
     job = Job(1, experiment, registry()["serial"], engine, never, told.append, lambda: clock)
@@ -165,8 +165,8 @@ def test_parts_and_rounds_add_up(rounds: int) -> None:
     assert told[0].seconds == pytest.approx(sum(s for s, p in zip(seconds, parts, strict=True) if p.phase == "pivot"))
 
     sampled = rounds_of(parts, seconds, PHASES)
-    assert len(sampled) <= MOST_ROUNDS
-    every = math.ceil(rounds / MOST_ROUNDS)
+    assert len(sampled) <= MAX_ROUNDS
+    every = math.ceil(rounds / MAX_ROUNDS)
     assert [r[0] for r in sampled] == ([] if rounds == 1 else list(range(0, rounds, every)))
     before = [0, *accumulate(sum(s.cost.relaxations for s in plan if s.args == (p,)) for p in range(rounds))]
     for index, first, row in sampled:

@@ -74,7 +74,7 @@ def test_its_source_is_told_only_where_that_is_asked_for(tmp_path: Path) -> None
     assert [part.first for part in cuda] == [1, 201, 401] and cuda[0].lines[0] == "    int x;"
     (tmp_path / "mine.cu").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 3000)
     parts = [event for event in ran(path, source=str(path)) if isinstance(event, events.Source)]
-    assert sum(len(line) for part in parts for line in part.lines) < own_kernel.MOST_SOURCE
+    assert sum(len(line) for part in parts for line in part.lines) < own_kernel.MAX_SOURCE
     assert parts[-1].lines[-1] == "(the rest was not recorded)"
 
 

@@ -81,10 +81,10 @@ def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
     assert run.done.count == 2 and run.done.indicative
     assert run.cpu.each == pytest.approx(run.cpu.busy * run.done.median)  # of two passes, the middle is their mean
     assert run.done.median == pytest.approx(sum(s.seconds for s in run.samples) / 2)
-    assert run.done.instrumentation == pytest.approx(run.phase_pass.seconds - run.done.median)
-    assert sum(p.relaxations for p in run.phase_pass.parts) == run.relaxations
+    assert run.done.instrumentation == pytest.approx(run.instrumented_repetition.seconds - run.done.median)
+    assert sum(p.relaxations for p in run.instrumented_repetition.parts) == run.relaxations
     planned = {step.phase for step in plan} - {"broadcast"}  # one process sends nothing
-    assert [p.phase for p in run.phase_pass.parts] == [phase for phase in kernel.phases if phase in planned]
+    assert [p.phase for p in run.instrumented_repetition.parts] == [phase for phase in kernel.phases if phase in planned]
     for sample in run.samples:
         assert sample.since + sample.seconds <= sample.t
     assert 0 < run.cpu.busy <= 1.1 * run.cpu.usable and 100 < run.cpu.clock_mhz < 20_000
@@ -188,7 +188,7 @@ def test_cancelling_ends_the_run_between_steps(bench: Bench, count: int) -> None
     run = bench.run(check=after(count), kernel="serial", n=20)
     assert run.state == "cancelled" and run.done.message == "cancelled"
     assert isinstance(bench.events[-1], events.RunDone)
-    assert run.phase_pass is None
+    assert run.instrumented_repetition is None
     again = bench.run(kernel="serial", n=20)
     assert again.state == "done" and again.verified is True
 
@@ -233,7 +233,7 @@ def test_many_repeats_tell_a_hundred_samples_and_rounds(bench: Bench) -> None:
     assert len(run.samples) == SAMPLES_TOLD and run.done.count == SAMPLES_TOLD + 50
     run = bench.run(kernel="tiled-cpu", n=64, tile=16)
     assert [r.index for r in run.rounds] == [0, 1, 2, 3]
-    assert sum(sum(r.seconds) for r in run.rounds) == pytest.approx(run.phase_pass.seconds)
+    assert sum(sum(r.seconds) for r in run.rounds) == pytest.approx(run.instrumented_repetition.seconds)
 
 
 def test_the_same_graph_is_not_made_twice(bench: Bench) -> None:
@@ -252,7 +252,7 @@ def test_the_simulator_is_not_timed(bench: Bench) -> None:
     bench.engine = HostEngine(Target("simulator"))
     run = bench.run(kernel="serial", n=9)
     assert run.backend == "simulator" and run.verified is True
-    assert run.samples == () and run.phase_pass is None
+    assert run.samples == () and run.instrumented_repetition is None
     assert (run.done.median, run.done.spread, run.done.count, run.done.instrumentation) == (None, None, 0, None)
 
 
@@ -331,8 +331,8 @@ def test_random_graphs_are_right(jobs: tuple[int, ...], graphs: int) -> None:
 def test_each_ranks_phases_are_told_and_their_work_adds_up() -> None:
     (run,) = run_all("cpu,cpu", "distributed-cpu", [Experiment(n=100)], False, 32)
     assert [str(rank) for rank in run.ranks] == ["rank 0 (CPU)", "rank 1 (CPU)"]
-    assert [told.rank for told in run.rank_phases] == [0, 1] and run.phase_pass is not None
-    for part in run.phase_pass.parts:
+    assert [told.rank for told in run.rank_phases] == [0, 1] and run.instrumented_repetition is not None
+    for part in run.instrumented_repetition.parts:
         own = [p for told in run.rank_phases for p in told.parts if p.phase == part.phase]
         assert part.seconds == pytest.approx(sum(p.seconds for p in own) / 2)
         if part.phase == "broadcast":  # which all ranks launch together
@@ -340,7 +340,7 @@ def test_each_ranks_phases_are_told_and_their_work_adds_up() -> None:
         else:
             assert (sum(p.launches for p in own), sum(p.relaxations for p in own)) == (part.launches, part.relaxations)
     assert run.phase_names[-1].key == "wait"
-    assert {"pivot", "panels", "broadcast", "rest"} <= {part.phase for part in run.phase_pass.parts}
+    assert {"pivot", "panels", "broadcast", "rest"} <= {part.phase for part in run.instrumented_repetition.parts}
 
 
 def test_an_error_of_mpi_waits_as_another_rank_may_have_died() -> None:

@@ -19,7 +19,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.library_objects import graph_of
 from fwtui.solver import choose, costs, searches
-from fwtui.solver.costs import LEAST, shape_of
+from fwtui.solver.costs import MIN, shape_of
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Target
 
@@ -98,7 +98,7 @@ def test_far_distances_named_kernels_and_graphs_whose_matrix_would_fit_no_memory
 def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
     asked: dict[str, Any], predecessors: bool, pretend: Pretend
 ) -> None:
-    pretend.limits(costs, SEARCHED=1e-9, WORTH_A_PROCESS=1e-4, _PROCESS_STARTS=0.0, LEAST=400)
+    pretend.limits(costs, SEARCHED=1e-9, WORTH_A_PROCESS=1e-4, _PROCESS_STARTS=0.0, MIN=400)
     graph = matrix(400, density=0.05, **asked)
     found = solve(graph, predecessors=predecessors)
     assert found.stats.kernel == "dijkstra" and found.rows is None and "from all vertices" in found.stats.reason
@@ -183,10 +183,10 @@ def arcs(n: int, **asked: Any) -> scipy.sparse.csr_array:
     "asked", [{"kind": "road"}, pytest.param({"kind": "grid", "negative": 0.3}, marks=pytest.mark.slow)], ids=str
 )
 def test_a_graph_with_small_separators_is_ordered(asked: dict[str, Any]) -> None:
-    graph = arcs(LEAST, **asked)
+    graph = arcs(MIN, **asked)
     found = solve(graph, predecessors=True, dtype="float32")  # in which its kernel is compiled for other tests
     assert found.stats.kernel == "sparse-cpu" and "fewer relaxations than a dense graph" in found.stats.reason
-    assert found.stats.relaxations < LEAST**3 / 4
+    assert found.stats.relaxations < MIN**3 / 4
     some = [0, 100, 2047]
     np.testing.assert_array_equal(found.distances[some], johnson(graph, indices=some).astype(found.distances.dtype))
     path = found.path(100, 2047)
@@ -194,10 +194,10 @@ def test_a_graph_with_small_separators_is_ordered(asked: dict[str, Any]) -> None
 
 
 def test_without_small_separators_and_where_a_kernel_is_named_the_plan_is_dense() -> None:
-    graph = arcs(LEAST, density=24 / LEAST)
+    graph = arcs(MIN, density=24 / MIN)
     found = solve(graph)
     assert (found.stats.kernel, found.stats.reason) == ("tiled-cpu", "no small separators: the dense plan")
-    assert solve(arcs(LEAST, kind="grid"), kernel="tiled-cpu").stats.reason == ""
+    assert solve(arcs(MIN, kind="grid"), kernel="tiled-cpu").stats.reason == ""
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_on_a_gpu_it_is_ordered_where_that_takes_less_time_and_fits(
     order: float, free: int, kernel: str, pretend: Pretend
 ) -> None:
     pretend.limits(costs, _ORDERED=order)
-    graph, dense = graph_of(arcs(LEAST, kind="grid")).adjacency, registry()["look-ahead"]
-    shape = shape_of(dense, LEAST, "int32")
+    graph, dense = graph_of(arcs(MIN, kind="grid")).adjacency, registry()["look-ahead"]
+    shape = shape_of(dense, MIN, "int32")
     gpu: Any = SimpleNamespace(target=Target("cuda"), ranks=(), free_bytes=lambda: free)
     chosen, ordered, reason = choose.sparser(None, graph, graph.facts, dense, shape, gpu)
     assert (chosen.id == "sparse") == (kernel == "sparse") == (ordered.order is not None) == bool(reason)

@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Unknown
 from fwtui.stream.model import Model, ModelLimits, merged
-from fwtui.stream.run import MOST_GATHERED, MOST_OPS, MOST_PHASES, Run
+from fwtui.stream.run import MAX_GATHERED, MAX_OPS, MAX_PHASES, Run
 from fwtui.stream.stages import STAGES
 
 STRATEGIES = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
@@ -310,13 +310,13 @@ def test_evidence_reaches_to_the_end_of_the_clean_stage_and_none_is_no_zero() ->
 
 def test_what_a_made_up_file_tells_of_a_run_is_bounded() -> None:
     state = folded([begun(), *[events.Sample(t=2, run=1, seconds=1, since=1)] * 1000])
-    assert len(state.runs[1].samples) == MOST_GATHERED
-    counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MOST_GATHERED + 9)]
-    assert len(folded([begun(), *counters]).runs[1].counted) == MOST_OPS
+    assert len(state.runs[1].samples) == MAX_GATHERED
+    counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MAX_GATHERED + 9)]
+    assert len(folded([begun(), *counters]).runs[1].counted) == MAX_OPS
     parts = tuple(events.Part(phase=f"p{n}", seconds=1, launches=1, relaxations=1, device_bytes=1) for n in range(600))
     names = tuple(events.PhaseName(part.phase, "x") for part in parts)
     run = the_run(replace(begun(), phases=names), events.Phases(t=1, run=1, seconds=600, parts=parts))
-    assert len(run.phases) == len(run.phase_names) == MOST_PHASES
+    assert len(run.phases) == len(run.phase_names) == MAX_PHASES
 
 
 def test_the_device_and_the_main_occupancy_are_what_all_tellers_know() -> None:

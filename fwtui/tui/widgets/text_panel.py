@@ -77,10 +77,10 @@ def hung(head: Content, words: str, width: int, style: str = "") -> list[Content
     return [line(head, first.stylize(style)), *(line(" " * head.cell_length, other.stylize(style)) for other in others)]
 
 
-class Drawn(Widget, Generic[Subject]):
+class TextPanel(Widget, Generic[Subject]):
     """Shows one subject as lines, and NOTHING where it is None. A subject equal to the one shown costs nothing."""
 
-    DEFAULT_CSS = "Drawn { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
+    DEFAULT_CSS = "TextPanel { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
     NOTHING: ClassVar[Sequence[Content]] = ()
 
     def __init__(self, subject: Subject, *, id: str | None = None, classes: str | None = None):
@@ -134,7 +134,7 @@ class Drawn(Widget, Generic[Subject]):
         return self._lines
 
 
-class Update(Drawn[tuple[str, ...]]):
+class Update(TextPanel[tuple[str, ...]]):
     """Sentences, each on lines of its own, what follows a gap under itself; the first one matters most."""
 
     def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:

@@ -24,15 +24,15 @@ from fwtui_kernels.auto import AUTO
 from fwtui_kernels.own import LARGEST_FILE, fingerprint
 from fwtui_kernels.plan import Kernel, Shape, Step
 
-MOST_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
+MAX_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
 PLAN_SECONDS = 5.0  # until its plan for a small graph is there: a screen waits for it
-MOST_STEPS = 100_000  # of a plan that is asked for
+MAX_STEPS = 100_000  # of a plan that is asked for
 _CALLED = ("plan", "build", "refuses", "lacks", "once", "streams", "ordered")  # fields of a Kernel that are no data
 _HINTS = get_type_hints(Kernel)
 _DATA = tuple(field.name for field in dataclasses.fields(Kernel) if field.name not in _CALLED)
 
 
-class OwnKernel(NamedTuple):
+class UserKernel(NamedTuple):
     """`kernel` describes it; its plan is asked of another process, and it is built in none but a worker."""
 
     kernel: Kernel
@@ -56,11 +56,11 @@ class KernelReply(Struct, frozen=True):
     wrong: str = ""
 
 
-_own_kernels: dict[str, OwnKernel] = {}
+_own_kernels: dict[str, UserKernel] = {}
 _codes: dict[Path, tuple[object, str]] = {}  # by file: its state on disk, and the fingerprint that it had then
 
 
-def own_kernels() -> Mapping[str, OwnKernel]:
+def user_kernels() -> Mapping[str, UserKernel]:
     """Return the user kernels registered in this process, by name."""
     return _own_kernels
 
@@ -113,7 +113,7 @@ def name_of_file(text: str) -> str:
     return next((name for name, kernel in _own_kernels.items() if kernel.path in (path, path.resolve())), "")
 
 
-def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
+def admit(path: Path, seconds: float = MAX_SECONDS) -> str:
     """Make the kernel of a located file known to this process, or know it again as it is now; its name.
 
     The caller has made sure that the user wants the file to be run. Raises Refused, with what is wrong in it.
@@ -132,7 +132,7 @@ def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
     def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         return iter(steps(shape, stepwise, code_of(name)))
 
-    _own_kernels[name] = OwnKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
+    _own_kernels[name] = UserKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
     return name
 
 
@@ -155,7 +155,7 @@ def path_of(name: str) -> str:
 
 def install(kernel: Kernel, path: Path) -> None:
     """Register the loaded kernel under its name, in a worker."""
-    _own_kernels[kernel.id] = OwnKernel(kernel, path)
+    _own_kernels[kernel.id] = UserKernel(kernel, path)
 
 
 def _fingerprint(path: Path) -> str:
