@@ -91,10 +91,7 @@ class Bottleneck(NamedTuple):
         return self._replace(**{counted: f"{getattr(self, counted)} ({self.source})"}, source="") if self.source else self
 
     def text(self, phase: str = "", busy_with: str = "") -> str:
-        """Describe the bottleneck: shared memory in the remainder phase: 95 % busy.
-
-        `busy_with` says which instructions keep a busy unit busy.
-        """
+        """Describe the bottleneck; `busy_with` names the instructions that keep a busy unit busy."""
         if self.what == OWNER:
             return self.because
         evidence = f"{self.short_evidence}{f', {busy_with}' * bool(busy_with)}"
@@ -179,10 +176,7 @@ def _all(run: Run, rate: float | None) -> float | None:
 
 
 def phase_rows(model: Model, run: Run) -> tuple[PhaseRow, ...]:
-    """Return a line per phase of the instrumented repetition, and a total if there are several phases.
-
-    Empty before the instrumented repetition.
-    """
+    """Return a row per phase, and a total if there are several; empty before the instrumented repetition."""
     return model.once(_lines, run)
 
 

@@ -1,8 +1,7 @@
 """The NetworkX backend `fwtui`: algorithms over all pairs, with NetworkX's names, arguments, results and errors.
 
-Whatever these kernels are not for raises NotImplementedError, after which NetworkX computes it by itself: weights that are
-functions, infinite or no plain numbers, whole numbers beyond what float64 holds, and negative ones where NetworkX runs Dijkstra's
-algorithm. `reconstruct_path` needs no backend: it follows the dictionaries that are returned here.
+Unsupported input raises NotImplementedError, and NetworkX computes the result: weights that are functions, infinite or not
+numbers, integers that float64 cannot hold, and negative weights if NetworkX runs Dijkstra's algorithm.
 """
 
 from __future__ import annotations
@@ -86,16 +85,12 @@ def _read(origin: Any, weight: Hashable | None) -> WeightReading:
     if not np.isfinite(weights).all():
         raise NotImplementedError(f"{weight!r} has values that are not finite")
     graph = Adjacency(len(nodes), nodes, arcs=Arcs(*ends, weights))
-    if nx.is_frozen(origin) and not origin.is_directed() and not _is_symmetric(graph):
-        raise NotImplementedError("the graph is a view of a directed one, whose edges have two weights")
+    if nx.is_frozen(origin) and not origin.is_directed():
+        arcs = graph.all_arcs()
+        if not all(map(np.array_equal, merge_parallel(arcs), merge_parallel(arcs.reversed()))):
+            raise NotImplementedError("the graph is a view of a directed one, whose edges have two weights")
     complete = weight is None or missing not in weights_read
     return WeightReading(nodes, graph, whole, complete)
-
-
-def _is_symmetric(graph: Adjacency) -> bool:
-    """Return whether the least weight from one vertex to another is that of the way back."""
-    forth, back = (merge_parallel(arcs) for arcs in (graph.all_arcs(), graph.all_arcs().reversed()))
-    return all(np.array_equal(ours, theirs) for ours, theirs in zip(forth, back, strict=True))
 
 
 def convert_from_nx(graph: Any, *, edge_attrs: dict[str, Any] | None = None, **_: Any) -> NetworkxGraph:
@@ -197,7 +192,7 @@ class DistanceView:
 
 
 def _checked(G: NetworkxGraph, weight: Hashable | None, method: str) -> WeightReading:
-    """The graph. Raises NotImplementedError for negative weights, if NetworkX would run Dijkstra's algorithm."""
+    """Read the graph. Raises NotImplementedError for negative weights, if NetworkX would run Dijkstra's algorithm."""
     reading = G.reading(weight)
     if method == "D" and not reading.graph.facts.nonnegative:
         raise NotImplementedError("negative weights are left to NetworkX's Dijkstra")
@@ -205,10 +200,7 @@ def _checked(G: NetworkxGraph, weight: Hashable | None, method: str) -> WeightRe
 
 
 def _found(G: NetworkxGraph, weight: Hashable | None, method: str = "D", predecessors: bool = False) -> DistanceView:
-    """Method D: as Dijkstra's algorithm finds it; BF: Bellman and Ford's; FW: Floyd and Warshall's.
-
-    Raises NotImplementedError for want of memory, and SciPy's NegativeCycleError.
-    """
+    """Solve by method D (Dijkstra), BF (Bellman-Ford) or FW. Raises NotImplementedError without memory, NegativeCycleError."""
     nodes, graph, whole, complete = _checked(G, weight, method)
     # both the names of SciPy's methods and what gives NetworkX's numbers to the last bit, where sums are rounded
     by = "FW" if method == "FW" or not graph.facts.nonnegative else "D"

@@ -119,8 +119,7 @@ class Ordered(OfRun, frozen=True, kw_only=True):
 
 
 class PlanStep(Struct, frozen=True):
-    """A step of a plan, or the heaviest of several; its relaxations are those of all of them. Rectangles are top, left, bottom,
-    right, whichever matrix they are in."""
+    """A step of a plan, or the heaviest of several with the relaxations of all. Rectangles are top, left, bottom, right."""
 
     round: Count
     phase: str
@@ -191,9 +190,7 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Phases(OfRun, frozen=True, kw_only=True):
-    """The phase pass: its total and its phases. Of several passes, the one with the median total; of several ranks, their mean
-    seconds and the sum of their work.
-    """
+    """The instrumented repetition with the median total; of several ranks, their mean seconds and the sum of their work."""
 
     seconds: Seconds
     parts: tuple[Part, ...]
@@ -328,10 +325,7 @@ class Fault(Event, frozen=True, kw_only=True):
 
 
 class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
-    """One reading of a GPU, if there is one, and of the host: of several GPUs only the first tells the host's quantities.
-
-    MHz, watts, bytes, bytes per second, shares of 1.
-    """
+    """A telemetry sample of a GPU, and of the host with the first GPU: MHz, watts, bytes, bytes per second, shares of 1."""
 
     gpu: GpuIndex = 0
     # a field with a Quantity is a track of the telemetry screen and, unless `later`, a column of the strip
@@ -345,33 +339,23 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     gpu_clock_mhz: Annotated[
         Amount | None, Quantity("SM clock", MEGAHERTZ, "clock of the SMs", "max_clock_mhz", 2000, place=2, among=5)
     ] = None
-    memory_clock_mhz: Annotated[
-        Amount | None, Quantity("mem clock", MEGAHERTZ, "clock of the GPU memory", later=True, place=10)
-    ] = None
+    memory_clock_mhz: Annotated[Amount | None, Quantity("mem clock", MEGAHERTZ, "of GPU memory", later=True, place=10)] = None
     gpu_temperature: Annotated[Celsius | None, Quantity("temp", CELSIUS, "temperature of the GPU", 95, least=20, place=3)] = None
     gpu_memory_bytes: Annotated[
-        Count | None, Quantity("memory used", MEMORY, "allocated GPU memory", "memory_bytes", place=7, short="mem used")
+        Count | None, Quantity("memory used", MEMORY, "allocated", "memory_bytes", place=7, short="mem used")
     ] = None
     throttle: Count | None = None  # NVML bit mask of clocks-event reasons
     energy_joules: Amount | None = None
     sm_utilisation: Annotated[
         Share | None,
-        Quantity(
-            "SM activity", PERCENT, "share of cycles with a resident warp, mean of the SMs", 1, later=True, among=1, source=GPM
-        ),
+        Quantity("SM activity", PERCENT, "share of cycles with a resident warp", 1, later=True, among=1, source=GPM),
     ] = None
     sm_occupancy: Annotated[
         Share | None,
-        Quantity(
-            "SM occupancy", PERCENT, "achieved occupancy: resident warps / maximum", 1, place=5, source=GPM, short="SM occ."
-        ),
+        Quantity("SM occupancy", PERCENT, "achieved occupancy", 1, place=5, source=GPM, short="SM occ."),
     ] = None
-    integer_utilisation: Annotated[
-        Share | None, Quantity("INT pipe", PERCENT, "INT pipe utilisation", 1, later=True, source=GPM)
-    ] = None
-    fp32_utilisation: Annotated[
-        Share | None, Quantity("FP32 pipe", PERCENT, "FP32 pipe utilisation", 1, later=True, source=GPM)
-    ] = None
+    integer_utilisation: Annotated[Share | None, Quantity("INT pipe", PERCENT, "utilisation", 1, later=True, source=GPM)] = None
+    fp32_utilisation: Annotated[Share | None, Quantity("FP32 pipe", PERCENT, "utilisation", 1, later=True, source=GPM)] = None
     dram_utilisation: Annotated[
         Share | None, Quantity("DRAM util", PERCENT, "DRAM throughput / peak", 1, place=6, among=4, source=GPM)
     ] = None
@@ -387,15 +371,11 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     cpu_clock_mhz: Annotated[
         Amount | None, Quantity("CPU clock", MEGAHERTZ, "mean clock of the cores", about=5000, host=True, short="clock")
     ] = None
-    host_memory_bytes: Annotated[
-        Count | None, Quantity("host mem", MEMORY, "used host memory", "memory_bytes", 2**36, host=True)
-    ] = None
+    host_memory_bytes: Annotated[Count | None, Quantity("host mem", MEMORY, "used", "memory_bytes", 2**36, host=True)] = None
     other_cpu_utilisation: Annotated[
         Share | None, Quantity("other CPU", PERCENT, "CPU use by other processes, of all cores", 1, later=True, host=True)
     ] = None
-    cost_seconds: Annotated[
-        Seconds | None, Quantity("sampling", DURATION, "time to take one telemetry sample", later=True, host=True)
-    ] = None
+    cost_seconds: Annotated[Seconds | None, Quantity("sampling", DURATION, "time of one sample", later=True, host=True)] = None
 
 
 QUANTITIES = quantities_of(Telemetry)
@@ -440,10 +420,7 @@ class Limits(Event, OfDevice, frozen=True, kw_only=True):
 
 
 class Answers(OfRun, frozen=True, kw_only=True):
-    """Summary figures of all distances in a run's graph, over the ordered pairs of different vertices.
-
-    Distances are in units of the weights; None if no pair or vertex has one.
-    """
+    """Distance summary over the ordered pairs of different vertices, in units of the weights; None if no pair has a path."""
 
     vertices: Count = 0
     reachable: Count = 0  # pairs with a path
