@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from numpy import errstate, float32
-
 from fwtui.common import units
 from fwtui.common.text import brief
 
@@ -32,6 +30,8 @@ def distance(value: float) -> str:
     """Return a distance with all its digits: whole numbers in full, others as the shortest text of their type."""
     if value == int(value):
         return number(value)
+    from numpy import errstate, float32  # slow to import, and not needed for whole numbers
+
     with errstate(over="ignore"):
         return str(float32(value)) if float32(value) == value else f"{value:.15g}"
 

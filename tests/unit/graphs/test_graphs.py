@@ -117,7 +117,7 @@ def test_exact_count_is_exact(n: int, density: float, connected: bool) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"kind": "grid", "exact": True}, "exact count of edges is for random graphs, not for grid"),
+        ({"kind": "grid", "exact": True}, "an exact number of edges needs a random graph, not grid; omit one of them"),
         ({"n": 10, "density": 0.1, "exact": True, "connected": True}, "9 edges cannot connect 10 vertices strongly"),
         ({"n": 4, "high": 20000, "dtype": "int16"}, "20000 do not fit int16"),
     ],

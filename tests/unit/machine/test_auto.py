@@ -219,7 +219,7 @@ def test_the_tune_command_shows_what_it_tries(pretend: Pretend, capsys: pytest.C
     assert answers[0]["best"] is True and answers[0]["seconds"] == pytest.approx(cost(tuned.load(CPU)[0].config) * 256e-6)  # type: ignore[operator]
     for bad, sentence in (
         (["--seconds", "0"], "outside 1 to 86400"),
-        (["-k", "naive"], "naive runs on a GPU, and none can be used here: there is no GPU"),
+        (["-k", "naive"], "naive runs on a GPU, and none is available: there is no GPU here; omit it"),
         (["-k", "auto"], "auto itself is tuned"),
         (["--device", "simulator"], "nothing is timed in the simulator"),
         (["-n", "0"], "n 0 is outside 1 to 262144"),

@@ -117,7 +117,7 @@ class TestRecorder:
         (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
         for name, said in (
             ("s", "exists already and is not overwritten; choose"),
-            ("link", "is a link to a file that is not there"),
+            ("link", "is a link to a file that does not exist; remove the link, or choose another name"),
         ):
             with pytest.raises(Refused, match=said):
                 Recorder.at(tmp_path / name, HEADER)
