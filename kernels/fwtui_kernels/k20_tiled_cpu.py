@@ -175,10 +175,17 @@ def build(shape: Shape, target: Target) -> Program:
     width = width_of(shape.itemsize, shape.tile)
     threads = get_num_threads() if options["cores"] else 1
     named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
-    phase: Callable[..., None] = partial(share, threads=threads) if options["cores"] else alone
-    panels, rest = partial(phase, group=0), partial(phase, group=group_of(named["side"], shape.tile, threads))
+    group = group_of(named["side"], shape.tile, threads)
     ops: dict[str, Callable[..., None]]
-    ops = {name: partial(run, **named) for name, run in {"pivot": pivot, "panels": panels, "rest": rest}.items()}
+    if options["cores"]:
+        ops = {
+            "pivot": pivot,
+            "panels": partial(share, threads=threads, group=0),
+            "rest": partial(share, threads=threads, group=group),
+        }
+    else:
+        ops = {"pivot": pivot, "panels": partial(alone, group=0), "rest": partial(alone, group=group)}
+    ops = {name: partial(run, **named) for name, run in ops.items()}
     return CpuProgram(shape, ops, tiled)
 
 

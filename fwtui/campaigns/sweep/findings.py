@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -180,8 +181,10 @@ def _timed(series: SweepSeries, copies: bool) -> dict[float, tuple[Run, float]]:
         seconds = run.end_to_end if copies else run.seconds
         if seconds and run.seconds:
             more = seconds - run.seconds
-            done = replace(run.done, passes=tuple(one + more for one in run.passes)) if run.done is not None else None
-            by_amount[n] = replace(run, done=done), seconds
+            passes = tuple(one + more for one in run.passes)
+            done = replace(run.done, passes=passes, median=seconds) if run.done is not None else None
+            times = run.pass_times._replace(seconds=array("d", passes)) if run.pass_times is not None else None
+            by_amount[n] = replace(run, done=done, pass_times=times), seconds
     return by_amount
 
 

@@ -35,7 +35,7 @@ print(all(right_all))
 
 def wrong(module, measure):
     right = module.expected
-    module.roofline_seconds = lambda *of: right(*of) + 1
+    module.expected = lambda *of: right(*of) + 1
     try:
         measure()
     except limits.NotRight as error:

@@ -115,7 +115,7 @@ def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[s
     [
         ("n", "900..100", "runs backwards"),
         ("n", "1..65536+1", "take larger steps"),
-        ("n", "x", "not a whole number"),
+        ("n", "x", "n 'x' is not an integer"),
         ("n", ",".join(map(str, range(1, MAX_VALUES + 2))), "give fewer"),
         ("n", " , ", "has no values"),
         ("density", "all", "unlimited values"),

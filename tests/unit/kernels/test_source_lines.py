@@ -5,13 +5,16 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from compiled_off_gpu import compiled_op, nvdisasm
 
-from fwtui.__main__ import main
+from fwtui.analysis.warps import derived
 from fwtui.experiment.experiment import kernel_named
+from fwtui.live.watching import compile_kernel
 from fwtui.measure.listings import inner_loop, listing, minimums, opcode, relaxations
 from fwtui.stream.listing import MAX_INSTRUCTIONS, MAX_LINES
+from fwtui.stream.trials import CompileRequest
 from fwtui_kernels.compiled import compiler
 from fwtui_kernels.compiled.disassembly import Disassembler, MachineInstruction
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line, tagged
@@ -144,17 +147,19 @@ def tagged_line(path: Path) -> int:
 
 
 @pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
-def test_each_line_has_its_instructions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["instructions", "-k", "katz-kider", "--for", "sm_90", "--op", "rest", "--dtype", "int32"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("katz-kider, rest, sm_90: ") and " instructions, " in told and "no spills" in told
-    assert "inner loop: " in told and " VIADDMNMX" in told and "relaxations per cycle; " in told
-    line, *instructions = told.partition("k45_katz_kider.py:13  own[r, x] = min(own[r, x], ")[2].splitlines()
-    assert line == "number(to[r, k] + middle[k, x]))" and instructions[0].startswith(("    ", "  |"))
+def test_each_line_has_its_instructions() -> None:
+    code = instructions("katz-kider", "rest")
+    told = listing(code, {})
+    assert told.total == len(code) > 20 and not any(opcode(one.text).startswith(("STL", "LDL")) for one in code), "no spills"
+    assert any(opcode(one.text) == "VIADDMNMX" for one in told.instructions) and "relaxations per cycle; " in derived(told)
+    place = [(line.file, line.line) for line in told.lines].index(("k45_katz_kider.py", 13))
+    assert told.lines[place].text.strip() == "own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))"
+    assert any(one.line == place and one.text for one in told.instructions)
 
 
 @pytest.mark.slow
-def test_they_are_data_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["instructions", "-k", "naive", "--for", "sm_90", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert data["op"] == "relax" and data["architecture"] == "sm_90" and data["listing"]["total"] > 20
+def test_they_are_data_too() -> None:
+    found = compile_kernel(CompileRequest(kernel="naive", capability=CC, listing=True))
+    assert found is not None
+    (data,) = json.loads(msgspec.json.encode(found))["used"]
+    assert data["op"] == "relax" and data["listing"]["total"] > 20

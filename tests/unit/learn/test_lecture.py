@@ -181,7 +181,7 @@ class TestNotes:
             (("--from", "long.md", "-o", "l"), "long.md has more than 262,144 bytes"),
             (("--from", "none.md", "-o", "l"), "none.md cannot be read: no such file or directory"),
             (("--from", "there.md"), "--out is missing"),
-            (("--to", "new.md", "-o", "l"), "--to writes a text and no session"),
+            (("--to", "new.md", "-o", "l"), "--to writes a text file, not a session"),
             (("--to", "there.md"), "there.md exists already and is not overwritten"),
             ((), "one of the arguments --at --from --to --edit is required"),
         ):

@@ -66,7 +66,7 @@ def test_what_is_broken_is_told_in_one_sentence(name: str, tmp_path: Path) -> No
 
 def test_where_it_is_wrong_is_data(tmp_path: Path) -> None:
     where = findings(EDITS["wrong transposition"].write(tmp_path))[-1].where
-    assert where is not None and (where.step, where.round, where.phase, where.op) == (2, 1, "rest", "rest")
+    assert where is not None and (where.step, where.round, where.phase, where.op) == (2, 1, "remainder", "rest")
     assert where.rect == where.block == Rect(4, 4, 8, 8) and where.writes == (where.rect,)
     cells = where.cells()
     assert cells.shape == (5, 5) and np.count_nonzero(cells) == where.count
@@ -127,6 +127,8 @@ def test_the_ladder_has_sizes_around_a_tile_then_kinds_then_types() -> None:
         "n = 81, unreachable pairs, int32",
         "n = 33, int16",
         "n = 81, unreachable pairs, int16",
+        "n = 33, float64",
+        "n = 81, unreachable pairs, float64",
         "n = 512",
     ]
     (first, *_), last = (list(ladder(registry()["naive-vector"], 1, True, (8, 4096))) for _ in range(2))

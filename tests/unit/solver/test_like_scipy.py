@@ -1,7 +1,7 @@
 """`fwtui.shortest_path` is SciPy's: SciPy's own tests of it (random graphs: tests/attack/test_arrays.py)."""
 
 import inspect
-import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,14 @@ from scipy.sparse import csgraph
 from scipy.sparse.csgraph.tests import test_shortest_path as theirs
 
 from fwtui import shortest_path
-from fwtui.solver import costs, like_scipy
+from fwtui.solver import costs, like_scipy, paths
 
 
 @pytest.fixture(autouse=True)
 def ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(theirs, "shortest_path", shortest_path)
-    # of two equal paths the compiled search, once it is loaded, picks another one than theirs
-    monkeypatch.delitem(sys.modules, "fwtui.solver.cpu_predecessors", raising=False)
+    # of two equal paths the compiled search, once numba is loaded, picks another one than theirs
+    monkeypatch.setattr(paths, "sys", SimpleNamespace(modules={}))
 
 
 globals().update(

@@ -74,7 +74,7 @@ class TestChoice:
         for asked, needed_by in ((0, ""), ("1", ""), (None, "a test")):
             with pytest.raises(NoGpu, match=r"cannot be used \(no driver is here\); run `fwtui doctor`"):
                 choose.choose_engine(asked, 5, needed_by)
-        with pytest.raises(Refused, match="'cpu' does not suit a test; give"):
+        with pytest.raises(Refused, match="'cpu' does not suit a test; pass a CUDA device index"):
             choose.choose_engine("cpu", 5, needed_by="a test")
 
     def test_small_graphs_stay_here(self, pretend: Pretend) -> None:
@@ -220,7 +220,7 @@ class OnDevice:
 
 REFUSED = (
     *("of shape (2, 3) is not a graph", "of shape (4, 3, 3) is not a graph"),
-    *("zeros off the diagonal may mean", "-inf is not a weight", "leaves no room in int16", "this cannot be proved"),
+    *("zeros off the diagonal may mean", "-inf is not a weight", "leaves no room in int16", "which cannot be proved"),
     *("dtype 'int8' is not one", "weights of type bool are not numbers", "weights of type >f8 are not numbers that a GPU has"),
 )
 
