@@ -157,7 +157,8 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         ("roofline", "Go to Explain", "explain"),
         ("occupancy", "Go to Explain", "explain"),
         ("bandwidth", "Go to Run", "run"),
-        ("warps wait", "Explain: where warps wait", "explain"),
+        ("memory ceiling", "Explain: shared-memory ceiling", "explain"),
+        ("warp stall", "Glossary: warp stall reasons", "telemetry"),
         ("supernode", "Glossary: separator, supernode", "telemetry"),
     ],
 )
@@ -170,7 +171,8 @@ async def test_the_palette_searches_screens_help_texts_and_the_glossary(
         assert found and found[0].startswith(first), found[:4]
         await press(pilot, "enter")
         await until(pilot, lambda: dashboard.view is not None and dashboard.view.place == place)
-        assert not first.startswith("Glossary") or "vertices that cut a sparse graph" in await go(pilot)
+        meanings = {"supernode": "vertices that cut a sparse graph", "warp stall": "why warps could not issue"}
+        assert not first.startswith("Glossary") or meanings[words] in await go(pilot)
 
 
 async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashboard: FwtuiApp, live: FakeLive) -> None:

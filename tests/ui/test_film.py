@@ -199,8 +199,8 @@ class TestCapture:
         told = scenes.sampled_session(short_scoreboard=60, selected=40)
         film = played(scenes.write(tmp_path / "sampled.fwt.jsonl", told), FilmCut(begin=told[-1].t))
         (one,) = film.warps
-        said = "run 3, Katz-Kider: waits for shared memory in 60 % of samples, most at mine.py:9"
-        line = ("remaining tiles", "mine.py:9", "100 %", "waits for shared memory", "best = min(best, via)")
+        said = "run 3, Katz-Kider: warps stall on short scoreboard (shared memory) in 60 % of PC samples, most at mine.py:9"
+        line = ("remaining tiles", "mine.py:9", "100 %", "short scoreboard (shared memory)", "best = min(best, via)")
         assert one == FilmWarps(3, said, [FilmHotspot(*line)])
         assert {said, *line} <= {word for words in Read(page(film)).words.values() for word in words}
 

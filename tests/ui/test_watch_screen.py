@@ -141,7 +141,7 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
         assert "prompt 1 of 5: Save the file" in shown and "■ wrong, of n = 12" in shown
         for told in (Began(2), *GOOD, *TIMED, Judged("", True, True)):
             sitting.says.put(told)
-        await until(pilot, lambda: "prompt 2 of 5: Let one block of threads do one tile" in screen_text(app))
+        await until(pilot, lambda: "prompt 2 of 5: Let one block of threads update one tile" in screen_text(app))
         assert "RIGHT  right in all 4 cases" in await keyed(pilot)
         await press(pilot, "W")
         sitting.says.put(None)

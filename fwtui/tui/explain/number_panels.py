@@ -68,7 +68,7 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
                 name = shortened(one.title, title - 1)
                 rows += hanging(name, title, formulas if wide else [str(one.limiter), *formulas], width)
         if notes := sum_notes(run):
-            rows += line((notes[0], MUTED)).wrap(width)
+            rows += line((notes[0], f"{MUTED} {struck}".rstrip())).wrap(width)
         if words := rank_times(run):
             rows += [line(""), *run_text.rank_lines(run, words, width)]
         if subject.missing:
