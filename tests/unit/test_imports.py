@@ -132,7 +132,7 @@ def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
 # what needs the packages of the extras cu12 and cu13; a machine without a GPU has none of them
 FOR_A_GPU = {
     *("fwtui.engine.cuda_engine", "fwtui.measure.pc_sampling", "fwtui.measure.profile_target", "fwtui.measure.sample_target"),
-    *(f"fwtui_kernels.compiled.{name}" for name in ("compiler", "driver_calls", "cuda_memory", "gpu")),
+    *(f"fwtui_kernels.compiled.{name}" for name in ("compiler", "cuda_intrinsics", "driver_calls", "cuda_memory", "gpu")),
     "fwtui_kernels.programs.nvrtc",
 }
 

@@ -44,7 +44,8 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     Raises Refused if a weight of 0 could not be told from no edge.
     """
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
-    dtype = np.dtype(np.float32 if graph.matrix.dtype.kind == "f" or greatest <= _FLOAT32_WHOLE else np.float64)
+    narrowest = np.dtype(np.float32 if greatest <= _FLOAT32_WHOLE else np.float64)
+    dtype = graph.matrix.dtype if graph.matrix.dtype.kind == "f" else narrowest
     # where every cell is finite, zeros are not known to be edges: so the diagonal shows what is none
     diagonal_value = np.inf if (graph.low or 0) <= 0 and graph.edges == graph.n * (graph.n - 1) else 0.0
     if diagonal_value and np.count_nonzero(graph.matrix) < graph.matrix.size and (graph.matrix.diagonal() < 0).all():

@@ -49,6 +49,7 @@ WEIGHTS = {
     "int32": st.integers(-(2**29), 2**30 - 2),
     "int16": st.integers(0, 0x3FFE),
     "float32": st.floats(-(2.0**40), 2.0**40, width=32) | st.integers(-(2**24), 2**24).map(float),
+    "float64": st.floats(-1e15, 1e15) | st.integers(-(10**15), 10**15).map(float),  # as far as the reader takes
 }
 
 
