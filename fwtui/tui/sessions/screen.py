@@ -63,6 +63,9 @@ OPEN = look(
 _not_marked = unless(attrgetter("marked"), "no session is marked")
 _stays = first(_not_marked, unless(lambda screen: not screen.marked.stays, "{screen.marked.name} {screen.marked.stays}"))
 _no_beside = first(_not_marked, unless(lambda screen: screen.view.place_named(BESIDE), ""))
+_no_filter = unless(
+    lambda screen: not isinstance(screen.focused, Input), "the filter has the focus already; press Esc to leave it"
+)
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
@@ -154,7 +157,7 @@ class SessionsScreen(Frame):
     PLACE = "sessions"
     STRIP = False
     BINDINGS: ClassVar = [
-        look("slash", "filter", "Filter", "only sessions with these words", id="sessions.filter", key_display="/"),
+        look("slash", "filter", "Filter", "only sessions with these words", _no_filter, id="sessions.filter", key_display="/"),
         look("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state", id="sessions.sort"),
         look("B", "compare", "Side by side", "compare its runs with those of the shown session", _no_beside, "sessions.compare"),
         bound("delete,d", "delete", "Delete", "delete it, after a question", _stays, "sessions.delete", key_display="d"),
