@@ -268,7 +268,7 @@ class RunScreen(SessionScreen):
     def asks(self) -> Mapping[str, str]:
         return {
             COUNTERS: f"{self.key_of('counters')}: hardware counters would show it",
-            LIMITS: f"{self.key_of('limits')} measures what this CPU can do",
+            LIMITS: f"press {self.key_of('limits')} to measure the peak rates of this CPU",
         }
 
     def action_cancel(self) -> None:
