@@ -112,9 +112,9 @@ def after(count: int) -> Callable[[], None]:
     return check
 
 
-def forget_own_kernels() -> None:
+def forget_user_kernels() -> None:
     """As in a process that has admitted none."""
-    user_kernel_registry._own_kernels.clear()
+    user_kernel_registry._user_kernels.clear()
 
 
 class Terminal(io.StringIO):

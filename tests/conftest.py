@@ -34,7 +34,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
 @pytest.fixture(autouse=True)
 def _own_kernels_are_forgotten() -> Iterator[None]:
     yield
-    user_kernel_registry._own_kernels.clear()
+    user_kernel_registry._user_kernels.clear()
 
 
 @pytest.fixture

@@ -56,18 +56,18 @@ class KernelReply(Struct, frozen=True):
     wrong: str = ""
 
 
-_own_kernels: dict[str, UserKernel] = {}
+_user_kernels: dict[str, UserKernel] = {}
 _codes: dict[Path, tuple[object, str]] = {}  # by file: its state on disk, and the fingerprint that it had then
 
 
 def user_kernels() -> Mapping[str, UserKernel]:
     """Return the user kernels registered in this process, by name."""
-    return _own_kernels
+    return _user_kernels
 
 
 def known_kernels() -> Mapping[str, Kernel]:
     """Every rung, and after them the user's own kernels."""
-    return {**registry(), **{name: one.kernel for name, one in _own_kernels.items()}}
+    return {**registry(), **{name: one.kernel for name, one in _user_kernels.items()}}
 
 
 def is_path(text: str) -> bool:
@@ -100,8 +100,8 @@ def located(text: str) -> Path:
 
 def name_for(path: Path) -> str:
     """The short name of a file's kernel: its stem; with its folder's, or a number, where another kernel is called that."""
-    names = {AUTO.id, *registry(), *(name for name, kernel in _own_kernels.items() if kernel.path != path)}
-    same = next((name for name, kernel in _own_kernels.items() if kernel.path == path), None)
+    names = {AUTO.id, *registry(), *(name for name, kernel in _user_kernels.items() if kernel.path != path)}
+    same = next((name for name, kernel in _user_kernels.items() if kernel.path == path), None)
     stem, folder = _word(path.stem), _word(path.parent.name)
     tries = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(names) + 3)))
     return next(name for name in tries if name and name not in names)
@@ -110,7 +110,7 @@ def name_for(path: Path) -> str:
 def name_of_file(text: str) -> str:
     """The kernel that was admitted from the file which a user named; empty if none was."""
     path = Path(text).expanduser().absolute()
-    return next((name for name, kernel in _own_kernels.items() if kernel.path in (path, path.resolve())), "")
+    return next((name for name, kernel in _user_kernels.items() if kernel.path in (path, path.resolve())), "")
 
 
 def admit(path: Path, seconds: float = MAX_SECONDS) -> str:
@@ -132,13 +132,13 @@ def admit(path: Path, seconds: float = MAX_SECONDS) -> str:
     def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         return iter(steps(shape, stepwise, code_of(name)))
 
-    _own_kernels[name] = UserKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
+    _user_kernels[name] = UserKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
     return name
 
 
 def code_of(name: str) -> str:
     """The fingerprint of an own kernel's files as they are now; empty for any other kernel. Raises Refused."""
-    kernel = _own_kernels.get(name)
+    kernel = _user_kernels.get(name)
     if kernel is None:
         return ""
     try:
@@ -149,13 +149,13 @@ def code_of(name: str) -> str:
 
 def path_of(name: str) -> str:
     """Return the path of a user kernel's file for the worker; empty for any other kernel."""
-    kernel = _own_kernels.get(name)
+    kernel = _user_kernels.get(name)
     return str(kernel.path) if kernel is not None else ""
 
 
 def install(kernel: Kernel, path: Path) -> None:
     """Register the loaded kernel under its name, in a worker."""
-    _own_kernels[kernel.id] = UserKernel(kernel, path)
+    _user_kernels[kernel.id] = UserKernel(kernel, path)
 
 
 def _fingerprint(path: Path) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import forget_own_kernels, fwtui
+from builders import forget_user_kernels, fwtui
 from own_files import TELLS, written
 
 from fwtui.__main__ import main
@@ -69,7 +69,7 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
     assert str(tmp_path / "hw") not in session.read_text() and '"kind":"source"' not in session.read_text()
     assert trust.trusted(path)
     path.with_suffix(".ran").unlink()
-    forget_own_kernels()
+    forget_user_kernels()
     monkeypatch.chdir(path.parent)
     for words in (
         ["replay", str(session)],
@@ -142,11 +142,11 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
     assert "--trust" in left_out[0][1] and not any(folder.glob("*.ran"))
     names, left_out = everything("--trust")
     assert names[-1] == "mine" and left_out == [("broken", "broken.py:1:10: SyntaxError: '(' was never closed: KERNEL = (")]
-    forget_own_kernels()
+    forget_user_kernels()
     assert main(["sweep", "-k", "all", "-n", "7,8", "--telemetry-hz", "0", "--within", "1"]) == 1, "there is no time for any"
     told = capsys.readouterr()
     assert "left out: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
-    forget_own_kernels()
+    forget_user_kernels()
     assert main(["run", "-k", "mine", *QUICK]) == 0
     assert json.loads(capsys.readouterr().out)["experiment"]["code"] == user_kernel_registry.fingerprint(path)
 

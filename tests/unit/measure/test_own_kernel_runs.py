@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import forget_own_kernels, model_of, never
+from builders import forget_user_kernels, model_of, never
 from own_files import written
 
 from fwtui.analysis.plan_frames import PlanFrames, frames_of
@@ -46,7 +46,7 @@ def test_a_run_is_verified_and_tells_no_path(tmp_path: Path) -> None:
 def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path) -> None:
     model = model_of(ran(written(tmp_path)))
     of_plan = PlanFrames.of(kernel_named("mine"), Shape(7))
-    forget_own_kernels()  # as in a replay
+    forget_user_kernels()  # as in a replay
     film = frames_of(model.runs[1])
     assert film is not None and film.process() and of_plan.process()
     assert [film.at(done) for done in range(0, 343, 49)] == [of_plan.at(done) for done in range(0, 343, 49)]

@@ -18,7 +18,14 @@ from fwtui_kernels.plan import Shape, Target
 def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels, with one more that is preferred to all others on a CPU."""
     more = {**registry(), "plain": plain("cpu", 1000)}
-    for module in ("_kernels", "_kernels.auto", ".solver.choose", ".solver.call", ".experiment.own_kernels", ".machine.auto"):
+    for module in (
+        "_kernels",
+        "_kernels.auto",
+        ".solver.choose",
+        ".solver.call",
+        ".experiment.user_kernel_registry",
+        ".machine.auto",
+    ):
         monkeypatch.setattr(f"fwtui{module}.registry", lambda: more, raising=False)
     monkeypatch.setattr("fwtui.machine.tuned.load", lambda *given: ())
 
