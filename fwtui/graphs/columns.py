@@ -101,6 +101,9 @@ class WeightChoice(NamedTuple):
             raise Refused(f"{where} has no columns with names, so {quoted(str(self.name))} cannot name its weights; omit it")
 
 
+ANY_WEIGHT = WeightChoice(way="pass weight=NAME, or weight=None if each edge counts 1")
+
+
 def weights_note(title: object | None, noun: str = "column") -> str:
     """Return the phrase that states where the weights come from."""
     return "each edge counts 1" if title is None else f"weights from {noun} {quoted(str(title))}"

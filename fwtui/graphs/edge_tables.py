@@ -10,15 +10,14 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean, quoted
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, Arcs, graph_of_arcs
-from fwtui.graphs.columns import Roles, WeightChoice, both_ways_of, ends_among, listed, roles_of, with_reverse
-from fwtui.graphs.library_objects import ANY_WEIGHT
+from fwtui.graphs.columns import ANY_WEIGHT, Roles, WeightChoice, both_ways_of, ends_among, listed, roles_of, with_reverse
 from fwtui.graphs.vertex_numbers import NamedVertices, number_whole
 
 _SAMPLE = 200  # rows that show whether a column holds numbers
 
 
 def is_table(graph: Any) -> bool:
-    """Read the table through the Arrow C stream or the dataframe interchange protocol."""
+    """Return whether the object offers the Arrow C stream or the dataframe interchange protocol."""
     return hasattr(graph, "__arrow_c_stream__") or hasattr(graph, "__dataframe__")
 
 

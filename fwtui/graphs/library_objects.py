@@ -28,13 +28,12 @@ from fwtui.graphs.adjacency import (
     of_matrix,
     of_rows,
 )
-from fwtui.graphs.columns import AUTO, WeightChoice, is_numeric, weights_note
+from fwtui.graphs.columns import ANY_WEIGHT, AUTO, WeightChoice, is_numeric, weights_note
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.no_edge import likely_no_edge
 
 _VERTEX = 64  # bytes: what every way to solve needs at least, for each vertex
 _ALWAYS_FITS = 1 << 20  # vertices
-ANY_WEIGHT = WeightChoice(way="pass weight=NAME, or weight=None if each edge counts 1")
 
 
 def graph_of(graph: Any, weight: Hashable | None = AUTO) -> GivenGraph:
