@@ -34,9 +34,6 @@ LOOKED_AT = 1000  # steps of a plan that are checked
 LARGEST_FILE = 2**20  # bytes
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
 _MAX_WORDS = 300
-# an import by the name that this package once had, which another package has as well; and what of it is called otherwise now
-_OLD_IMPORT = re.compile(r"\s*(?:from|import)\s+kernels\b")
-_RENAMED = {"kernels": "fwtui_kernels", "numba_door": "compiled"}
 _IMPORTED: dict[str, set[str]] = {}  # modules that files of a folder brought from beside them
 
 
@@ -167,9 +164,6 @@ def complaint(error: BaseException, path: Path) -> str:
     file, line, column = _place(error, path)
     message = f"{kind}: {words}" if words else kind
     text = linecache.getline(str(file), line) if line else ""
-    if isinstance(error, ImportError) and _OLD_IMPORT.match(text):
-        new = re.sub(r"\b(kernels|numba_door)\b", lambda old: _RENAMED[old[0]], text, count=2).strip()
-        message = f"the package that was called kernels is fwtui_kernels now; write `{new}`"
     return _sentence(file.name, line, text, message, column) if line else f"{path.name}: {message}"
 
 

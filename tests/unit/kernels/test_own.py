@@ -11,7 +11,7 @@ from own_files import WHOLE, written
 from fwtui.commands.new import python
 from fwtui.common.module_header import Outline
 from fwtui_kernels.own import UserKernelError, check, complaint, fingerprint, load
-from fwtui_kernels.plan import Shape, Target
+from fwtui_kernels.plan import Shape
 
 
 def test_a_file_with_plan_and_build_is_a_kernel_but_for_name_and_preference(tmp_path: Path) -> None:
@@ -50,31 +50,6 @@ def test_what_is_wrong_in_a_file_is_said_with_its_line(tmp_path: Path, old: str,
     assert str(wrong.value).startswith(sentence) and str(tmp_path) not in str(wrong.value)
 
 
-@pytest.mark.parametrize(
-    ("line", "written_now", "foreign"),
-    [
-        ("from kernels.plan import Cost", "from fwtui_kernels.plan import Cost", False),
-        ("import kernels.own as mine", "import fwtui_kernels.own as mine", True),
-        ("from kernels.numba_door.device import cuda", "from fwtui_kernels.compiled.device import cuda", False),
-    ],
-)
-def test_the_old_import_name_is_answered_with_the_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, written_now: str, foreign: bool
-) -> None:
-    """Also where another package has that name."""
-    if foreign:
-        (tmp_path / "site" / "kernels").mkdir(parents=True)
-        (tmp_path / "site" / "kernels" / "__init__.py").write_text("def get_kernel(): ...\n")
-        monkeypatch.syspath_prepend(tmp_path / "site")
-    path = written(tmp_path, "mine.py", ("import numpy", f"{line}\nimport numpy"))
-    with pytest.raises(UserKernelError) as wrong:
-        load(path, "mine")
-    told = f"mine.py:5: the package that was called kernels is fwtui_kernels now; write `{written_now}`: {line}"
-    assert str(wrong.value) == told
-    for name in [name for name in sys.modules if name.partition(".")[0] == "kernels"]:
-        del sys.modules[name]
-
-
 PLANS = """
 import sys
 from pathlib import Path
@@ -91,37 +66,6 @@ def test_a_plan_needs_no_numba(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{rung}.py")
         paths[-1].write_text(python(rung, "mine"))
     assert subprocess.check_output([sys.executable, "-P", "-c", PLANS, *paths], text=True) == "[]\n"
-
-
-OLD_FORM = (
-    ("from fwtui_kernels.compiled.device import cuda, int32, jit\n", "from typing import Any\n"),
-    ("from fwtui_kernels.programs.cuda_program import CudaProgram, Op\n", "\ncuda: Any\n"),
-    (
-        "def build(shape: Shape, target: Target) -> Program:\n",
-        "def build(shape: Shape, target: Target) -> Program:\n    global cuda\n"
-        "    from fwtui_kernels.compiled.device import cuda, int32, jit\n"
-        "    from fwtui_kernels.programs.cuda_program import CudaProgram, Op\n\n",
-    ),
-)
-
-
-def test_a_file_that_imports_in_build_works_as_ever(tmp_path: Path) -> None:
-    from compiled_off_gpu import compiled_op
-
-    text = python(None, "mine")
-    kernel_text = text[text.index("@jit\n") : text.index("def plan(")]
-    text = text.replace(kernel_text, "")
-    for old, new in OLD_FORM:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    inside = "".join(f"    {line}\n" if line else "\n" for line in kernel_text.rstrip().split("\n"))
-    path = tmp_path / "mine.py"
-    path.write_text(text.replace("    block = (4, 4)", f"{inside}\n    block = (4, 4)"))
-    for for_plan in (True, False):
-        check(kernel := load(path, "mine", for_plan), path)
-    shape = Shape(20, dtype="int16")
-    op = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=1)).ops["relax"]  # type: ignore[attr-defined]
-    assert compiled_op(op, shape, 1, (9, 0)).registers
 
 
 def test_a_file_without_build_says_what_is_missing(tmp_path: Path) -> None:
