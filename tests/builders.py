@@ -1,16 +1,10 @@
 """What many tests use: a model of events, a check that cancels, a terminal, an environment, whether a process is gone."""
 
-import io
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-
-import psutil
 
 from fwtui.engine.engine import Cancelled
 from fwtui.experiment import user_kernel_registry
@@ -115,30 +109,3 @@ def after(count: int) -> Callable[[], None]:
 def forget_user_kernels() -> None:
     """As in a process that has admitted none."""
     user_kernel_registry._user_kernels.clear()
-
-
-class Terminal(io.StringIO):
-    """What is written to it is shown to somebody."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Variables for a process of this checkout that keeps its user's data in the folder."""
-    root = str(Path(__file__).resolve().parents[1])
-    return {**os.environ, "PYTHONPATH": root, "XDG_DATA_HOME": str(folder / "data")}
-
-
-def fwtui(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    """The program as a process, in that folder."""
-    command = [sys.executable, "-P", "-m", "fwtui", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment(folder), cwd=folder, **more)
-
-
-def gone(pid: int) -> bool:
-    """Dead, though perhaps not yet reaped by whoever adopted it."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True

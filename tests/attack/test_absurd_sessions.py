@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import scenes  # pyright: ignore[reportMissingImports]
+import scenes
 from attacking import attack
 from hypothesis import strategies as st
+from processes import DATA
 from test_hostile_sessions import DOORS, EVIL, OBEYED, Knock, knock  # noqa: F401  # pyright: ignore[reportMissingImports]
 
 from fwtui.sessions.folders import SUFFIX
@@ -24,7 +25,7 @@ from fwtui.tui.frame.places import place_names
 Change = tuple[int, int, Any]  # which line, which of its values, and what it becomes
 Move = tuple[int, int]  # a line, and where else it comes too
 
-GOLDEN = (Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl").read_bytes().splitlines(keepends=True)
+GOLDEN = (DATA / "golden-v1.fwt.jsonl").read_bytes().splitlines(keepends=True)
 
 
 def few(told: Sequence[events.Event]) -> list[bytes]:

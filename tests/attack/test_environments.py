@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from attacking import attack
 from hypothesis import strategies as st
+from processes import ROOT
 
-ROOT = Path(__file__).parents[2]
 FOLDERS = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "NUMBA_CACHE_DIR")
 NAMES = (
     *("TERM", "COLUMNS", "LINES", "LANG", "LC_ALL", "TZ", "NO_COLOR", "PATH", "CUDA_VISIBLE_DEVICES", "TEXTUAL_DRIVER"),

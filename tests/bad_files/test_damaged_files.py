@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import ROOT
+from recorded_sessions import GOLDEN
 
 from fwtui.common import units
 from fwtui.common.errors import Corrupt, Refused
@@ -19,8 +21,6 @@ from fwtui.sessions.reader import LoadedSession, SessionFile, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
-ROOT = Path(__file__).parents[2]
-GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
 WHOLE = GOLDEN.read_bytes()
 LINES = WHOLE.splitlines(keepends=True)
 RAWS = [line[:-1] for line in LINES]

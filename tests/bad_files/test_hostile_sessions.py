@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 from msgspec import inspect
 from pretending import Pretend
+from processes import DATA, ROOT
+from recorded_sessions import GOLDEN
 
 from fwtui.__main__ import main
 from fwtui.commands import COMMANDS
@@ -28,11 +30,9 @@ from fwtui.tui import filmed, render
 from fwtui.tui.export import KINDS, encode
 from fwtui.tui.export.film import FilmCut
 
-DATA = Path(__file__).parents[1] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))
-WHOLE = (DATA / "golden-v1.fwt.jsonl").read_bytes()
+WHOLE = GOLDEN.read_bytes()
 LINES = WHOLE.splitlines(keepends=True)
-ROOT = Path(__file__).parents[2]
 # C0 but tab and newline, DEL, C1, text direction: what no output may hold
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 EVIL = (

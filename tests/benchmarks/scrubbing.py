@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import scenes  # pyright: ignore[reportMissingImports]
+import scenes
 
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp

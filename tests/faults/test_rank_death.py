@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from builders import gone
+from processes import gone
 from test_worker_death import assert_replays_equal, drain_until, finished, stage, told_of
 
 from fwtui.common.errors import Refused

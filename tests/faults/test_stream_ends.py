@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from builders import environment
+from processes import environment
+from recorded_sessions import GOLDEN
 
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 
-ROOT = Path(__file__).resolve().parents[2]
 LONG = ("run", "--stream", "-k", "serial", "-n", "1500", "--repeats", "1000", "--budget", "60")
 
 
@@ -113,7 +113,7 @@ def test_a_stream_into_a_file_is_a_session(tmp_path: Path) -> None:
 
 
 def test_what_is_cut_is_printed_as_far_as_it_goes_and_is_no_success(tmp_path: Path) -> None:
-    whole = (ROOT / "tests" / "data" / "golden-v1.fwt.jsonl").read_bytes()
+    whole = (GOLDEN).read_bytes()
     child = fwtui(tmp_path, "replay", "-", "--json", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     out, words = child.communicate(whole[:-40], timeout=60)
     assert child.returncode == 1 and out.count(b"\n") == 1

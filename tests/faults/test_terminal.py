@@ -12,16 +12,11 @@ from typing import Any
 
 import psutil
 import pytest
-from ptyrun import PtyRun
+import scenes
+from ptyrun import RESTORED, PtyRun
 
 from fwtui.sessions.reader import load
 from fwtui.stream import events
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
-
-import scenes  # pyright: ignore[reportMissingImports]
-from ptyrun import RESTORED
-
 from fwtui.tui.app.terminal import running_clock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

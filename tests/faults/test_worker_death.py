@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
-from builders import environment, gone
+from processes import ROOT, environment, gone
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
@@ -27,7 +27,6 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import during
 
-ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 HANGS = 120.0  # seconds
 LONG = Experiment(kernel="serial", n=300, repeats=1000)

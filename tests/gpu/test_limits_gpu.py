@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import ROOT
 
 from fwtui.machine import hardware
 from fwtui.stream import events
 
 pytestmark = pytest.mark.gpu
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_limits_of_this_gpu_are_plausible(engine: Any) -> None:

@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from builders import gone
+from processes import gone
 from ranked_job import random_graphs, run_all
 
 from fwtui.experiment.experiment import Experiment

@@ -12,7 +12,7 @@ from fake_live import FakeLive
 from msgspec import structs
 from msgspec.structs import replace
 from pressing import NARROW, SIZES, WIDE, go, keyed, opened, press, proceed
-from recorded import OTHER, SESSION, medians, milliseconds
+from recorded_sessions import OTHER, SESSION, medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits, Input, OptionList
 

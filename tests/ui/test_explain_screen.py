@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pressing import NARROW, WIDE, opened, press
 from pressing import keyed as shown
-from recorded import SESSION
+from recorded_sessions import SESSION
 
 from fwtui.analysis import limits
 from fwtui.analysis.occupancy import TABLE

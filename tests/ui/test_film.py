@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 import scenes
-from recorded import LECTURE
+from recorded_sessions import LECTURE
 
 from fwtui.__main__ import main
 from fwtui.analysis.columns import PRINTED_HEAD

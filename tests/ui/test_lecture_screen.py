@@ -7,7 +7,7 @@ import pytest
 import scenes
 from apps import Replay, playback_of, view_of
 from pressing import NARROW, WIDE, keyed, opened, proceed, until
-from recorded import LECTURE, medians, milliseconds
+from recorded_sessions import LECTURE, medians, milliseconds
 from textual.pilot import Pilot
 
 from fwtui.experiment.experiment import Experiment

@@ -14,6 +14,8 @@ from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import keyed, opened, press, proceed, settled, until
+from processes import ROOT
+from recorded_sessions import GOLDEN
 from textual.widget import Widget
 from textual.widgets import Digits
 
@@ -34,8 +36,6 @@ from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.run.run_panel import NOTHING, LargeNumber, beside, figure
 from fwtui.tui.widgets.large import TALL, filled
 from fwtui.tui.widgets.run_text import RunSubject
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def said(**values: str) -> Settings:
@@ -180,7 +180,7 @@ def test_a_look_that_cannot_be() -> None:
 
 
 def drawn(out: Path, **environment: str) -> bytes:
-    golden = ROOT / "tests" / "data" / "golden-v1.fwt.jsonl"
+    golden = GOLDEN
     command = [sys.executable, "-P", "-m", "fwtui", "render", str(golden), "-o", str(out), "--size", "90x24"]
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TEXTUAL", "FWTUI", "NO_COLOR", "COLUMNS"))}
     done = subprocess.run(command, env={**kept, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, timeout=60)

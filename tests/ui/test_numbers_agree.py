@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from recorded import SESSION
+from recorded_sessions import SESSION
 
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of

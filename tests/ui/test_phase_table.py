@@ -4,7 +4,7 @@ import msgspec
 import pytest
 import scenes
 from builders import model_of, occupancy, run_events
-from recorded import SESSION
+from recorded_sessions import SESSION
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.phase_table import LAUNCH_SECONDS, UNKNOWN, formula, phase_rows, roofs_of, slowest_line, tiles_per_launch

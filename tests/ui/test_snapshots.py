@@ -12,7 +12,7 @@ from apps import Compare, Replay, replay_at_end
 from fake_live import FakeLive
 from packed_picture import PackedPicture, bare, pack, pictures
 from pressing import proceed
-from recorded import SESSION
+from recorded_sessions import SESSION
 from test_ranks_screen import slow_run
 from textual.pilot import Pilot
 

@@ -4,8 +4,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
-ROOT = Path(__file__).parents[2]
 BUDGETS: dict[str, int] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["fwtui"]["budgets"]
 
 

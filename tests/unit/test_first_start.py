@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-
-ROOT = Path(__file__).parents[2]
+from processes import ROOT
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make here")

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from processes import ROOT
+from recorded_sessions import GOLDEN
 
 import fwtui
 import fwtui_kernels
@@ -20,7 +22,6 @@ from fwtui.commands.completion import arguments
 from fwtui.common.errors import Refused
 from fwtui.tui.frame.places import PLACES
 
-ROOT = Path(__file__).resolve().parents[2]
 # modules that take a quarter of a second or more and start no thread, and what of HEAVY they bring
 ONCE = {
     "fwtui.tui.frame.frame": {"textual"},
@@ -250,7 +251,7 @@ for number, words in enumerate(json.loads(sys.argv[1])):
 
 
 def test_light_commands_stay_light(tmp_path: Path) -> None:
-    golden = str(ROOT / "tests" / "data" / "golden-v1.fwt.jsonl")
+    golden = str(GOLDEN)
     commands = [
         *(["--help"], ["--version"], ["run", "--help"], ["replay", "--help"], ["list"], ["kernels"], ["kernels", "--json"]),
         *(["doctor"], ["doctor", "--extra"], ["check", golden], ["replay", "--json", golden], ["replay", "--table", golden]),

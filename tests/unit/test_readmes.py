@@ -9,6 +9,7 @@ from runpy import run_path
 
 import numpy as np
 import pytest
+from processes import ROOT
 
 from fwtui import __version__
 from fwtui.__main__ import parser
@@ -16,8 +17,6 @@ from fwtui.commands import COMMANDS
 from fwtui_kernels import registry
 from fwtui_kernels.compiled.simulator_intrinsics import relax_tile
 from fwtui_kernels.forms import FORMS
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_readme_can_be_read_at_once() -> None:

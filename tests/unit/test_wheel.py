@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "data" / "users_script.py"
 CODE = {".py", ".pyi", ".cu", ".css", ".html", ".js", ".toml", ".md"}
 DATA = {".gz", ".ipynb", ".toml", ".md"}

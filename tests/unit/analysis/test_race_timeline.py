@@ -1,24 +1,22 @@
 """Runs side by side: where each one is at any time."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from recorded_sessions import SESSION
 
 from fwtui.analysis.race_timeline import by_round, by_time, course
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.run import Run
 
-RECORDED = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
-
 
 @pytest.fixture(scope="module")
 def recorded() -> Mapping[int, Run]:
-    return load_model(RECORDED)[0].runs
+    return load_model(SESSION)[0].runs
 
 
 def rounds(*seconds: float, every: int = 1, each: int = 100) -> tuple[events.Round, ...]:

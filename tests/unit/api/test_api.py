@@ -20,6 +20,8 @@ from typing import Any
 
 import psutil
 import pytest
+from processes import ROOT
+from recorded_sessions import GOLDEN
 
 import fwtui
 from fwtui.__main__ import main
@@ -28,8 +30,7 @@ from fwtui.commands.completion import arguments
 from fwtui.commands.run import add_run_options
 from fwtui.stream import codec, events
 
-ROOT = Path(__file__).resolve().parents[3]
-RECORDED, GOLDEN = "h200-n4096-naive-blocked", ROOT / "tests" / "data" / "golden-v1.fwt.jsonl"
+RECORDED, GOLDEN = "h200-n4096-naive-blocked", GOLDEN
 NOTEBOOK = ROOT / "sessions" / "notebooks" / "first-look.ipynb"
 ELEMENTS = {"html", "head", "body", "h3", "p", "strong", "ul", "li", "details", "summary"}
 ELEMENTS |= {"table", "thead", "tbody", "tr", "th", "td"}

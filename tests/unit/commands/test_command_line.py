@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import Terminal, environment, fwtui
+from processes import Terminal, environment, fwtui
 
 from fwtui import __version__, commands
 from fwtui.__main__ import main
@@ -26,7 +26,6 @@ from fwtui.stream import events
 from fwtui.stream.codec import as_line
 from fwtui_kernels import registry
 
-ROOT = Path(__file__).resolve().parents[3]
 NO_GPU_HERE = not hardware.driver_present()
 QUICK = ("--repeats", "2", "--telemetry-hz", "0")
 

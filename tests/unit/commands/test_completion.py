@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
 from fwtui.__main__ import main
 from fwtui.commands import completion
 
-ROOT = Path(__file__).resolve().parents[3]
 # the shell's script reads the words from descriptor 8
 ASK = 'exec 8>&1 1>/dev/null; exec "$0" -P -m fwtui'
 

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from processes import DATA
 
 from fwtui.__main__ import main
 
 LONG = "9" * 5000
-GOLDEN = str(Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl")
+GOLDEN = str(DATA / "golden-v1.fwt.jsonl")
 MISTAKES: list[tuple[list[str], str]] = [
     (["run", "--json", "-n", "0"], "n 0 is outside 1 to 262144"),
     (["run", "-k", "serial,tiled-cpu", "-n", "8", "--tile", "48"], "tile 48 is not supported by tiled-cpu"),

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import forget_user_kernels, fwtui
+from builders import forget_user_kernels
 from own_files import TELLS, written
+from processes import fwtui
 
 from fwtui.__main__ import main
 from fwtui.commands.new import python

@@ -11,12 +11,12 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from processes import ROOT
 
 from fwtui.__main__ import main
 from fwtui.sessions.reader import SessionFile
@@ -24,7 +24,6 @@ from fwtui.sessions.reader import SessionFile
 pytest.importorskip("textual_serve")
 aiohttp = pytest.importorskip("aiohttp")
 
-ROOT = Path(__file__).resolve().parents[3]
 WAIT = 30.0  # seconds that only a hang exceeds
 MAX_MEMORY = 150_000_000  # bytes of a visitor's process
 

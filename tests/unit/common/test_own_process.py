@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
 from fwtui.__main__ import main
 from fwtui.common import environment, gc_pause
@@ -52,7 +53,6 @@ def test_a_program_of_its_own_starts_at_rest_and_works_awake() -> None:
     assert json.loads(done.stderr) == [[False], True, True]
 
 
-ROOT = Path(__file__).resolve().parents[3]
 TRY = """
 import json, os, pathlib, shutil, socket, subprocess, sys, threading
 from fwtui.tui.app.forbid_changes import forbid_changes

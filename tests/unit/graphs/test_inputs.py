@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow
 import pytest
 import scipy.sparse
+from processes import DATA
 from pyarrow import parquet
 
 from fwtui import Refused, solve
@@ -17,7 +18,7 @@ from fwtui.__main__ import main
 from fwtui.graphs.columns import AUTO, WeightChoice
 from fwtui.graphs.loading import load_lazily
 
-INPUTS = Path(__file__).parents[2] / "data" / "inputs"
+INPUTS = DATA / "inputs"
 
 
 def length(path: str | Path, source: str, target: str, weight: Any = AUTO, no_edge: float | None = None) -> float:

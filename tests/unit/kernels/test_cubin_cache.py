@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import ROOT
 
 from fwtui_kernels.compiled import cubin_cache, locked_njit
 from fwtui_kernels.compiled.cubin_cache import CompiledCode, NoKey, keep, key, load
@@ -121,7 +122,6 @@ def test_a_kernel_is_compiled_once_and_damage_is_mended(tmp_path: Path) -> None:
     assert found()[0] and kept.read_bytes() == code, "replaced"
 
 
-ROOT = Path(__file__).resolve().parents[3]
 HOLDING = (
     "import fcntl, sys; file = open(sys.argv[1], 'a'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
 )

@@ -2,7 +2,6 @@
 
 import itertools
 from dataclasses import replace
-from pathlib import Path
 from threading import Event
 
 import msgspec
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from in_simulator import in_simulator
 from path_checks import floyd_warshall
+from processes import ROOT
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import changed
@@ -170,9 +170,6 @@ class TestChanges:
         assert s.weights[0, 1] == 9 and s.edited and s.edition == edition + 1 and s.trace.kernel.id == "katz-kider"
         s.choose(seed=8)
         assert s.weights[0, 1] == INF and not s.edited
-
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("kernel", [*QUICK, *(pytest.param(k, marks=pytest.mark.slow) for k in registry() if k not in QUICK)])

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from recorded_sessions import SESSION
 
 from fwtui.__main__ import main
 from fwtui.learn import notes
@@ -19,7 +20,6 @@ from fwtui.sessions.player import Player
 from fwtui.sessions.reader import load
 from fwtui.stream.events import Marker, RunStarted
 
-SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 

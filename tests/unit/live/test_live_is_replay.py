@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
+from recorded_sessions import GOLDEN
 
 from fwtui.live.session import Live
 from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder
@@ -12,7 +13,7 @@ from fwtui.sessions.reader import LoadedSession, load
 from fwtui.stream import events
 from fwtui.stream.model import Model
 
-SESSIONS = [*files_in(shipped_folder()), Path(__file__).parents[2] / "data" / f"golden-v1{SUFFIX}"]
+SESSIONS = [*files_in(shipped_folder()), GOLDEN]
 PLACES = 25
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import fwtui, run_started
+from builders import run_started
 from pretending import Pretend
+from processes import fwtui
 
 from fwtui.__main__ import main
 from fwtui.campaigns.tuning import Problem, Tuner, next_config
@@ -30,7 +31,6 @@ from fwtui_kernels.plan import DTYPES, Shape
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from stand_ins import answering
 
-ROOT = Path(__file__).resolve().parents[3]
 ASKED = Experiment(kernel="auto", n=600)
 TILED = registry()["tiled-cpu"]
 

@@ -6,7 +6,6 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
-GOLDEN = Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl"
 HEADER = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z", title="a test")
 
 

@@ -7,13 +7,12 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from processes import DATA
 
 from fwtui.sessions.folders import PACKED, SUFFIX, shipped_folder
 from fwtui.sessions.library import model_of
 from fwtui.sessions.reader import load
 from fwtui.stream import events
-
-DATA = Path(__file__).parents[2] / "data"
 
 
 def test_every_version_has_its_golden_file() -> None:

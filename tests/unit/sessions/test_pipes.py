@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from session_lines import GOLDEN, HEADER, notice
+from recorded_sessions import GOLDEN
+from session_lines import HEADER, notice
 
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, hold_signals, on_signals, stop

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from session_lines import GOLDEN, HEADER, done, notice, planned, record, started, telemetry, verdict
+from recorded_sessions import GOLDEN
+from session_lines import HEADER, done, notice, planned, record, started, telemetry, verdict
 
 from fwtui.__main__ import main
 from fwtui.analysis import export

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from pretending import Pretend
-from session_lines import GOLDEN, HEADER, notice, record
+from recorded_sessions import GOLDEN
+from session_lines import HEADER, notice, record
 
 from fwtui.__main__ import main
 from fwtui.commands.check import check

@@ -16,12 +16,12 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from processes import ROOT
 
 from fwtui.solver import networkx_backend as backend
 from fwtui.solver.networkx_info import FUNCTIONS, info
 from fwtui.solver.solve import solve
 
-ROOT = Path(__file__).resolve().parents[3]
 WEIGHTS = {
     "whole": lambda rng: rng.randrange(0, 9),
     "real": lambda rng: rng.random() * 10,

@@ -3,7 +3,6 @@
 import runpy
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import networkx
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from path_checks import by_scipy, check_paths, sparse
+from processes import DATA
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 
 import fwtui
@@ -262,7 +262,7 @@ def test_so_many_vertices_are_refused_before_anything_is_made_for_each() -> None
 
 
 def test_a_users_script_runs() -> None:
-    runpy.run_path(str(Path(__file__).parents[2] / "data" / "users_script.py"))
+    runpy.run_path(str(DATA / "users_script.py"))
 
 
 def test_solve_is_brought_only_when_asked_for() -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from builders import Terminal, documented_fields
+from builders import documented_fields
+from processes import Terminal
 from scipy.sparse.csgraph import shortest_path
 
 import fwtui

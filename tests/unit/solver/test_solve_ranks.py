@@ -15,8 +15,8 @@ import numpy as np
 import psutil
 import pytest
 import scipy.sparse
-from builders import gone
 from path_checks import by_scipy, check_paths
+from processes import gone
 
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused

@@ -4,7 +4,6 @@ import json
 import runpy
 import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
+from processes import DATA
+from recorded_sessions import GOLDEN
 
 from fwtui.common.errors import Corrupt
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.stream import codec, events
 
-DATA = Path(__file__).parents[2] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))
-LINES = (DATA / "golden-v1.fwt.jsonl").read_bytes().splitlines()
+LINES = GOLDEN.read_bytes().splitlines()
 
 HOSTILE = [
     "\x1b]52;c;ZXZpbA==\x07",  # writes the clipboard

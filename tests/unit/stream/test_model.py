@@ -3,7 +3,6 @@
 import json
 import runpy
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from builders import occupancy, run_started
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from processes import DATA
 
 from fwtui.analysis import report
 from fwtui.analysis.columns import outcome, printed
@@ -23,7 +23,7 @@ from fwtui.stream.model import Model, ModelLimits, merged
 from fwtui.stream.run import MAX_GATHERED, MAX_OPS, MAX_PHASES, Run
 from fwtui.stream.stages import STAGES
 
-STRATEGIES = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
+STRATEGIES = runpy.run_path(str(DATA / "strategies.py"))
 ANY_EVENT = STRATEGIES["any_event"]()
 UNKNOWN = st.builds(Unknown, kind=st.just("surprise"), raw=st.just(b"{}"), t=st.floats(0, 100))
 

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
 from fwtui.stream import codec, events
 from fwtui.stream.privacy import Owner, anonymous, without_names
 
 ALICE = Owner(home="/home/alice", hosts=("box.example.org",), user="alice")
-ROOT = Path(__file__).resolve().parents[3]
 # every process of the program believes that it is called this: site imports sitecustomize in all of them
 PRETENDED = """
 import os, platform, socket

@@ -1,13 +1,16 @@
-"""What a recorded session says of its runs, reckoned here from its lines: what screens are held to."""
+"""Recorded sessions for tests, and the times of their runs, computed here from the lines of the file."""
 
 from pathlib import Path
 from statistics import median
+
+from processes import DATA, ROOT
 
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 
-FOLDER = Path(__file__).parents[1] / "recorded"
+FOLDER = ROOT / "tests" / "recorded"
+GOLDEN = DATA / "golden-v1.fwt.jsonl"
 SESSION, OTHER = (FOLDER / f"h200-n{n}-naive-blocked.fwt.jsonl.gz" for n in (4096, 1024))
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
