@@ -23,6 +23,7 @@ from fwtui.learn.questions import KINDS, QuestionKind
 from fwtui.learn.stepping import MAX_N
 from fwtui.sessions.folders import shipped_folder
 from fwtui_kernels import registry
+from fwtui_kernels.plan import ITEMSIZE
 
 FOLDER = "course"
 LARGEST_FILE = 2**16  # bytes
@@ -30,6 +31,7 @@ MAX_LINES, MAX_COLUMNS = 10, 72  # of a step's text
 MAX_AFTERWARDS = 4  # lines of the words after the answer
 MAX_STEPS = 99
 _FILE = re.compile(r"(\d{2})-([a-z][a-z0-9-]{0,40})\.toml", re.ASCII)
+_DTYPES = re.compile(rf"\b(?:{'|'.join(ITEMSIZE)})\b")
 _NUMBER_OR_BRACE = re.compile(r"[\d{}]")
 TERM = re.compile(r"\*([^*]+)\*")  # a term where it is explained
 DEFAULTS = Experiment()
@@ -208,7 +210,7 @@ def _problems(written: StepFile) -> Iterator[str]:
             yield f"has {{{unknown}}} in it, which has no meaning here; choose one of {', '.join(placeholders.FILLED)}"
         if "*" in TERM.sub("", text):
             yield "has a single star in its words; put two around a term, as *warp*"
-        plain = placeholders.NAMED.sub("", text)
+        plain = _DTYPES.sub("", placeholders.NAMED.sub("", text))
         if (found := _NUMBER_OR_BRACE.search(plain)) is not None:
             near = plain[max(0, found.start() - 10) : found.end() + 10]
             yield f"has a number or a brace of its own near {quoted(near)}; name it in braces, as {{time}}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -68,23 +69,43 @@ class Lessons:
         return build_ladder(self.cited(step).run for step in self.course)
 
     def before(self, step: CourseStep) -> ComparedRun | None:
-        """The recorded run that this one is compared with."""
+        """Return the recorded run that the step's run is compared with."""
         if kernel := step.written.question.kernel:
-            entrant = self.cited(step)
-            same_work = kernel, entrant.run.experiment.graph
-            there = [
-                r for r in entrant.model.runs.values() if r.counts and (r.experiment.kernel, r.experiment.graph) == same_work
-            ]
-            return entrant._replace(run=_fastest(there, step, "compares with", kernel, entrant.session))
+            return self.same_graph(step, kernel)
         return self.cited(self.course[step.against]) if step.against is not None else None
 
-    def lines(self, step: CourseStep, text: str) -> list[str]:
-        """A text of the step, its numbers filled in; an empty line between paragraphs."""
+    def same_graph(self, step: CourseStep, kernel: str, dtype: str = "") -> ComparedRun:
+        """Return the fastest run of a kernel (in a data type) on the graph of the step's run, in the same session.
+
+        Raises Refused if the session does not have one.
+        """
         entrant = self.cited(step)
-        compares = any(name == "speedup" or name.startswith(placeholders.BEFORE) for name in placeholders.names(text))
-        before = self.before(step) if compares else None
-        filled = (clean(placeholders.fill(part, entrant, before)) for part in paragraphs(text))
-        return [line for part in filled for line in ("", part)][1:]
+        work, name = (kernel, entrant.run.experiment.graph), f"{kernel} in {dtype}" if dtype else kernel
+        on_graph = [
+            run for run in entrant.model.runs.values() if run.counts and (run.experiment.kernel, run.experiment.graph) == work
+        ]
+        fitting = [run for run in on_graph if dtype in ("", run.experiment.dtype)]
+        return entrant._replace(run=_fastest(fitting, step, "compares with", name, entrant.session))
+
+    def lines(self, step: CourseStep, text: str) -> list[str]:
+        """Return the paragraphs of a text of the step with all placeholders filled in, separated by empty lines.
+
+        Raises Refused if a run lacks a value.
+        """
+
+        def filled(found: re.Match[str]) -> str:
+            name = found[1]
+            dtype = placeholders.dtype_of(name)
+            entrant = self.same_graph(step, step.written.kernel, dtype) if dtype else self.cited(step)
+            compares = name == placeholders.SPEEDUP or name.startswith(placeholders.BEFORE)
+            before = self.before(step) if compares else None
+            value = placeholders.value_of(name.removeprefix(f"{dtype}.") if dtype else name, entrant, before)
+            if not value:
+                raise Refused(f"{{{name}}} is unknown for {entrant.label}; omit it or choose another run")
+            return value
+
+        parts = [clean(placeholders.NAMED.sub(filled, part)) for part in paragraphs(text)]
+        return [line for part in parts for line in ("", part)][1:]
 
     def title(self, step: CourseStep) -> str:
         return " ".join(self.lines(step, step.written.title))
@@ -108,16 +129,20 @@ class Lessons:
             if live.devices:
                 _check_devices(live)
             return live.experiments(BUDGET)
-        kernel = registry()[step.written.kernel]
+        kernel, recorded = registry()[step.written.kernel], step.written.recorded
+        dtype = {"dtype": recorded.dtype} if recorded.dtype else {}
         steps = [step] if not step.kind.compares or step.against is None else [self.course[step.against], step]
         lacking = [s.written.kernel for s in steps if registry()[s.written.kernel].backend == "cuda" and not gpu]
         if kernel.id in lacking and kernel.simulates:
             tile = kernel.simulator_tiles[0] if kernel.tiles else 0
-            return (Experiment(kernel=kernel.id, n=step.written.follow, tile=tile, device="simulator"),)
+            small = Experiment(kernel=kernel.id, n=step.written.follow, tile=tile, device="simulator")
+            return (changed(small, **dtype),)
         if lacking:
             raise Refused(f"{lacking[0]} needs a GPU, and none is here; the recorded run answers")
         n = live.n if live is not None else self.cited(step).run.n
-        return tuple(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile) for s in steps)
+        return tuple(
+            changed(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile), **dtype) for s in steps
+        )
 
     def seconds(self, step: CourseStep) -> float:
         """Estimate the seconds of a step for a student: reading, the question, one playback of the matrix, and the local runs."""

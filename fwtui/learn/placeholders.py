@@ -1,4 +1,4 @@
-"""Numbers in a lesson's text: named in braces, and filled from the run that the text is about."""
+"""Placeholders in a lesson's text: names in braces that the recorded runs fill in."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TypeVar
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.limits import limit_of
+from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
-from fwtui.common.errors import Refused
 from fwtui.learn.questions import KINDS
 from fwtui.stream import events
 from fwtui_kernels.plan import ITEMSIZE
 
-BEFORE, PHASE = "before.", "phase."
-NAMED = re.compile(r"\{([a-z_.]+)\}", re.ASCII)
-Filled = Callable[[ComparedRun], "str | None"]
+BEFORE, PHASE, SPEEDUP = "before.", "phase.", "speedup"
+NAMED = re.compile(rf"\{{((?:(?:{'|'.join(ITEMSIZE)})\.)?[a-z_.]+)\}}", re.ASCII)
+Fill = Callable[[ComparedRun], "str | None"]
 T = TypeVar("T")
 
 
-def _of(thing: Callable[[ComparedRun], T | None], say: Callable[[T], str | None]) -> Filled:
-    """A value of the run in words; None if it has none."""
+def _of(value: Callable[[ComparedRun], T | None], show: Callable[[T], str | None]) -> Fill:
+    """Return a function that formats a value of a run; it returns None if the run does not have the value."""
 
     def fill(entrant: ComparedRun) -> str | None:
-        found = thing(entrant)
-        return say(found) if found is not None else None
+        found = value(entrant)
+        return show(found) if found is not None else None
 
     return fill
 
@@ -47,13 +47,18 @@ def _dram(entrant: ComparedRun) -> float | None:
     return evidence.dram_utilisation if evidence is not None else None
 
 
+def _instructions(entrant: ComparedRun) -> float | None:
+    samples = main_samples(entrant.run)
+    return loop_facts(samples).each if samples is not None else None
+
+
 def large_number(count: float) -> str:
     """Format a large number with a word: 68.7 billion."""
     factor, word = next(((f, w) for f, w in ((1e12, "trillion"), (1e9, "billion")) if count >= f * 0.9995), (1e6, "million"))
     return f"{units.digits(count / factor)} {word}"
 
 
-FILLED: Mapping[str, Filled] = {
+FILLED: Mapping[str, Fill] = {
     "n": lambda e: f"{e.run.n:,}" if e.run.n else None,
     "tile": lambda e: str(e.run.experiment.tile) if e.run.experiment.tile else None,
     "time": lambda e: units.duration(e.run.seconds) if e.run.seconds else None,
@@ -61,6 +66,8 @@ FILLED: Mapping[str, Filled] = {
     "relaxations": lambda e: large_number(e.run.needed) if e.run.n else None,
     "fewer": lambda e: units.gain(e.run.n**3 / e.run.needed) if e.run.ordered is not None and e.run.needed else None,
     "fill": lambda e: units.percent(e.run.ordered.fill) if e.run.ordered is not None and e.run.ordered.fill else None,
+    "bytes": lambda e: str(ITEMSIZE[e.run.experiment.dtype]),  # of a value
+    "instructions": _of(_instructions, units.digits),  # of the inner loop, per relaxation
     "launches": lambda e: f"{e.run.steps:,}" if e.run.steps else None,
     "matrix": lambda e: units.memory(e.run.n**2 * ITEMSIZE[e.run.experiment.dtype]) if e.run.n else None,
     "bandwidth": lambda e: units.bandwidth(e.run.bandwidth) if e.run.bandwidth else None,
@@ -84,32 +91,27 @@ FILLED: Mapping[str, Filled] = {
 
 
 def names(text: str) -> list[str]:
-    """The placeholders of a text."""
+    """Return the placeholders of a text."""
     return NAMED.findall(text)
+
+
+def dtype_of(name: str) -> str:
+    """Return the data type that a placeholder begins with: int16 for `int16.time`; empty if there is none."""
+    prefix, dot, _ = name.partition(".")
+    return prefix if dot and prefix in ITEMSIZE else ""
 
 
 def exists(name: str) -> bool:
     """Return True for a known placeholder; any phase name is accepted, because phases belong to kernels."""
-    return name == "speedup" or name.startswith(PHASE) or name.removeprefix(BEFORE) in FILLED
+    plain = name.removeprefix(f"{dtype_of(name)}.") if dtype_of(name) else name.removeprefix(BEFORE)
+    return name == SPEEDUP or name.startswith(PHASE) or plain in FILLED
 
 
-def fill(text: str, entrant: ComparedRun, before: ComparedRun | None) -> str:
-    """The text with every placeholder filled from the run (`before.` ones from the other). Raises Refused if one cannot be."""
-
-    def filled(found: re.Match[str]) -> str:
-        words = _filled(found[1], entrant, before)
-        if not words:
-            raise Refused(f"{{{found[1]}}} is unknown for {entrant.label}; omit it or choose another run")
-        return words
-
-    return NAMED.sub(filled, text)
-
-
-def _filled(name: str, entrant: ComparedRun, before: ComparedRun | None) -> str | None:
-    if name == "speedup":
+def value_of(name: str, entrant: ComparedRun, before: ComparedRun | None) -> str | None:
+    """Return the value of a placeholder in a run; None if the run, or the run before it, does not have it."""
+    if name == SPEEDUP:
         return KINDS["speedup"].answer(entrant, before).short
     if name.startswith(PHASE):
         return next((units.percent(p.share) for p in entrant.run.phases if p.key == name.removeprefix(PHASE)), None)
-    of = before if name.startswith(BEFORE) else entrant
-    filled = FILLED.get(name.removeprefix(BEFORE))
-    return filled(of) if filled is not None and of is not None else None
+    run = before if name.startswith(BEFORE) else entrant
+    return FILLED[name.removeprefix(BEFORE)](run) if run is not None else None

@@ -13,7 +13,7 @@ from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.lessons import CourseProgress, Lessons, lessons, session_path
 from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
 from fwtui.live.watching import Began, Judged, Report
-from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.trials import Finding, OperationResources
@@ -109,6 +109,27 @@ class TestRecorded:
         assert both.answer(second).number == pytest.approx(ratio, rel=1e-3), "as the headline: of all passes"
         assert both.answer(first).number == naive.bandwidth / model.gpu.peak_bytes_per_second
         assert list(both.problems()) == []
+
+    def test_a_text_names_the_runs_of_other_data_types(self, tmp_path: Path) -> None:
+        step = FIRST.replace("naive", "look-ahead").replace("h200-n4096-look-ahead-blocked", "h200-champion")
+        step = step.replace('launch = "graph"', 'n = 4096\ndtype = "int32"')
+        (tmp_path / "01-types.toml").write_text(step.replace("{n} k: {time}", "{int16.bytes}, {bytes}; {int16.time}"))
+        course = Lessons(load_course(tmp_path), shipped_folder())
+        (only,) = course.course
+        runs = {
+            run.experiment.dtype: run
+            for run in course.cited(only).model.runs.values()
+            if run.n == 4096 and run.experiment.low >= 0
+        }
+        assert course.cited(only).run is runs["int32"]
+        assert course.lines(only, only.written.text) == [f"One launch for each of 2, 4; {units.duration(runs['int16'].seconds)}."]
+        assert [e.dtype for gpu in (True, False) for e in course.here(only, gpu)] == ["int32", "int32"]
+        with pytest.raises(Refused, match="compares with a run of look-ahead in float64 that h200-champion does not have"):
+            course.lines(only, "{float64.time}")
+        for name in ("int8.time", "int16.speedup", "int16.before.time", "float32.nothing"):
+            (tmp_path / "01-types.toml").write_text(step.replace("{n}", f"{{{name}}}"))
+            with pytest.raises(Refused, match="01-types"):
+                load_course(tmp_path)
 
     def test_an_unverified_run_is_not_cited_and_what_a_step_lacks_is_said(self, made: Path) -> None:
         for old, new, words in (
