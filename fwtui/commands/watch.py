@@ -89,7 +89,7 @@ def execute(args: argparse.Namespace) -> int:
                         _show(words, request)
                     before = prompted.place.number if prompted is not None else 0
                     if prompted is not None:
-                        prompted.hear(words)
+                        prompted.update(words)
                     if isinstance(words, Judged):
                         if prompted is not None:
                             print("\n".join(_prompt(prompted, before)), flush=True)

@@ -1,6 +1,6 @@
-"""The course: ordered steps, each a file with text, a kernel, the run it is about, and a question that the run answers.
+"""The course: ordered steps, each with a text, a kernel, a recorded run, and a question that the run answers.
 
-`sessions/course/NN-name.toml`; sessions/README.md says what is in one.
+A step is a file `sessions/course/NN-name.toml`; sessions/README.md defines its fields.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from fwtui_kernels.plan import ITEMSIZE
 FOLDER = "course"
 LARGEST_FILE = 2**16  # bytes
 MAX_LINES, MAX_COLUMNS = 10, 72  # of a step's text
-MAX_AFTERWARDS = 4  # lines of the words after the answer
+MAX_AFTERWARDS = 4  # lines of the text after the answer
 MAX_STEPS = 99
 _FILE = re.compile(r"(\d{2})-([a-z][a-z0-9-]{0,40})\.toml", re.ASCII)
 _DTYPES = re.compile(rf"\b(?:{'|'.join(ITEMSIZE)})\b")
 _NUMBER_OR_BRACE = re.compile(r"[\d{}]")
-TERM = re.compile(r"\*([^*]+)\*")  # a term where it is explained
+TERM = re.compile(r"\*([^*]+)\*")  # a term in the sentence that explains it
 DEFAULTS = Experiment()
 Text = Annotated[str, Meta(max_length=2000)]
 Size = Annotated[int, Meta(ge=0, le=65536)]
@@ -50,15 +50,15 @@ class RecordedRun(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LocalRun(Struct, frozen=True, forbid_unknown_fields=True):
-    """The run on this machine, smaller if need be; of other kernels where those need what few machines have."""
+    """The run on this machine: smaller, or of other kernels, if the step's kernel needs hardware that few machines have."""
 
     n: Size
-    kernels: tuple[Text, ...] = ()  # instead of the step's; the one that it is compared with first
-    devices: Text = ""  # of the last of them
+    kernels: tuple[Text, ...] = ()  # replace the step's kernel; the baseline is first
+    devices: Text = ""  # of the last kernel
     kind: Text = ""  # of the graph
 
     def experiments(self, budget: float = DEFAULTS.budget) -> tuple[Experiment, ...]:
-        """Its runs of other kernels than the step's. Raises Refused for a kind that does not exist."""
+        """Return the runs of `kernels`. Raises Refused for a kind that does not exist."""
         kind, last = self.kind or DEFAULTS.kind, len(self.kernels) - 1
         pairs = [(kernel, self.devices if place == last else "") for place, kernel in enumerate(self.kernels)]
         return tuple(changed(Experiment(kernel=k, n=self.n, devices=on, budget=budget), kind=kind) for k, on in pairs)
@@ -66,9 +66,9 @@ class LocalRun(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Text
-    ask: Text = ""  # empty: the kind's own words
-    against: Text = ""  # name of the step that a speed-up is against; by default the one before
-    kernel: Text = ""  # instead a kernel, whose run on the same graph is in the same session
+    ask: Text = ""  # default: the question of the kind
+    against: Text = ""  # name of the step that is the baseline; default: the previous step
+    kernel: Text = ""  # a baseline instead of `against`: the run of this kernel on the same graph in the same session
 
 
 class StepFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,12 +81,12 @@ class StepFile(Struct, frozen=True, forbid_unknown_fields=True):
     question: Question
     afterwards: Text = ""
     live: LocalRun | None = None
-    follow: Size = 8  # vertices of the small graph that is followed
-    prompts: tuple[Prompt, ...] = ()  # to change a kernel of the student's own, one after the other
+    follow: Size = 8  # vertices of the small graph of the step-by-step view
+    prompts: tuple[Prompt, ...] = ()  # ordered changes to a kernel of the student
 
 
 class CourseStep(NamedTuple):
-    """A step, checked as far as possible without a recording. `against` is the index of the step it is compared with."""
+    """A step, checked as far as possible without a recording. `against` is the index of its baseline step."""
 
     number: int  # from 1
     name: str
@@ -106,17 +106,17 @@ Course = tuple[CourseStep, ...]
 
 
 def course_folder() -> Path:
-    """The folder of the course that ships with the program."""
+    """Return the folder of the course that ships with the program."""
     return shipped_folder() / FOLDER
 
 
 def load_course(folder: Path | None = None) -> Course:
-    """Every step of a folder in the order of the files' names. Raises Refused, in one sentence that names the file."""
+    """Read all steps of a folder in the order of the file names. Raises Refused with the file's name."""
     folder = folder or course_folder()
     with refusing(f"the course in {clean(folder.name)} cannot be read", "install the program again"):
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml")
     if not 1 <= len(paths) <= MAX_STEPS:
-        raise Refused(f"there are {len(paths)} steps in {clean(folder.name)}; a course has 1 to {MAX_STEPS}")
+        raise Refused(f"the folder {clean(folder.name)} has {len(paths)} steps; a course has 1 to {MAX_STEPS}")
     steps: Course = ()
     for path in paths:
         steps += (_step(path, steps),)
@@ -124,17 +124,17 @@ def load_course(folder: Path | None = None) -> Course:
 
 
 def step_named(course: Course, name: str) -> CourseStep:
-    """The step with that number or name. Raises Refused."""
+    """Return the step with that number or name. Raises Refused if the course does not have it."""
     for step in course:
         if name.strip().lower() in (step.name, str(step.number)):
             return step
     hint = instead(name, (s.name for s in course))
     offered = hint if hint.endswith("?") else f"choose one of {', '.join(f'{s.number} {s.name}' for s in course)}"
-    raise Refused(f"there is no step {quoted(name)} in the course; {offered}")
+    raise Refused(f"the course has no step {quoted(name)}; {offered}")
 
 
 def prompts_of(course: Course) -> tuple[Prompt, ...]:
-    """Return the prompts of the step that has a kernel written. Raises Refused."""
+    """Return the prompts of the first step that has some. Raises Refused if none has."""
     for step in course:
         if step.written.prompts:
             return step.written.prompts
@@ -142,7 +142,7 @@ def prompts_of(course: Course) -> tuple[Prompt, ...]:
 
 
 def paragraphs(text: str) -> list[str]:
-    """A text's paragraphs, each as one line; empty lines separate them in the file."""
+    """Split a text at empty lines into paragraphs of one line."""
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
@@ -150,10 +150,10 @@ def _step(path: Path, before: Sequence[CourseStep]) -> CourseStep:
     file = clean(path.name)
     named = _FILE.fullmatch(path.name)
     if named is None:
-        raise Refused(f"{file} is not the name of a step; call it something like 03-blocked.toml")
+        raise Refused(f"{file} is not the name of a step; rename it to two digits and a name, such as 03-blocked.toml")
     written = _read(path, file)
     if any(step.name == named[2] for step in before):
-        raise Refused(f"{file} has the name of an earlier step; choose a name other than {named[2]}")
+        raise Refused(f"{file} has the name of an earlier step, {named[2]}; choose another name")
     for problem in _problems(written):
         raise Refused(f"{file} {problem}")
     return CourseStep(len(before) + 1, named[2], written, _against(written, file, before))
@@ -169,60 +169,60 @@ def _read(path: Path, file: str) -> StepFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(f"{file} is not TOML: {clean(str(error))}; correct that line") from None
     except msgspec.ValidationError as error:
-        raise Refused(f"{file} does not say what a step needs: {clean(str(error))}; see sessions/README.md") from None
+        raise Refused(f"{file} does not have the fields of a step: {clean(str(error))}; see sessions/README.md") from None
 
 
 def _problems(written: StepFile) -> Iterator[str]:
-    """Yield the errors of a step's file in order, each as a sentence that continues its name."""
+    """Yield the errors of a step's file, each as the rest of a sentence that begins with its name."""
     kernels, question, live = registry(), written.question, written.live
     if written.kernel not in kernels:
-        yield f"is about the kernel {quoted(written.kernel)}, which does not exist; `fwtui kernels` lists them"
+        yield f"has the kernel {quoted(written.kernel)}, which does not exist; `fwtui kernels` lists them"
     if question.kind not in KINDS:
-        yield f"asks {quoted(question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}"
+        yield f"has the question {quoted(question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}"
     if question.kernel and question.kernel not in kernels:
-        yield f"compares with the kernel {quoted(question.kernel)}, which does not exist"
+        yield f"compares with the kernel {quoted(question.kernel)}, which does not exist; `fwtui kernels` lists them"
     if not 1 <= written.follow <= MAX_N:
         yield f"follows a graph of {written.follow} vertices; choose 1 to {MAX_N}"
     if live is not None:
         most = kernels[written.kernel].max_n
         if not 1 <= live.n <= most:
-            yield f"runs n = {live.n}, which is outside 1 to {most}; choose between"
+            yield f"has n = {live.n} for the run on this machine; choose 1 to {most}"
         if (live.devices or live.kind) and not live.kernels:
-            yield "has devices or a kind for no kernel of its own; name kernels beside them"
+            yield "has [live] devices or a kind without kernels; add `kernels`"
         try:
             for experiment in live.experiments():
                 settle(experiment)
         except Refused as refusal:
-            yield f"cannot run that here: {refusal}"
+            yield f"has a [live] run that is not possible: {refusal}"
     for what, text in (("title", written.title), ("text", written.text)):
         if not text.strip():
             yield f"has no {what}; write one"
     for prompt in written.prompts:
         if prompt.until not in CHECKS:
-            yield f"has a prompt until {quoted(prompt.until)}, which nothing checks; choose {', '.join(CHECKS)}"
+            yield f"has a prompt until {quoted(prompt.until)}, which is not a check; choose {', '.join(CHECKS)}"
         if "{" in prompt.say:
-            yield "has a brace in a prompt; no run fills it in, so write it without"
+            yield "has a brace in a prompt; prompts have no placeholders, so remove it"
     prompts = (prompt.say for prompt in written.prompts)
     for text in (written.title, written.text, written.afterwards, question.ask, *prompts):
         if clean(text.replace("\n", " ")) != text.replace("\n", " "):
-            yield "has control or invisible characters in its words; write them without"
+            yield "has control or invisible characters in a text; remove them"
         for unknown in (name for name in placeholders.names(text) if not placeholders.exists(name)):
-            yield f"has {{{unknown}}} in it, which has no meaning here; choose one of {', '.join(placeholders.FILLED)}"
+            yield f"has {{{unknown}}}, which is not a placeholder; choose one of {', '.join(placeholders.FILLED)}"
         if "*" in TERM.sub("", text):
-            yield "has a single star in its words; put two around a term, as *warp*"
+            yield "has a single star; write a term between two, such as *warp*"
         plain = _DTYPES.sub("", placeholders.NAMED.sub("", text))
         if (found := _NUMBER_OR_BRACE.search(plain)) is not None:
             near = plain[max(0, found.start() - 10) : found.end() + 10]
-            yield f"has a number or a brace of its own near {quoted(near)}; name it in braces, as {{time}}"
+            yield f"has a number or a single brace near {quoted(near)}; write a placeholder, such as {{time}}"
 
 
 def _against(written: StepFile, file: str, before: Sequence[CourseStep]) -> int | None:
-    """The index of the step that `before.` and speed-ups refer to."""
+    """Return the index of the baseline step. Raises Refused if a named one does not exist."""
     if name := written.question.against:
         names = [step.name for step in before]
         if name not in names:
-            raise Refused(f"{file} compares with {quoted(name)}, which is not an earlier step; choose one")
+            raise Refused(f"{file} compares with {quoted(name)}, which is not an earlier step; choose one of {', '.join(names)}")
         return names.index(name)
     if not before and KINDS[written.question.kind].compares:
-        raise Refused(f"{file} is the first step and asks for a speedup; there is no step before it to compare with")
+        raise Refused(f"{file} is the first step, so it has no baseline for a speedup; choose another kind of question")
     return len(before) - 1 if before else None

@@ -1,4 +1,4 @@
-"""A kernel's source as a lesson: the functions that each of its ops runs, and the lines that relax."""
+"""The source of a kernel for the course: the functions of each op, and the lines that relax."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import Kernel, Shape
 
 COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
-RELAXING = ("min", "relax", "minimum")  # calls, or beginnings of their names, that keep the smaller of two distances
-SENDING = "fwtui.engine.links"  # how a broadcast is made: by the class of a backend
-SENDERS = {"cpu": "MpiLink", "cuda": "NcclLink"}
+RELAXING = ("min", "relax", "minimum")  # prefixes of the functions that return the smaller of two distances
+LINKS = "fwtui.engine.links"  # the module of the classes that broadcast
+LINK_CLASSES = {"cpu": "MpiLink", "cuda": "NcclLink"}
 
 
 class SourcePart(NamedTuple):
-    """A compiled function: its lines in its file, from `first` on, those of them that relax, and the ops that run it."""
+    """A compiled function: its lines in its file from `first`, the lines that relax, and the ops that run it."""
 
     file: str
     first: int  # counted from 1
     lines: tuple[str, ...]
     relaxing: frozenset[int] = frozenset()
-    own: frozenset[str] = frozenset()  # ops whose function it is
-    ops: frozenset[str] = frozenset()  # and those that call it
+    own: frozenset[str] = frozenset()  # ops that are this function
+    ops: frozenset[str] = frozenset()  # all ops that call it
 
 
 class _Function(NamedTuple):
@@ -42,14 +42,14 @@ class _Function(NamedTuple):
 
 
 def source(kernel_id: str) -> tuple[SourcePart, ...]:
-    """A kernel's source: of a rung its compiled functions, of a user's kernel the whole file as it is now."""
+    """Return the source of a kernel: the compiled functions of a rung, the current file of a user kernel."""
     path = path_of(kernel_id)
-    return (_own(Path(path)),) if path else _of_rung(kernel_id)
+    return (_user_source(Path(path)),) if path else _rung_source(kernel_id)
 
 
-def _own(path: Path) -> SourcePart:
+def _user_source(path: Path) -> SourcePart:
     """Return the source of a file, with its relaxations marked if it is Python without syntax errors."""
-    source_file = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
+    source_file = files_of(path)[-1]  # a CUDA C++ kernel has its plan in the first file
     try:
         text = source_file.read_text("utf-8", "replace").expandtabs(4)
     except OSError:
@@ -61,10 +61,10 @@ def _own(path: Path) -> SourcePart:
 
 
 @cache
-def _of_rung(kernel_id: str) -> tuple[SourcePart, ...]:
-    """The functions of a kernel's ops in the order in which they run, each with those that it calls after it.
+def _rung_source(kernel_id: str) -> tuple[SourcePart, ...]:
+    """Return the functions of a kernel's ops in the order of the plan, each followed by the functions that it calls.
 
-    If nothing is compiled, its whole file as one part.
+    A kernel without compiled functions is one part: its file.
     """
     kernel = registry()[kernel_id]
     modules = list(_modules(f"fwtui_kernels.{files()[kernel_id]}"))
@@ -72,7 +72,7 @@ def _of_rung(kernel_id: str) -> tuple[SourcePart, ...]:
     runs: dict[_Function, set[str]] = {}
     ops_by_function: dict[_Function, set[str]] = {}
     for op, phase in _ops(kernel):
-        begin = _sending(kernel) if op == BROADCAST else _named(op, functions) or _named(phase, functions)
+        begin = _broadcast(kernel) if op == BROADCAST else _named(op, functions) or _named(phase, functions)
         if begin is not None:
             ops_by_function.setdefault(begin, set()).add(op)
             for function in _called_by(begin, functions):
@@ -83,34 +83,34 @@ def _of_rung(kernel_id: str) -> tuple[SourcePart, ...]:
 
 
 def _named(name: str, functions: list[_Function]) -> _Function | None:
-    """The nearest function of that name, or one that the name is given to in an assignment or in a table of ops."""
+    """Return the nearest function with that name, also if an assignment or a table of ops gives it the name."""
     for module in dict.fromkeys(function.module for function in functions):
         names = {name}
         for node in ast.walk(_parsed(module)):
             if isinstance(node, ast.Assign) and _bare(node.targets[0]) == name:
-                names.add(_stood_for(node.value))
+                names.add(_function_of(node.value))
             elif isinstance(node, ast.Dict):
                 entries = zip(node.keys, node.values, strict=True)
-                names |= {_stood_for(value) for key, value in entries if isinstance(key, ast.Constant) and key.value == name}
+                names |= {_function_of(value) for key, value in entries if isinstance(key, ast.Constant) and key.value == name}
         found = next((f for f in functions if f.module == module and f.node.name in names), None)
         if found is not None:
             return found
     return None
 
 
-def _stood_for(value: ast.expr) -> str:
-    """The function `a` in `a`, in `a if ... else b`, and in `partial(a, ...)` or `Op(a, ...)`."""
+def _function_of(value: ast.expr) -> str:
+    """Return the function `a` of `a`, `a if ... else b`, `partial(a, ...)` or `Op(a, ...)`."""
     if isinstance(value, ast.IfExp):
         return _bare(value.body)
     return _bare(value.args[0] if isinstance(value, ast.Call) and value.args else value)
 
 
-def _sending(kernel: Kernel) -> _Function:
+def _broadcast(kernel: Kernel) -> _Function:
     """Return the function that every rank calls in a broadcast."""
-    sender = SENDERS[kernel.backend]
-    links = (node for node in ast.walk(_parsed(SENDING)) if isinstance(node, ast.ClassDef) and node.name == sender)
+    name = LINK_CLASSES[kernel.backend]
+    links = (node for node in ast.walk(_parsed(LINKS)) if isinstance(node, ast.ClassDef) and node.name == name)
     methods = (node for link in links for node in link.body if isinstance(node, ast.FunctionDef))
-    return _Function(SENDING, next(method for method in methods if method.name == BROADCAST))
+    return _Function(LINKS, next(method for method in methods if method.name == BROADCAST))
 
 
 def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
@@ -122,9 +122,9 @@ def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
 
 
 def _modules(begin: str) -> Iterator[str]:
-    """A kernel's module, and those that it imports, the nearest first."""
+    """Yield a kernel's module and the modules that it imports, breadth first."""
     found = [begin]
-    for module in found:  # which grows meanwhile
+    for module in found:  # the list grows in this loop
         yield module
         found += [imported for imported in dict.fromkeys(_imported(module)) if imported not in found]
 
@@ -137,7 +137,7 @@ def _imported(module: str) -> Iterator[str]:
 
 
 def _path(module: str) -> Path:
-    """The file of a module, without importing it or its package, which may import numba."""
+    """Return the file of a module without importing the module, which may import numba."""
     package = fwtui_kernels if module.startswith("fwtui_kernels.") else fwtui
     return Path(str(package.__file__)).parents[1].joinpath(*module.split(".")).with_suffix(".py")
 
@@ -162,7 +162,7 @@ def _compiled(tree: ast.Module) -> list[ast.FunctionDef]:
 
 
 def _called_by(begin: _Function, functions: list[_Function]) -> Iterator[_Function]:
-    """A function, and the compiled ones that it calls, at any depth; of equal names the one in the same file."""
+    """Yield a function and the compiled functions that it calls, at any depth; a name first means the one in its file."""
     found, waiting = {begin}, [begin]
     while waiting:
         function = waiting.pop(0)
@@ -185,7 +185,7 @@ def _part(function: _Function, relaxed_ops: frozenset[str], ops: frozenset[str])
 
 
 def _relaxations(function: ast.FunctionDef) -> Iterator[int]:
-    """Lines of the statements that relax."""
+    """Yield the lines of the statements that relax."""
     for node in ast.walk(function):
         relaxes = isinstance(node, ast.If) and _keeps_smaller(node)
         if isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.Expr):
@@ -195,7 +195,7 @@ def _relaxations(function: ast.FunctionDef) -> Iterator[int]:
 
 
 def _takes_smaller(node: ast.AST) -> bool:
-    """A call of min or the like, or `there if there < here else here`."""
+    """Return True for a call of a minimum, and for `there if there < here else here`."""
     if isinstance(node, ast.IfExp) and isinstance(node.test, ast.Compare):
         sides = {ast.dump(side) for side in (node.test.left, *node.test.comparators)}
         return isinstance(node.test.ops[0], ast.Lt | ast.Gt) and sides == {ast.dump(node.body), ast.dump(node.orelse)}
@@ -203,7 +203,7 @@ def _takes_smaller(node: ast.AST) -> bool:
 
 
 def _keeps_smaller(choice: ast.If) -> bool:
-    """`if there < here: ... = there`, without a call of min."""
+    """Return True for `if there < here: ... = there`."""
     test = choice.test
     if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt | ast.Gt) and not choice.orelse):
         return False
@@ -212,7 +212,7 @@ def _keeps_smaller(choice: ast.If) -> bool:
 
 
 def _called(node: ast.expr) -> str:
-    """The bare name of what is called: `cuda.jit(...)` is jit."""
+    """Return the bare name of the called function: jit for `cuda.jit(...)`."""
     return _bare(node.func if isinstance(node, ast.Call) else node)
 
 

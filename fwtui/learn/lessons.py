@@ -1,10 +1,10 @@
-"""The steps of the course beside the recordings that they cite, and a user's way through them: guesses, and runs made here."""
+"""The course with its recordings, and a user's progress in it: guesses, and runs on this machine."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import ceil
 from pathlib import Path
@@ -36,36 +36,35 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui_kernels import registry
 
-BUDGET = 2.0  # seconds of timed passes of a step's run on this machine
-WORDS_PER_SECOND = 200 / 60  # that a student reads
-QUESTION_SECONDS = 30.0  # for a guess, and for what the run says to it
-Guess = float | str | None  # a number, the key of a choice, or None if only the answer was wanted
+BUDGET = 2.0  # seconds of timed repetitions of a step's run on this machine
+WORDS_PER_SECOND = 200 / 60  # reading speed of a student
+QUESTION_SECONDS = 30.0  # time for a guess and its answer
+Guess = float | str | None  # a number, the key of a choice, or None if only the answer was requested
 
 
 class Lessons:
-    """A course and the folder of its recordings. Raises Refused, in one sentence, for what a recording lacks."""
+    """A course and the folder of its recordings. The methods raise Refused if a recording lacks a value."""
 
-    def __init__(self, course: Course, sessions: Path, read: Callable[[Path], Model] | None = None):
-        """`read` gives the model of a recording, by default the file's, read once as long as it does not change."""
+    def __init__(self, course: Course, sessions: Path):
         self.course = course
         self._sessions = sessions
-        self._read = read or (lambda path: _read_once(path, path.stat().st_mtime_ns))
 
     @property
     def name(self) -> str:
-        """Describe the range of the course: from 2.53 billion to 16.3 trillion relaxations a second (first step, fastest run)."""
+        """The range of the course: From 2.53 billion to 16.3 trillion relaxations a second (first step, fastest run)."""
         rates = [self.cited(step).run.rate or 0.0 for step in self.course]
         return f"From {placeholders.large_number(rates[0])} to {placeholders.large_number(max(rates))} relaxations a second"
 
     def cited(self, step: CourseStep) -> ComparedRun:
+        """Return the recorded run of a step."""
         recorded = step.written.recorded
         path = session_path(self._sessions, recorded.session)
-        model = self._read(path)
+        model = _model_of(path)
         fitting = [run for run in model.runs.values() if _fits(run, step)]
         return ComparedRun(model, _fastest(fitting, step, "cites", step.written.kernel, recorded.session), stem(path))
 
-    def climbed(self) -> tuple[Rung, ...]:
-        """The recorded runs that climb."""
+    def ladder(self) -> tuple[Rung, ...]:
+        """Return the ladder of the recorded runs of all steps."""
         return build_ladder(self.cited(step).run for step in self.course)
 
     def before(self, step: CourseStep) -> ComparedRun | None:
@@ -97,8 +96,7 @@ class Lessons:
             name = found[1]
             dtype = placeholders.dtype_of(name)
             entrant = self.same_graph(step, step.written.kernel, dtype) if dtype else self.cited(step)
-            compares = name == placeholders.SPEEDUP or name.startswith(placeholders.BEFORE)
-            before = self.before(step) if compares else None
+            before = self.before(step) if name.startswith(placeholders.BEFORE) else None
             value = placeholders.value_of(name.removeprefix(f"{dtype}.") if dtype else name, entrant, before)
             if not value:
                 raise Refused(f"{{{name}}} is unknown for {entrant.label}; omit it or choose another run")
@@ -138,7 +136,7 @@ class Lessons:
             small = Experiment(kernel=kernel.id, n=step.written.follow, tile=tile, device="simulator")
             return (changed(small, **dtype),)
         if lacking:
-            raise Refused(f"{lacking[0]} needs a GPU, and none is here; the recorded run answers")
+            raise Refused(f"{lacking[0]} needs a GPU, and this machine has none; use the answer of the recorded run")
         n = live.n if live is not None else self.cited(step).run.n
         return tuple(
             changed(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile), **dtype) for s in steps
@@ -148,10 +146,10 @@ class Lessons:
         """Estimate the seconds of a step for a student: reading, the question, one playback of the matrix, and the local runs."""
         written = step.written
         texts = (written.title, written.text, step.ask, written.afterwards, *(c.words for c in self.choices(step)))
-        words = sum(len(text.split()) for text in texts)
+        count = sum(len(text.split()) for text in texts)
         played = stepping(changed(FIRST, kernel=written.kernel, n=written.follow)).trace.moments
         runs = BUDGET * (1 + step.kind.compares)
-        return words / WORDS_PER_SECOND + QUESTION_SECONDS + PLAYED_SECONDS * len(played) + runs
+        return count / WORDS_PER_SECOND + QUESTION_SECONDS + PLAYED_SECONDS * len(played) + runs
 
     @cached_property
     def minutes(self) -> int:
@@ -176,30 +174,32 @@ class Lessons:
             wrapped = [line for part in lines for line in (textwrap.wrap(part, MAX_COLUMNS) or [""])]
             if len(wrapped) > most:
                 raise Refused(
-                    f"step {step.number}'s {what} has {len(wrapped)} lines of {MAX_COLUMNS} columns; {most} are the most"
+                    f"step {step.number}'s {what} has {len(wrapped)} lines of {MAX_COLUMNS} columns; shorten it to {most}"
                 )
 
 
 def lessons(folder: Path | None = None) -> Lessons:
-    """The course of a folder (by default the one that ships), with the sessions of the folder around it. Raises Refused."""
+    """Load the course of a folder (default: the shipped one), with the sessions of the parent folder. Raises Refused."""
     folder = folder or course_folder()
     return Lessons(load_course(folder), folder.parent)
 
 
 def session_path(folder: Path, name: str) -> Path:
-    """The session of that name, also with a date before or after it; of several the last one. Raises Refused."""
+    """Return the session with that name, or the last one with a date before or after it. Raises Refused if there is none."""
     with refusing("the sessions of the course cannot be read", "check their folder"):
         stems = {stem(path): path for path in folder.iterdir() if path.name.endswith((SUFFIX, PACKED))}
     if name in stems:
         return stems[name]
     dated = sorted(there for there in stems if there.startswith(f"{name}-") or there.endswith(f"-{name}"))
     if not dated:
-        raise Refused(f"the course cites the session {quoted(name)}, which is not here; record it or install the program again")
+        raise Refused(
+            f"the course cites the session {quoted(name)}, which does not exist; record it or install the program again"
+        )
     return stems[dated[-1]]
 
 
 def recorded_words(cited: ComparedRun) -> str:
-    """Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20"""
+    """Describe the recorded run: Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20."""
     header = cited.model.header
     day = f", {clean(header.created[:10])}" if header is not None and header.created else ""
     where = f"recorded on {clean(cited.device) or 'a machine without a name'}{day}"
@@ -209,7 +209,7 @@ def recorded_words(cited: ComparedRun) -> str:
 def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
     """Return a row per step: number, name, title, kernel, run, question, and its answer or the reason for none."""
     rows = [("step", "name", "title", "kernel", "run", "asks", "state")]
-    problems = {step.number: words for step, words in all_of_it.problems()}
+    problems = {step.number: problem for step, problem in all_of_it.problems()}
     for step in all_of_it.course:
         problem, title, run = problems.get(step.number, ""), step.written.title, ""
         if not problem:
@@ -220,18 +220,18 @@ def step_rows(all_of_it: Lessons) -> list[tuple[str, ...]]:
 
 
 def _check_devices(live: LocalRun) -> None:
-    """Raises Refused if there can be no ranks on the devices that it names."""
-    from fwtui.live.rank_job import check_job  # only here: it starts processes
+    """Raise Refused if no ranks can start on the devices of the run."""
+    from fwtui.live.rank_job import check_job  # imports the process machinery, which a replay does not need
 
     try:
         check_job(live.devices)
     except Refused as refusal:
-        raise Refused(f"{refusal}; without it the picture of the recorded run shows the plan") from None
+        raise Refused(f"{refusal}; or use the answer of the recorded run") from None
 
 
-def _fastest(runs: Sequence[Run], step: CourseStep, says: str, kernel: str, session: str) -> Run:
+def _fastest(runs: Sequence[Run], step: CourseStep, verb: str, kernel: str, session: str) -> Run:
     if not runs:
-        raise Refused(f"step {step.number} {says} a run of {kernel} that {session} does not have; record it")
+        raise Refused(f"step {step.number} {verb} a run of {kernel} that {session} does not have; record it")
     return min(runs, key=lambda run: run.seconds or 0.0)
 
 
@@ -242,7 +242,7 @@ def _fits(run: Run, step: CourseStep) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _read_once(path: Path, changed: int) -> Model:
+def _model_of(path: Path) -> Model:
     return load_model(path)[0]
 
 
@@ -251,12 +251,12 @@ class LocalAnswer(NamedTuple):
 
     n: int
     answer: QuestionAnswer | None
-    words: str = ""
-    ordered: Ordered | None = None  # its supernodes, if it has some
+    reason: str = ""
+    ordered: Ordered | None = None  # the supernodes of a sparse kernel
 
 
 class Page(NamedTuple):
-    """All that is shown of a step; `answer` is set once the user has guessed."""
+    """The displayed content of a step; `answer` is set after the user's guess."""
 
     number: int
     of: int
@@ -271,7 +271,7 @@ class Page(NamedTuple):
     verdict: str = ""
     afterwards: tuple[str, ...] = ()
     here: LocalAnswer | None = None
-    climbed: tuple[Rung, ...] = ()  # at the end of the course
+    ladder: tuple[Rung, ...] = ()  # at the end of the course
     problem: str = ""
 
     @property
@@ -292,10 +292,10 @@ class CourseProgress:
         self.lessons = lessons
         self.place = 0
         self._guesses: dict[str, Guess] = {}
-        self._runs: dict[str, tuple[int, ...]] = {}  # by step: the runs of this machine, the one compared with first
+        self._runs: dict[str, tuple[int, ...]] = {}  # by step: the runs on this machine, first the baseline
         self._waiting: list[Experiment] = []
         self._begun: list[int] = []
-        self._for = ""  # the step that is being run
+        self._for = ""  # name of the step whose runs are queued
         self._page: tuple[object, Page] | None = None
 
     @property
@@ -308,14 +308,14 @@ class CourseProgress:
         return self.step.name in self._guesses
 
     def go(self, place: int) -> bool:
-        """Open another step; returns whether it exists."""
+        """Open another step. Return False if it does not exist."""
         if not 0 <= place < len(self.lessons.course):
             return False
         self.place = place
         return True
 
     def guess(self, text: str) -> None:
-        """Take a guess as it was typed; an empty one only shows the answer. Raises Refused."""
+        """Store a typed guess; an empty one only shows the answer. Raises Refused if it cannot be parsed."""
         guess: Guess = None
         if text.strip():
             choices = self.lessons.choices(self.step)
@@ -336,14 +336,14 @@ class CourseProgress:
         self._begun, self._for = [], self.step.name
 
     def next_run(self, model: Model) -> Experiment | None:
-        """The next run to start when none is going; None once all are done, or after one that failed."""
+        """Return the next run to start when no run is active; None if all are done, or after a failed one."""
         last = model.runs.get(self._begun[-1]) if self._begun else None
         if self._begun and (last is None or last.state != "done" or last.wrong):
             self.give_up()
         return self._waiting[0] if self._waiting else None
 
     def began(self, run: int) -> None:
-        """Note that next_run()'s run was started as that one."""
+        """Record the number of the run that was started for next_run()."""
         self._waiting.pop(0)
         self._begun.append(run)
         self._runs[self._for] = tuple(self._begun)
@@ -375,11 +375,11 @@ class CourseProgress:
             )
             if self.answered:
                 answer, guess = lessons.answer(step), self._guesses[step.name]
-                verdict_words = "" if guess is None else verdict(step.kind, guess, answer)
+                result = "" if guess is None else verdict(step.kind, guess, answer)
                 after = tuple(lessons.lines(step, step.written.afterwards))
-                page = page._replace(answer=answer, guess=guess, verdict=verdict_words, afterwards=after)
+                page = page._replace(answer=answer, guess=guess, verdict=result, afterwards=after)
                 if step.number == len(lessons.course):
-                    page = page._replace(climbed=self.lessons.climbed())
+                    page = page._replace(ladder=lessons.ladder())
         except Refused as refusal:
             return first._replace(problem=str(refusal))
         return page
@@ -396,9 +396,9 @@ def _here(step: CourseStep, model: Model, runs: Sequence[Run | None], more: bool
         if run.state != "done":
             raise Refused(f"{run.title} was {run.state}")
         if run.wrong:
-            raise Refused(f"{run.title} has wrong distances")
+            raise Refused(f"{run.title} computed incorrect distances")
         if run.simulated:
-            raise Refused("every distance is right; the simulator runs each GPU thread in Python, so nothing is timed")
+            raise Refused("all distances are correct; the simulator runs each GPU thread in Python, so it measures no time")
         return LocalAnswer(run.n, step.kind.answer(ComparedRun(model, run), before), "", run.ordered)
     except Refused as refusal:
         return LocalAnswer(run.n, None, str(refusal))

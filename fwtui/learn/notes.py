@@ -1,6 +1,6 @@
-"""The cue cards of a lecture as a text file in Markdown; sessions/README.md says how one is written.
+"""The cue cards of a lecture as a Markdown file; sessions/README.md defines the format.
 
-A heading says where a cue card is; the lines below it are its words.
+A heading gives the moment of a cue card; the lines below it are its content.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from fwtui.stream.run import Run
 
 LARGEST_FILE = 2**18  # bytes
 MAX_TITLE, MAX_WORDS = 60, 200  # characters of a card that is read from afar
-MAX_NOTED = 8000  # characters of a card's lines for the lecturer
+MAX_NOTED = 8000  # characters of a card's notes
 MAX_SKETCHED = 40  # runs in a skeleton
-SKETCHED = {  # the title of a question's card, and the panel that shows its answer
+SKETCHED = {  # by kind of question: the title of its card, and the panel that shows its answer
     "speedup": ("Was it worth it?", "total"),
     "seconds": ("How fast is it?", "total"),
     "phase": ("Per-phase times", "phases"),
@@ -55,7 +55,7 @@ class Notes(NamedTuple):
 
 
 def place(text: str, unit: bool = False, label: str = "") -> Mark | None:
-    """The place of a cue card in the user's words; None if it is not a place. With `unit` a number needs its s."""
+    """Parse the moment of a cue card, such as `run 2 end`; None if it is none. With `unit` a number needs its s."""
     found = _PLACE.fullmatch(text.strip().lower())
     if found is None or (found[1] not in (None, "run") and found[3]):
         return None
@@ -65,12 +65,12 @@ def place(text: str, unit: bool = False, label: str = "") -> Mark | None:
 
 
 def read(path: str | os.PathLike[str]) -> Notes:
-    """The cue cards in a file. Raises Refused with the line that is wrong."""
+    """Read the cue cards of a file. Raises Refused with the number of an incorrect line."""
     name = clean(os.path.basename(os.fspath(path)))
-    with refusing(f"{name} cannot be read", "give a text file with cue cards", ValueError):
+    with refusing(f"{name} cannot be read", "choose a text file with cue cards", ValueError):
         content = beginning(path, LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise Refused(f"{name} has more than {LARGEST_FILE:,} bytes; no lecture needs that many, give its cue cards alone")
+        raise Refused(f"{name} has more than {LARGEST_FILE:,} bytes; shorten it, or choose a file with only cue cards")
     try:
         return parse(content.decode("utf-8-sig"), name)
     except UnicodeDecodeError:
@@ -78,18 +78,20 @@ def read(path: str | os.PathLike[str]) -> Notes:
 
 
 def parse(text: str, name: str = "the text") -> Notes:
-    """The cue cards in a text. Raises Refused with the line that is wrong; `name` is the text's name in errors."""
+    """Parse the cue cards of a text. Raises Refused with `name` and the number of an incorrect line."""
     title, before, sections = "", list[str](), list[_Section]()
     for number, raw in enumerate(text.split("\n"), 1):
         line, where = clean(raw).strip(), f"{name}, line {number}: "
         if len(raw) > MAX_LENGTH:
-            raise Refused(f"{where}{len(raw):,} characters are more than {MAX_LENGTH:,}, the most of a line; break it up")
+            raise Refused(f"{where}the line has {len(raw):,} characters, more than {MAX_LENGTH:,}; split it")
         if line.startswith("## "):
             sections.append(_Section(where, line[3:].strip()))
         elif line.startswith("# ") and not sections and not title:
             title = line[2:].strip()
         elif line.startswith("#"):
-            raise Refused(f"{where}a cue card begins with ## and a place; # is the title at the beginning, \\# is words")
+            raise Refused(
+                f"{where}only the title, before all cards, begins with #; begin a card with ## and a moment, and a text with \\#"
+            )
         elif line:
             sections[-1].take(where, line) if sections else before.append(line)
     if not sections:
@@ -105,12 +107,12 @@ class _Section:
         before, _, title = heading.partition(":")
         found = place(before, unit=True, label=where)
         if found is None:
-            raise Refused(f"{where}{quoted(before.strip())} is not a place in a session; write {PLACES}")
+            raise Refused(f"{where}{quoted(before.strip())} is not a moment of a session; write {PLACES}")
         self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MAX_TITLE)
         self.words: list[str] = []
         self.notes: list[str] = []
         self.keys: dict[str, str] = {}
-        self.answered = where  # the line of its answer
+        self.answered = where  # position of its answer, for errors
 
     def take(self, where: str, line: str) -> None:
         keyed = _KEY.fullmatch(line)
@@ -121,19 +123,19 @@ class _Section:
         key, value = keyed[1].lower(), (keyed[2] or "").strip()
         if key not in KEYS:
             if similar := get_close_matches(key, KEYS, 1, 0.75):
-                raise Refused(f"{where}did you mean `{similar[0]}:`? A \\ before {quoted(keyed[1])} makes the line words")
+                raise Refused(f"{where}did you mean `{similar[0]}:`? Write \\ before {quoted(keyed[1])} for a plain line")
             self.words.append(line)
         elif key == "notes" and value:
             self.notes.append(value)
         elif key in self.keys:
-            raise Refused(f"{where}this cue card has a line `{key}:` already; give each card its own heading")
+            raise Refused(f"{where}this cue card already has a line `{key}:`; begin another card with a heading")
         elif not value:
-            raise Refused(f"{where}`{key}:` says nothing; write it on the same line")
+            raise Refused(f"{where}`{key}:` has no value; write it on the same line")
         elif key == "point" and (span := _SPAN.fullmatch(value)) is not None:
             _check_span(where, int(span[1]), int(span[2] or span[1]))
             self.keys[key] = value
         elif key == "point" and value not in PANELS:
-            raise Refused(f"{where}there is no panel {quoted(value)}; point at one of {', '.join(PANELS)}")
+            raise Refused(f"{where}there is no panel {quoted(value)}; choose one of {', '.join(PANELS)}")
         else:
             self.keys[key] = _within(where, key, value, MAX_WORDS)
             self.answered = where if key == "answer" else self.answered
@@ -145,17 +147,17 @@ class _Section:
         if kind is None and (similar := _nearly(answer)):
             kinds = f"the run answers {', '.join(KINDS)}"
             raise Refused(
-                f"{self.answered}did you mean `answer: {similar}`? {kinds}; a \\ before {quoted(answer)} makes it words"
+                f"{self.answered}did you mean `answer: {similar}`? {kinds}; write \\ before {quoted(answer)} for a text"
             )
         if words and (question or answer):
-            raise Refused(f"{self.where}this cue card has words and a question; give the question a heading of its own")
+            raise Refused(f"{self.where}this cue card has a text and a question; begin a separate card for the question")
         if answer and not (question or kind):
-            raise Refused(f"{self.answered}there is no question to this answer; write one above it, or one of {', '.join(KINDS)}")
+            raise Refused(f"{self.answered}this answer has no question; write one above it, or choose one of {', '.join(KINDS)}")
         if not (words or question or kind or self.title):
-            raise Refused(f"{self.where}this cue card says nothing; write its words below the heading")
+            raise Refused(f"{self.where}this cue card is empty; write its text below the heading")
         if len(self.notes) > events.MAX_NOTES or sum(map(len, self.notes)) > MAX_NOTED:
-            most = f"{events.MAX_NOTES} lines and {MAX_NOTED:,} characters of notes are the most of a cue card"
-            raise Refused(f"{self.where}{most}; shorten them, or give some to another card")
+            most = f"{events.MAX_NOTES} lines or {MAX_NOTED:,} characters"
+            raise Refused(f"{self.where}the notes have more than {most}; shorten them, or move some to another card")
         panel, _, span = pointed.partition(" ")
         first, _, last = span.strip().partition("-")
         lines = int(first or 0), int(last or first or 0)
@@ -166,30 +168,28 @@ class _Section:
 
 def _check_span(where: str, first: int, last: int) -> None:
     if not 1 <= first <= last < first + MAX_SOURCE:
-        lines = f"{first}-{last} is no range of 1 to {MAX_SOURCE} lines"
-        raise Refused(f"{where}{lines}; write the first and the last, such as 12-20")
+        raise Refused(f"{where}{first}-{last} is not a range of 1 to {MAX_SOURCE} lines; write one such as 12-20")
 
 
 def _within(where: str, what: str, words: str, most: int) -> str:
     if len(words) > most:
-        long = f"a {what} of {len(words)} characters is longer than {most}"
-        raise Refused(f"{where}{long}; a card is read from afar, so shorten it")
+        raise Refused(f"{where}the {what} has {len(words)} characters; shorten it to {most}, so that it is legible from afar")
     return words
 
 
 class SessionText(NamedTuple):
-    """The cue cards of a session as a text; a skeleton where there are none, but at most other markers."""
+    """The cue cards of a session as a text; a skeleton if it has no cue cards, but at most other markers."""
 
     text: str
     sketched: bool
 
 
 def text_of(path: Path) -> SessionText:
-    """Raises Refused for a session with neither markers nor runs."""
+    """Return the cue cards of a session as a text. Raises Refused for a session with neither markers nor runs."""
     with open_session(path) as session:
         there, sketched = places(session, unmarked=True), True
         parts = [f"# {session.header.title or stem(path)}\n"]
-        index, run = -1, None  # of the line before, without markers
+        index, run = -1, None  # of the previous line that is not a marker
         for line in session.lines():
             event = line.event
             if not isinstance(event, events.Marker):
@@ -204,12 +204,12 @@ def text_of(path: Path) -> SessionText:
         if sketched:
             parts += _skeleton(_first_runs(session))
     if len(parts) == 1:
-        raise Refused(f"{stem(path)} has neither cue cards nor runs, so there is nothing to write about; record some runs first")
+        raise Refused(f"{stem(path)} has neither cue cards nor runs; record some runs first")
     return SessionText("".join(parts), sketched)
 
 
 def check_source(path: Path, cards: Sequence[tuple[Mark, events.Marker]]) -> None:
-    """Raises Refused for a card about lines that the recorded source of its run does not have."""
+    """Raise Refused for a card with source lines that the recorded source of its run does not have."""
     about = [(mark, cue) for mark, marker in cards if (cue := cue_of(marker)).first]
     runs = load_model(path)[0].runs if about else {}
     for mark, cue in about:
@@ -225,7 +225,7 @@ def check_source(path: Path, cards: Sequence[tuple[Mark, events.Marker]]) -> Non
 
 
 def _first_runs(session: SessionFile) -> Model:
-    """Fold the session up to the most runs that a skeleton has, without the events that affect no result."""
+    """Build the model of the first MAX_SKETCHED runs, without the events that affect no result."""
     model = Model()
     for line in session.lines():
         if isinstance(line.event, events.RunStarted) and len(model.runs) == MAX_SKETCHED:
@@ -236,7 +236,7 @@ def _first_runs(session: SessionFile) -> Model:
 
 
 def _skeleton(model: Model) -> Iterator[str]:
-    """A cue card where each run begins, and where it ends one for each of some questions that it answers."""
+    """Yield a cue card for the start of each run, and one at its end for each of the questions that it answers."""
     note = "notes: Lines like this one are yours: no card shows them.\n"
     for run in model.runs.values():
         title = shortened(run_name(run), MAX_TITLE)
@@ -245,7 +245,7 @@ def _skeleton(model: Model) -> Iterator[str]:
         if run.done is None:
             continue
         if run.wrong or run.state != "done":
-            why = "It is wrong, so its time does not count." if run.wrong else "It did not finish."
+            why = "Its distances are incorrect, so its time does not count." if run.wrong else "It did not finish."
             yield f"\n## run {run.id} end: No time\npoint: check\n{why}\n"
             continue
         for kinds in (("speedup", "seconds"), ("phase",), ("peak", "limiter", "limit")):
@@ -263,7 +263,7 @@ def _answers(kind: QuestionKind, model: Model, run: Run) -> bool:
 
 
 def _place(there: Places, here: LinePosition, run: int | None) -> str:
-    """That place in words that find it again."""
+    """Format a position so that `place` parses it to the same position."""
     for runs, words in ((there.begins, f"run {run}"), (there.ends, f"run {run} end")):
         if run is not None and runs.get(run) == here and place(words) is not None:
             return words
@@ -284,10 +284,10 @@ def _lines(cue: Cue) -> Iterator[str]:
 
 
 def _escaped(answer: str) -> str:
-    """An answer in words, which no kind of answer is taken for."""
+    """Escape an answer that could be taken for a kind of question."""
     return f"\\{answer}" if answer.startswith("\\") or _nearly(answer) else answer
 
 
 def _nearly(answer: str) -> str:
-    """The kind that an answer is nearly the name of; empty if it is words."""
+    """Return the kind of question with a name similar to the answer; empty if there is none."""
     return next(iter([] if answer.startswith("\\") or " " in answer else get_close_matches(answer.lower(), KINDS, 1, 0.75)), "")

@@ -1,6 +1,6 @@
-"""The prompts of the course's last step: what to change next in your own kernel, and what must hold before the next one.
+"""The prompts of the course's last step: the next change to your kernel, and the condition for the prompt after it.
 
-What is done is found from what was just said of the file, so nothing is stored.
+The progress follows from the findings for the current version of the file, so that nothing is stored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fwtui.live.watching import Began, Judged, Report, WatchUpdate
 from fwtui.stream.trials import PLANNING, RIGHT, Finding, OperationResources
 
 PHASES = {"pivot", "panels", "rest"}
-OWN_TOO = 3  # tiles in shared memory of a block that keeps its results there, too
+ALL_TILES = 3  # tiles in shared memory of a block that also has its results there
 
 
 class Prompt(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +29,7 @@ class PromptEvidence(NamedTuple):
     used: Sequence[OperationResources] = ()
 
     @property
-    def tried(self) -> bool:
+    def tested(self) -> bool:
         return any(finding.n for finding in self.findings)
 
     @property
@@ -39,22 +39,22 @@ class PromptEvidence(NamedTuple):
 
 
 class PromptCheck(NamedTuple):
-    wanted: str  # what has to be found
+    condition: str
     holds: Callable[[PromptEvidence], bool]
 
 
 def _registers(evidence: PromptEvidence) -> bool:
     def several_cells(used: OperationResources) -> bool:
         cells = used.tile**2
-        few_shared = used.shared_bytes < OWN_TOO * cells * used.itemsize
+        few_shared = used.shared_bytes < ALL_TILES * cells * used.itemsize
         return cells >= 2 * used.threads and few_shared and not used.rewrites and not used.spill_bytes
 
     return any(map(several_cells, evidence.rest))
 
 
 CHECKS: Mapping[str, PromptCheck] = {
-    "right": PromptCheck("every graph comes out right", lambda evidence: evidence.tried),
-    "tiles": PromptCheck("graphs are tried with a tile", lambda evidence: any(f.n and f.tile > 1 for f in evidence.findings)),
+    "right": PromptCheck("every graph comes out right", lambda evidence: evidence.tested),
+    "tiles": PromptCheck("graphs are tested with a tile", lambda evidence: any(f.n and f.tile > 1 for f in evidence.findings)),
     "phases": PromptCheck(
         "the plan is sound and has the phases pivot, panels and rest",
         lambda evidence: any(f.case == PLANNING and f.outcome == RIGHT and set(f.phases) >= PHASES for f in evidence.findings),
@@ -68,7 +68,7 @@ CHECKS: Mapping[str, PromptCheck] = {
         _registers,
     ),
 }
-COMPILED = ("shared", "registers")  # what only a compiler tells
+COMPILED = ("shared", "registers")  # checks that need a compiler
 
 
 class Reached(NamedTuple):
@@ -76,12 +76,12 @@ class Reached(NamedTuple):
 
     number: int
     right: bool
-    lacking: bool  # whether the next check needs a compiler, which said nothing
+    lacking: bool  # the next check needs a compiler, and none reported
 
 
 def reached(prompts: Sequence[Prompt], evidence: PromptEvidence, right: bool) -> Reached | None:
     """Return the progress; None if no graph was tested. A file that is not right stays at its prompt."""
-    if not evidence.tried:
+    if not evidence.tested:
         return None
     done = next((place for place, prompt in enumerate(prompts) if not CHECKS[prompt.until].holds(evidence)), len(prompts))
     if not right:
@@ -99,7 +99,7 @@ class Prompted:
         self._findings: list[Finding] = []
         self._used: list[OperationResources] = []
 
-    def hear(self, update: WatchUpdate) -> None:
+    def update(self, update: WatchUpdate) -> None:
         match update:
             case Began():
                 self._findings, self._used = [], []
@@ -121,12 +121,12 @@ class Prompted:
         """Return the current task and the condition for the next prompt."""
         number, right, lacking = self.place
         if number > len(self.prompts):
-            return "what remains is the best rung; compare your kernel with it, and read its source."
+            return "compare your kernel with the fastest rung, and read its source."
         prompt = self.prompts[number - 1]
-        needs = f"It is done when {CHECKS[prompt.until].wanted}"
+        needs = f"It is done when {CHECKS[prompt.until].condition}"
         needs += "." if prompt.until == "right" else ", and every graph comes out right."
         if not right:
             needs += " Not every graph comes out right yet."
         if lacking:
-            needs += " No compiler for GPUs is here to tell."
+            needs += " This needs a compiler for GPUs, and none is installed."
         return f"{' '.join(prompt.say.split())} {needs}"

@@ -1,6 +1,6 @@
-"""Questions about a run whose answers come from the run, and the cue cards of a lecture that ask them.
+"""Questions that a run answers, and the cue cards of a lecture.
 
-A marker's text `@panel ?kind words` points at a panel and asks what the run answers; `@source 12-20` shows these lines of the
+A marker with the text `@panel ?kind words` highlights a panel and asks a question; `@source 12-20` shows these lines of the
 run's recorded source.
 """
 
@@ -23,7 +23,7 @@ from fwtui.stream.run import Run
 from fwtui_kernels.plan import WARP
 
 CLOSE = 1.25  # a guess within this factor of the answer is close
-RESOURCES = {  # in a choice: what a block can be short of
+RESOURCES = {  # limits of the theoretical occupancy, as choices
     "registers": "registers, the memory of each thread",
     "shared memory": "shared memory, the memory of each block",
     "warps": "neither: as many warps as there is room for",
@@ -46,8 +46,8 @@ PANELS: Mapping[str, str] = {
     "telemetry": "the telemetry",
     "source": "the source",
 }
-SOURCE = "source"  # the panel that is on the card itself
-POINT = "• "  # begins each point of a list in a card's words, which are one line
+SOURCE = "source"  # this panel is part of the card
+POINT = "• "  # prefix of a list item within the text of a card, which is one line
 _POINTED = re.compile(r"@([a-z]+)(?:\s+|$)", re.ASCII)
 _LINES = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?(?:\s+|$)", re.ASCII)
 _QUESTION = re.compile(r"\?([a-z]*)(?:\s+|$)", re.ASCII)
@@ -61,7 +61,7 @@ class GuessChoice(NamedTuple):
 
 
 class AnswerBar(NamedTuple):
-    """A bar of an answer; `amount` is its length relative to its neighbours."""
+    """A bar of an answer; `amount` is its length relative to the other bars."""
 
     key: str
     title: str
@@ -70,27 +70,26 @@ class AnswerBar(NamedTuple):
 
 
 class QuestionAnswer(NamedTuple):
-    """The answer of a run: a number, or the keys of the right parts (`right`)."""
+    """The answer of a run: a number, or the keys of the correct parts (`right`)."""
 
     words: str
     number: float | None = None
     right: tuple[str, ...] = ()
     parts: tuple[AnswerBar, ...] = ()
-    short: str = ""  # the number in words, where it is not that alone
+    short: str = ""  # the formatted number if the kind formats it differently, such as >10x
 
 
 class QuestionKind(NamedTuple):
-    """A question: its usual words, what a guess looks like, and how a run answers it.
+    """A kind of question: its default text, the form of a guess, and the functions that compute choices and answer.
 
-    `choices` and `answer` are given the run and, where it is compared, the one before; both raise Refused where the run
-    does not say.
+    `choices` takes the run, `answer` also its baseline. Both raise Refused if the run lacks the values.
     """
 
     name: str
     ask: str
     answer: Callable[[ComparedRun, ComparedRun | None], QuestionAnswer]
-    hint: str = ""  # to a guess that is typed; empty if one of several things is chosen
-    say: Callable[[float], str] = str  # a number in words
+    hint: str = ""  # form of a typed guess; empty for a choice
+    say: Callable[[float], str] = str  # formats a number
     choices: Callable[[ComparedRun], tuple[GuessChoice, ...]] = lambda entrant: ()
 
     @property
@@ -102,7 +101,7 @@ class QuestionKind(NamedTuple):
 def _phase(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     phases = entrant.run.phases
     if len(phases) < 2:
-        raise Refused(f"{entrant.label} was not timed phase by phase; ask about a run whose kernel has several phases")
+        raise Refused(f"{entrant.label} has no per-phase times; choose a run of a kernel with several phases")
     longest = max(phases, key=lambda p: p.seconds)
     parts = tuple(AnswerBar(p.key, p.title, p.share, units.percent(p.share)) for p in phases)
     return QuestionAnswer(f"{longest.title}: {units.percent(longest.share)} of the time", None, (longest.key,), parts)
@@ -115,9 +114,9 @@ def _phase_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
 def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     run = entrant.run
     if before is None:
-        raise Refused(f"there is no run to compare {entrant.label} with; put one of the same n before it")
+        raise Refused(f"{entrant.label} has no baseline; put a run with the same n before it")
     if before.run.n != run.n:
-        raise Refused(f"{before.label} has n = {before.run.n} and {entrant.label} n = {run.n}; only times of one n compare")
+        raise Refused(f"{before.label} has n = {before.run.n} and {entrant.label} n = {run.n}; choose runs with the same n")
     ratio = _finite(entrant, _seconds_of(before) / _seconds_of(entrant))
     found = compare(entrant, before)
     if found.verdict == NOT_COMPARED:
@@ -130,7 +129,7 @@ def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     theory = entrant.run.main_occupancy
     device = entrant.model.gpu_of(entrant.run)
     if theory is None or not (theory.limiters and theory.max_warps and theory.threads):
-        raise Refused(f"{entrant.label} does not say what limits its occupancy; ask about a run on a GPU that does")
+        raise Refused(f"{entrant.label} has no theoretical occupancy; choose a run on a GPU that has one")
     capability = device.compute_capability if device is not None else None
     estimate = occupancy(capability, theory.threads, theory.registers, theory.shared_bytes)
     per_block = -(-theory.threads // WARP)
@@ -153,7 +152,7 @@ def _peak(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     device = entrant.model.gpu_of(entrant.run)
     peak = device.peak_bytes_per_second if device is not None and entrant.run.backend == "cuda" else None
     if not peak or not entrant.run.bandwidth:
-        raise Refused(f"{entrant.label} has no bandwidth or its device no peak; ask about a run on a GPU that reports both")
+        raise Refused(f"{entrant.label} has no effective or peak bandwidth; choose a run on a GPU that reports both")
     share = _finite(entrant, entrant.run.bandwidth / peak)
     return QuestionAnswer(f"{units.percent(share)}: {units.bandwidth(entrant.run.bandwidth)} of {units.bandwidth(peak)}", share)
 
@@ -161,7 +160,7 @@ def _peak(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
 def _limit(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     limit = limit_of(entrant.model, entrant.run)
     if limit is None or limit.share is None:
-        raise Refused(f"the limit of the device of {entrant.label} is not measured; `fwtui doctor --measure` measures it")
+        raise Refused(f"the peak rate of the device of {entrant.label} is not measured; `fwtui doctor --measure` measures it")
     words = f"{units.percent(limit.share)}: {units.rate(entrant.run.rate)} of {units.rate(limit.relaxations_per_second)}"
     return QuestionAnswer(words, limit.share)
 
@@ -173,14 +172,14 @@ def _seconds(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
 
 def _seconds_of(entrant: ComparedRun) -> float:
     if not entrant.run.seconds or entrant.run.state != "done":
-        raise Refused(f"{entrant.label} has no time; ask about a run that came to its end")
+        raise Refused(f"{entrant.label} has no time; choose a run that finished")
     return entrant.run.seconds
 
 
 def _finite(entrant: ComparedRun, number: float) -> float:
-    """A forged file may hold numbers without a finite quotient."""
+    """Return a quotient of recorded numbers. Raises Refused if it is not finite, as in a forged file."""
     if not isfinite(number):
-        raise Refused(f"{entrant.label} has numbers that cannot be compared; ask about another run")
+        raise Refused(f"{entrant.label} has numbers that cannot be compared; choose another run")
     return number
 
 
@@ -194,41 +193,39 @@ KINDS: Mapping[str, QuestionKind] = {
         ),
         QuestionKind("limiter", "What limits the number of resident warps?", _limiter, choices=_limiter_choices),
         QuestionKind("peak", "What share of the peak bandwidth is that?", _peak, hint="a share such as 40 %", say=units.percent),
-        QuestionKind(
-            "limit", "What share of the device's limit is that?", _limit, hint="a share such as 40 %", say=units.percent
-        ),
+        QuestionKind("limit", "What share of the peak rate is that?", _limit, hint="a share such as 40 %", say=units.percent),
     )
 }
 
 
 def answer_of(kind: QuestionKind, model: Model, run: Run, baseline: Run | None = None) -> QuestionAnswer:
-    """Return the answer of a run; without a baseline it is compared with the previous run. Raises Refused."""
+    """Return the answer of a run; the default baseline is the previous run with the same n. Raises Refused."""
     before = baseline if kind.compares else None
-    if kind.compares and before is None:  # the last of that n that had ended before this one began
+    if kind.compares and before is None:  # the last run with this n that had finished before this run started
         there = (r for r in model.runs.values() if r.n == run.n and r.finished is not None and r.finished <= run.started)
         before = max((r for r in there if r.seconds and not r.wrong), key=lambda r: r.started, default=None)
     return kind.answer(ComparedRun(model, run), ComparedRun(model, before) if before is not None else None)
 
 
 def parse_guess(kind: QuestionKind, text: str) -> float:
-    """A guess as it was typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
+    """Parse a typed guess: seconds, a share of 1, or a ratio. Raises Refused if it has another form."""
     found = _NUMBER.fullmatch(text.strip().lower().replace("×", "x"))
     if found is None or found[2] not in (None, *_UNITS.get(kind.name, ())):
-        raise Refused(f"give {kind.hint}, not {quoted(text)}")  # what is cut off is what was typed
+        raise Refused(f"type {kind.hint}, not {quoted(text)}")
     number = float(found[1]) * _FACTORS.get(found[2] or "", 1.0)
     return number / 100 if kind.say is units.percent else number
 
 
 def pick(choices: Sequence[GuessChoice], text: str) -> str:
-    """The key of the choice that a guess names by its number, from 1. Raises Refused."""
+    """Return the key of the choice with the typed number, from 1. Raises Refused if there is no such choice."""
     typed = text.strip()
     if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed[:3]) <= len(choices)):
-        raise Refused(f"give {numbered(choices)}, not {quoted(text)}")
+        raise Refused(f"type {numbered(choices)}, not {quoted(text)}")
     return choices[int(typed) - 1].key
 
 
 def numbered(choices: Sequence[GuessChoice]) -> str:
-    """The numbers that name a choice, in words."""
+    """Describe the numbers of the choices."""
     return f"a number from 1 to {len(choices)}"
 
 
@@ -246,7 +243,7 @@ def verdict(kind: QuestionKind, guess: float | str, answer: QuestionAnswer) -> s
 
 
 class Cue(NamedTuple):
-    """A marker in parts. A question without a kind has the answer that is written with it, if any."""
+    """The parts of a marker. A question without a kind has the answer in `answer`, if any."""
 
     words: str
     panel: str = ""
@@ -254,12 +251,12 @@ class Cue(NamedTuple):
     kind: QuestionKind | None = None
     title: str = ""
     answer: str = ""
-    first: int = 0  # line of the source, if the card is about that; 0: what is most telling
+    first: int = 0  # first line of the source excerpt; 0: the most interesting lines
     last: int = 0
 
     @property
     def lines(self) -> list[str]:
-        """The words as a card shows them: each point of a list in a line of its own."""
+        """The lines of the card: the text, and each list item on a separate line."""
         first, *points = self.words.split(POINT)
         return [line.strip() for line in (first, *(POINT + point for point in points)) if line.strip()]
 
@@ -275,27 +272,27 @@ class Cue(NamedTuple):
 
     @property
     def in_short(self) -> str:
-        """The panel by its name, and the words, else the title."""
+        """The panel and the text, else the title."""
         words = self.words or self.title
         return f"{PANELS[self.panel]}: {words}" if self.panel else words
 
     @property
     def span(self) -> str:
-        """The lines of the source in words: 12-20, or 12; empty if the card names none."""
+        """The lines of the source: 12-20, or 12; empty if the card names none."""
         return "" if not self.first else f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
 
     @property
     def text(self) -> str:
-        """The text that cue() reads as these parts, without title and answer."""
+        """The text that cue() splits into these parts, without title and answer."""
         pointed = f"@{self.panel} " * bool(self.panel) + f"{self.span} " * bool(self.span)
         question = f"?{self.kind.name if self.kind is not None else ''} " * self.asks
         return f"{pointed}{question}{self.words}".strip()
 
 
 def cue(text: str, title: str = "", answer: str = "") -> Cue:
-    """The parts of a marker; what is neither a panel nor a kind of question stays words.
+    """Split the text of a marker into panel, lines, question and words.
 
-    A question in the very words of a kind is of that kind.
+    An unknown panel or kind of question is part of the words. A question equal to the default text of a kind has that kind.
     """
     rest, panel = text.strip(), ""
     pointed = _POINTED.match(rest)
@@ -313,5 +310,5 @@ def cue(text: str, title: str = "", answer: str = "") -> Cue:
 
 
 def cue_of(marker: Marker) -> Cue:
-    """The cue card that a marker is."""
+    """Return the cue card of a marker."""
     return cue(marker.text, marker.title, marker.answer)

@@ -1,6 +1,6 @@
-"""Step mode: a kernel's plan on a small graph, one k of one step after the other, and a position in it.
+"""The step-by-step view: a kernel's plan on a small graph, one k of one step at a time, and a position in it.
 
-NumPy carries the plan out from its rectangles alone (fwtui_kernels.reference); compare_with_kernel() runs the kernel itself.
+NumPy executes the plan from its rectangles (fwtui_kernels.reference); compare_with_kernel() runs the kernel.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ MAX_N = SIMULATOR_MAX_N
 NEVER = -1
 FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)
 MAX_WEIGHT = 999
-PLAYED_SECONDS = 0.6  # of one k while it plays
-MODEL_DTYPE = "float32"  # of the shown numbers; the plan of a kernel is the same for each of its types
+PLAYED_SECONDS = 0.6  # playback time of one k
+MODEL_DTYPE = "float32"  # of the displayed numbers; the plan of a kernel does not depend on the data type
 MAX_SECONDS = 120.0
 
 
 class TracedMoment(NamedTuple):
-    """A moment: one k of one step. Rectangles are in vertices, without the padding; rounds count from 1."""
+    """One k of one step. Rectangles are in vertices, without the padding; rounds count from 1."""
 
     step: int
     k: int
     round: int
     phase: str
-    sources: tuple[Rect, ...]  # of the step: read, and not written
-    targets: tuple[Rect, ...]  # of the step: written
+    sources: tuple[Rect, ...]  # read but not written by the step
+    targets: tuple[Rect, ...]  # written by the step
 
     def writes(self, i: int, j: int) -> bool:
         return _within(self.targets, i, j)
@@ -61,16 +61,16 @@ class TracedCell(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """`distances[m]` are those before moment m and `distances[m + 1]` those after it; the same for `shortened`.
+    """An executed plan. `distances[m]` and `shortened[m]` are the states before moment m, `[m + 1]` those after it.
 
-    `shortened[m][i, j]` is the last moment before m that made the cell shorter, NEVER where none did.
+    `shortened[m][i, j]` is the last moment before m that shortened the distance, or NEVER.
     """
 
     kernel: Kernel
     shape: Shape
     plan: tuple[Step, ...]
     moments: tuple[TracedMoment, ...]
-    distances: tuple[np.ndarray, ...]  # (n, n) float64, inf where there is no path
+    distances: tuple[np.ndarray, ...]  # (n, n) float64; inf: no path
     shortened: tuple[np.ndarray, ...]  # (n, n) int32
     ends: tuple[int, ...]  # position after each step of the plan
 
@@ -87,9 +87,10 @@ class Trace:
         return TracedCell(before[i, j], before[i, at.k], before[at.k, j], self.distances[moment + 1][i, j])
 
     def path(self, position: int, i: int, j: int) -> tuple[int, ...]:
-        """The vertices of the path from i to j that is known after `position` moments; empty if there is none.
+        """Return the vertices of the shortest path from i to j found in `position` moments; empty if there is none.
 
-        A path through k is what was known of its two halves when it was found. Around a negative cycle there is none.
+        A path through k consists of the paths i to k and k to j at the moment when it was found. There are no paths if the
+        graph has a negative cycle.
         """
         if (np.diag(self.distances[position]) < 0).any():
             return ()
@@ -100,7 +101,7 @@ class Trace:
         return (i,) if i == j else (i, j) if np.isfinite(self.distances[0][i, j]) else ()
 
     def next_of(self, part: str, position: int, direction: int) -> int:
-        """The position where another "step" or "round" begins (or the end), on or back."""
+        """Return the next position (`direction` > 0) or the previous one where a "step" or "round" begins, or the end."""
         numbers = [None, *map(attrgetter(part), self.moments)]
         begins = [place for place, (before, number) in enumerate(pairwise(numbers)) if number != before]
         if direction > 0:
@@ -109,11 +110,14 @@ class Trace:
 
 
 def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
-    """The settled experiment's kernel on an (n, n) float matrix (inf: no edge, diagonal 0). Raises Refused."""
+    """Execute the plan of a settled experiment on an (n, n) float matrix (inf: no edge, diagonal 0).
+
+    Raises Refused if n is not 1 to MAX_N, or the kernel rejects the shape.
+    """
     kernel = kernel_named(experiment.kernel)
     n = len(weights)
     if not 1 <= n <= MAX_N:
-        raise Refused(f"n = {n} cannot be followed step by step; choose n from 1 to {MAX_N}")
+        raise Refused(f"n = {n} is outside 1 to {MAX_N} for the step-by-step view; choose a smaller graph")
     shape = experiment.shape(n, nonnegative=bool((weights >= 0).all()))
     refusal = kernel.refuses(shape)
     if refusal:
@@ -128,7 +132,7 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
     ends = [0] * len(plan)
     round_of = [number for number, _ in kernel.rounds(plan)]
     for index, k in _with_broadcasts(kernel, plan, shape):
-        if k >= n:  # padding, which has no edges
+        if k >= n:  # the padding has no edges
             ends[index] = len(moments)
             continue
         step = plan[index]
@@ -146,7 +150,7 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
 
 
 def _with_broadcasts(kernel: Kernel, plan: Sequence[Step], shape: Shape) -> Iterator[tuple[int, int]]:
-    """Yield every k of every step; a broadcast, which relaxes nothing, is the first k of the row that is sent."""
+    """Yield every k of every step; a broadcast has one k, the first of the row of tiles that it sends."""
     through = relaxations(kernel, plan, shape.padded)
     by_step = {index: [k for _, k in rounds] for index, rounds in groupby(through, itemgetter(0))}
     for index, step in enumerate(plan):
@@ -175,7 +179,7 @@ class Stepping:
     row: int = 0  # the marked cell
     column: int = 0
     edition: int = 0
-    edited: bool = False  # whether a weight was changed by hand
+    edited: bool = False  # True after set_weight()
 
     @property
     def moment(self) -> TracedMoment | None:
@@ -188,7 +192,7 @@ class Stepping:
 
     @property
     def changed(self) -> np.ndarray:
-        """(n, n) bool: the cells that became shorter by what happened last."""
+        """The cells that the last moment shortened, (n, n) bool."""
         return self.distances < self.trace.distances[max(self.position - 1, 0)]
 
     @property
@@ -211,7 +215,7 @@ class Stepping:
         self.row, self.column = max(0, min(row, last)), max(0, min(column, last))
 
     def set_weight(self, weight: float) -> None:
-        """Another weight for the marked edge (inf: none); the place in the plan stays. Raises Refused."""
+        """Set the weight of the marked edge (inf: none) at the current position. Raises Refused on the diagonal."""
         if self.row == self.column:
             raise Refused("the distance from a vertex to itself is 0; mark a cell off the diagonal")
         weights = self.weights.copy()
@@ -220,7 +224,7 @@ class Stepping:
         self.edited = True
 
     def choose(self, **changes: object) -> None:
-        """Another kernel, size, tile or seed; a graph that is not asked for again keeps its weights. Raises Refused."""
+        """Change kernel, size, tile or seed. The weights stay unless the graph changes. Raises Refused."""
         experiment = _settled(changed(self.experiment, **changes))
         same = experiment.graph == self.experiment.graph
         self._take(experiment, self.weights if same else generated(experiment))
@@ -242,7 +246,7 @@ def stepping(experiment: Experiment = FIRST) -> Stepping:
 
 
 def generated(experiment: Experiment) -> np.ndarray:
-    """The experiment's graph as floats."""
+    """Generate the experiment's graph as an (n, n) float64 matrix."""
     recipe = recipe_for(changed(experiment, dtype=MODEL_DTYPE))
     matrix = np.empty((recipe.n, recipe.n), dtype=MODEL_DTYPE)
     fill_numpy(matrix, recipe)
@@ -250,16 +254,16 @@ def generated(experiment: Experiment) -> np.ndarray:
 
 
 def parse_weight(text: str) -> float:
-    """A weight as it was typed; nothing, `-` and `inf` are no edge. Raises Refused."""
+    """Parse a typed weight; an empty text, `-` and `inf` are no edge. Raises Refused for other texts and large weights."""
     text = text.strip().lower()
     if text in ("", "-", "inf", "∞"):
         return np.inf
     try:
         weight = int(text)
     except ValueError:
-        raise Refused(f"{text[:20]!r} is not a whole number; type one, or - for no edge") from None
+        raise Refused(f"{text[:20]!r} is not an integer; type one, or - for no edge") from None
     if abs(weight) > MAX_WEIGHT:
-        raise Refused(f"the weight {weight} is beyond {MAX_WEIGHT}; choose one from -{MAX_WEIGHT} to {MAX_WEIGHT}")
+        raise Refused(f"the weight {weight} is outside -{MAX_WEIGHT} to {MAX_WEIGHT}; type one in this range")
     return float(weight)
 
 
@@ -275,12 +279,12 @@ def _settled(experiment: Experiment) -> Experiment:
     plain = changed(experiment, code="", tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
     if not kernel.ranked:
         return settle(changed(plain, devices=""), cuda)
-    settled = settle(changed(plain, tile=0, devices=""), cuda)  # it runs on one device here, as if on two
+    settled = settle(changed(plain, tile=0, devices=""), cuda)  # one device executes the steps of both ranks
     return changed(settled, tile=tile, devices="0,1" if cuda else "cpu,cpu")
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """The result of the comparison: the number of steps compared, the first that differs, or the reason why it did not run."""
+    """The result of a comparison: the number of compared steps, the first that differs, or the reason why it did not run."""
 
     looks: int = 0
     wrong: int | None = None
@@ -288,9 +292,9 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 def compare_with_kernel(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
-    """Run the kernel itself, in a process of its own, on the trace's graph, and compare after every step.
+    """Run the kernel in a separate process on the trace's graph, and compare the distances after every step.
 
-    Blocks for seconds, less if another thread sets `stop`.
+    Blocks for some seconds; returns early if another thread sets `stop`.
     """
     weights = tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in trace.distances[0])
     try:

@@ -63,7 +63,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive) -> None:
         assert "your guess" in text and "6.00x" in text and answer.words in answered(app) and "times too low" in text
         assert f"5 of {STEPS} The lonely pivot" in await go(pilot, "enter"), "Enter goes on once it is answered"
         assert isinstance(app.screen, LearnScreen)
-        assert "give a number from 1 to 3, not '7'" in await go(pilot, "7", "enter") and guessing(app) == "7"
+        assert "type a number from 1 to 3, not '7'" in await go(pilot, "7", "enter") and guessing(app) == "7"
         text = await go(pilot, "backspace", "3", "enter")
         assert "✓ remainder" in text and "Right. remainder:" in text
         assert "6.00x" in await go(pilot, "left_parenthesis"), "guesses are kept"
@@ -73,7 +73,7 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
     app = begun(live, "serial")
     async with opened(app, size=NARROW) as pilot:
         text = await go(pilot, "9", *"soon", "enter")
-        assert "give a time such as 20 s, 5 ms or 2 min, not '9soon'" in text and guessing(app) == "9soon"
+        assert "type a time such as 20 s, 5 ms or 2 min, not '9soon'" in text and guessing(app) == "9soon"
         text = await go(pilot, "escape")
         assert guessing(app) is None and "soon" not in text and not screen_of(app, LearnScreen).progress.answered, (
             "Esc does not answer"
@@ -158,7 +158,7 @@ async def test_a_kernel_for_gpus_is_simulated_and_no_key_leaves_the_page_while_a
         await press(pilot, "r")
         app.tick(0.0)
         assert [(e.kernel, e.n, e.device) for e in live.started] == [("naive", 8, "simulator")]
-        assert "here, n 8: every distance is right; the simulator" in await go(pilot)
+        assert "here, n 8: all distances are correct; the simulator" in await go(pilot)
         await pilot.resize_terminal(60, 16)
         text = await go(pilot, "2")
         assert guessing(app) == "2" and "your guess: 2" in text and isinstance(app.screen, LearnScreen), "2 is not a place here"

@@ -136,7 +136,7 @@ async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp) -> None:
         await pilot.press("i", *"40", "enter")
         text = await press(pilot)
         assert "the guess" in text and "40.0 %" in text and "the run" in text and "= 2.26 times too low. 90.3 %" in text
-        assert "give a number from 1 to 3, not '7'" in await press(pilot, *["space"] * 4, "i", "7", "enter")
+        assert "type a number from 1 to 3, not '7'" in await press(pilot, *["space"] * 4, "i", "7", "enter")
         text = await press(pilot, "backspace", "3", "enter")
         assert "✓ remainder" in text and "your guess" in text and "= Right. remainder: 92.7 % of the time" in text
         assert "no marker here asks what a run answers" in await press(pilot, "space", "space", "i"), "an answer in words"

@@ -30,7 +30,7 @@ def recorded() -> RecordedLadder:
     try:
         course = lessons()
         steps = {s.written.kernel: (s.name, f"step {s.number}, {course.title(s)}") for s in reversed(course.course)}
-        rungs = course.climbed()
+        rungs = course.ladder()
         last = next(e for e in map(course.cited, course.course) if e.run is rungs[-1].run)
         return RecordedLadder(ladder_on(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
     except Refused:

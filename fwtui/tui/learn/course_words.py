@@ -139,10 +139,10 @@ def _numbers(page: Page, width: int) -> list[Content]:
 
 def _climbed(page: Page) -> list[Content]:
     """Looking back at the end: every kernel of the course."""
-    if not page.climbed:
+    if not page.ladder:
         return []
-    rows = [line(""), line((f"All of it, n {page.climbed[0].run.n}", STRONG))]
-    for rung in page.climbed:
+    rows = [line(""), line((f"All of it, n {page.ladder[0].run.n}", STRONG))]
+    for rung in page.ladder:
         numbers = f"{units.duration(rung.run.seconds):>10}{units.rate(rung.run.rate):>18}{units.gain(rung.times):>9}"
         rows.append(line(f"  {shortened(rung.run.title, 30):<30}", (numbers, "$text-primary")))
     return rows
@@ -152,7 +152,7 @@ def _here(page: Page, width: int) -> list[Content]:
     here = page.here
     if here is None:
         return []
-    words = here.answer.words if here.answer is not None and page.answer is not None else here.words
+    words = here.answer.words if here.answer is not None and page.answer is not None else here.reason
     if not words:
         words = "done; guess, and it appears beside the recorded run"
     return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width), *_tree(here.ordered, width)]

@@ -279,7 +279,7 @@ class WatchScreen(Dialog):
     def take(self, update: WatchUpdate) -> None:
         """Show what is said of the save."""
         if self.prompted is not None:
-            self.prompted.hear(update)
+            self.prompted.update(update)
             self.query_one(PromptLines).show(self._prompt)
             self.on_resize()
         match update:

@@ -57,7 +57,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     ),
     (["run", "-k", "Katzkider"], "there is no kernel 'Katzkider'; did you mean katz-kider?"),
     (["replay", "h200-n4069"], "there is no session 'h200-n4069'; did you mean h200-n4096-naive-blocked?"),
-    (["learn", "nave"], "there is no step 'nave' in the course; did you mean naive?"),
+    (["learn", "nave"], "the course has no step 'nave'; did you mean naive?"),
     (
         ["render", "lecture-tiles", "-o", "x.svg", "--screen", "compair"],
         "there is no screen 'compair' in a replay; choose one of",

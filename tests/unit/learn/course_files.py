@@ -19,7 +19,7 @@ SECOND = """
 title = "Tiles"
 kernel = "katz-kider"
 text = "Asks {tile} times less: {before.bandwidth} became {bandwidth}."
-afterwards = "{speedup}, and {phase.rest} of it in the rest."
+afterwards = "{time}, and {phase.rest} of it in the rest."
 [recorded]
 session = "h200-n4096-naive-blocked"
 launch = "graph"

@@ -35,29 +35,37 @@ class TestLoading:
         ("old", "new", "words"),
         [
             ('title = "Tiles"', "title =", "is not TOML"),
-            ('title = "Tiles"', 'titel = "Tiles"', "does not say what a step needs"),
-            ('title = "Tiles"', "title = 3", "does not say what a step needs"),
+            ('title = "Tiles"', 'titel = "Tiles"', "does not have the fields of a step"),
+            ('title = "Tiles"', "title = 3", "does not have the fields of a step"),
             ('title = "Tiles"', 'title = " "', "has no title"),
             ('title = "Tiles"', 'title = "Ti\\u001b[31mles"', "has control or invisible characters"),
             ('kernel = "katz-kider"', 'kernel = "fast"', "which does not exist"),
             ('kind = "speedup"', 'kind = "why"', "which is not a kind of question"),
             ('kind = "speedup"', 'kind = "speedup"\nagainst = "later"', "which is not an earlier step"),
             ('kind = "speedup"', 'kind = "speedup"\nkernel = "fast"', "compares with the kernel 'fast', which does not exist"),
-            ("[recorded]", '[live]\nn = 8\nkernels = ["naive"]\nkind = "moon"\n[recorded]', "cannot run that here: "),
-            ("{tile} times", "32 times", "has a number or a brace of its own"),
-            ("{tile} times", "{tile times", "has a number or a brace of its own"),
-            ("{tile} times", "{tiles} times", "which has no meaning here"),
+            (
+                "[recorded]",
+                '[live]\nn = 8\nkernels = ["naive"]\nkind = "moon"\n[recorded]',
+                "has a [live] run that is not possible: ",
+            ),
+            ("{tile} times", "32 times", "has a number or a single brace"),
+            ("{tile} times", "{tile times", "has a number or a single brace"),
+            ("{tile} times", "{tiles} times", "which is not a placeholder"),
             ("{tile} times", "*{tile} times", "has a single star"),
             ("[recorded]", "follow = 99\n[recorded]", "choose 1 to 24"),
-            ("[recorded]", "[live]\nn = 0\n[recorded]", "which is outside 1 to"),
-            ("[recorded]", '[live]\nn = 8\ndevices = "cpu,cpu"\n[recorded]', "has devices or a kind for no kernel of its own"),
-            ("[recorded]", '[live]\nn = 8\nkernels = ["fast"]\n[recorded]', "cannot run that here: there is no kernel 'fast'"),
+            ("[recorded]", "[live]\nn = 0\n[recorded]", "has n = 0 for the run on this machine; choose 1 to"),
+            ("[recorded]", '[live]\nn = 8\ndevices = "cpu,cpu"\n[recorded]', "has [live] devices or a kind without kernels"),
+            (
+                "[recorded]",
+                '[live]\nn = 8\nkernels = ["fast"]\n[recorded]',
+                "has a [live] run that is not possible: there is no kernel 'fast'",
+            ),
             (
                 "[recorded]",
                 '[live]\nn = 8\nkernels = ["tiled-cpu"]\ndevices = "cpu,cpu"\n[recorded]',
-                "cannot run that here: tiled-cpu runs on one device",
+                "has a [live] run that is not possible: tiled-cpu runs on one device",
             ),
-            ('session = "h200-n4096-naive-blocked"', "n = 3", "does not say what a step needs"),
+            ('session = "h200-n4096-naive-blocked"', "n = 3", "does not have the fields of a step"),
         ],
     )
     def test_a_broken_file_is_refused_in_one_sentence(self, made: Path, old: str, new: str, words: str) -> None:
@@ -75,7 +83,7 @@ class TestLoading:
             (lambda: (made / "02-tiles.toml").write_text("a = " + "[" * 5000), "is not TOML"),
             (lambda: (made / "02-tiles.toml").rename(made / "tiles.toml"), "is not the name of a step"),
             (lambda: (made / "tiles.toml").rename(made / "03-naive.toml"), "3-naive.toml has the name of an earlier step"),
-            (lambda: [path.unlink() for path in made.iterdir()], "there are 0 steps"),
+            (lambda: [path.unlink() for path in made.iterdir()], "has 0 steps"),
             (lambda: made.rmdir(), "cannot be read"),
         ):
             act()
@@ -86,7 +94,7 @@ class TestLoading:
 
     def test_the_first_step_has_nothing_to_be_faster_than(self, made: Path) -> None:
         (made / "01-naive.toml").write_text(FIRST.replace('"peak"', '"speedup"'))
-        with pytest.raises(Refused, match="is the first step and asks for a speedup"):
+        with pytest.raises(Refused, match="is the first step, so it has no baseline for a speedup"):
             load_course(made)
 
 
@@ -103,9 +111,8 @@ class TestRecorded:
         assert both.lines(second, second.written.text) == [f"Asks 32 times less: {asks}."]
         rest = next(p.share for p in blocked.phases if p.key == "rest")
         ratio = naive.seconds / blocked.seconds
-        assert both.lines(second, second.written.afterwards) == [
-            f"{units.digits(ratio)}x, and {units.percent(rest)} of it in the rest."
-        ]
+        after = f"{units.duration(blocked.seconds)}, and {units.percent(rest)} of it in the rest."
+        assert both.lines(second, second.written.afterwards) == [after]
         assert both.answer(second).number == pytest.approx(ratio, rel=1e-3), "as the headline: of all passes"
         assert both.answer(first).number == naive.bandwidth / model.gpu.peak_bytes_per_second
         assert list(both.problems()) == []
@@ -131,14 +138,16 @@ class TestRecorded:
             with pytest.raises(Refused, match="01-types"):
                 load_course(tmp_path)
 
-    def test_an_unverified_run_is_not_cited_and_what_a_step_lacks_is_said(self, made: Path) -> None:
+    def test_an_unverified_run_is_not_cited_and_what_a_step_lacks_is_said(
+        self, made: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for old, new, words in (
-            ('"h200-n4096-naive-blocked"', '"h200-n9"', "cites the session 'h200-n9', which is not here"),
+            ('"h200-n4096-naive-blocked"', '"h200-n9"', "cites the session 'h200-n9', which does not exist"),
             ('launch = "graph"', "n = 77", "cites a run of katz-kider that"),
             ("{tile} times", "{limit} times", "{limit} is unknown for"),
             ("{tile} times", "{phase.base} times", "{phase.base} is unknown for"),
-            ('kind = "speedup"', 'kind = "limit"', "the limit of the device of"),
-            ("Asks {tile}", f"{'Asks and asks. ' * 60}", "10 are the most"),
+            ('kind = "speedup"', 'kind = "limit"', "the peak rate of the device of"),
+            ("Asks {tile}", f"{'Asks and asks. ' * 60}", "shorten it to 10"),
         ):
             (made / "02-tiles.toml").write_text(SECOND.replace(old, new))
             ((step, sentence),) = lessons(made).problems()
@@ -146,7 +155,8 @@ class TestRecorded:
         model, _ = load_model(BOTH)
         assert model.run is not None and model.run.id == 8
         model.runs[8] = replace(model.run, verdict=None)
-        both = Lessons(load_course(made), made.parent, lambda path: model)
+        monkeypatch.setattr("fwtui.learn.lessons._model_of", lambda path: model)
+        both = lessons(made)
         with pytest.raises(Refused, match="cites a run of katz-kider"):
             both.cited(both.course[1])
 
@@ -163,7 +173,7 @@ class TestRecorded:
             raise Refused("several devices need MPI, and mpi4py is not installed")
 
         monkeypatch.setattr("fwtui.live.rank_job.mpiexec", none)
-        with pytest.raises(Refused, match=r"need MPI, .*; without it the picture of the recorded run shows the plan"):
+        with pytest.raises(Refused, match=r"need MPI, .*; or use the answer of the recorded run"):
             both.here(both.course[1], False)
 
     def test_a_session_is_found_with_a_date_and_the_last_one_counts(self, tmp_path: Path) -> None:
@@ -174,7 +184,7 @@ class TestRecorded:
         assert session_path(tmp_path, "ladder").name.startswith("ladder-2026")
         (tmp_path / f"ladder{SUFFIX}").touch()
         assert session_path(tmp_path, "ladder").name == f"ladder{SUFFIX}"
-        with pytest.raises(Refused, match="'lad', which is not here"):
+        with pytest.raises(Refused, match="'lad', which does not exist"):
             session_path(tmp_path, "lad")
 
 
@@ -182,7 +192,7 @@ class TestAttending:
     def test_a_page_says_what_is_missing(self, made: Path) -> None:
         (made.parent / BOTH.name).unlink()
         page = CourseProgress(lessons(made)).page(Model())
-        assert page.title == "A thread for every pair" and "which is not here" in page.problem and not page.text
+        assert page.title == "A thread for every pair" and "which does not exist" in page.problem and not page.text
 
     def test_runs_of_this_machine_answer_too(self, made: Path) -> None:
         here = CourseProgress(lessons(made))
@@ -217,7 +227,7 @@ class TestAttending:
         model.runs[4] = replace(model.runs[4], state="cancelled")
         assert here.next_run(model) is None and here.next_run(model) is None
         local = here.page(model).here
-        assert local is not None and local.answer is None and "cancelled" in local.words
+        assert local is not None and local.answer is None and "cancelled" in local.reason
 
 
 PROMPTS = prompts_of(load_course())
@@ -272,29 +282,29 @@ def test_the_loop_moves_the_prompts_both_ways() -> None:
     assert prompted.head == "prompt 1 of 5" and "Save the file" in prompted.text
 
     def saved(known: PromptEvidence, right: bool = True) -> str:
-        prompted.hear(Began(1))
+        prompted.update(Began(1))
         for finding in known.findings:
-            prompted.hear(Report("case", "", finding))
+            prompted.update(Report("case", "", finding))
         for used in known.used:
-            prompted.hear(Report("compiled", "", used=used))
-        prompted.hear(Judged("", right, True, None))
+            prompted.update(Report("compiled", "", used=used))
+        prompted.update(Judged("", right, True, None))
         return prompted.head
 
     assert saved(STEPS[2]) == "prompt 4 of 5"
     assert saved(PromptEvidence(), right=False) == "prompt 4 of 5", "of a file that does not load nothing is known"
     assert saved(STEPS[3], right=False) == "prompt 4 of 5" and "Not every graph comes out right yet." in prompted.text
-    assert saved(STEPS[4]) == "all 5 prompts are done" and "best rung" in prompted.text
+    assert saved(STEPS[4]) == "all 5 prompts are done" and "fastest rung" in prompted.text
     assert saved(STEPS[0]) == "prompt 2 of 5", "a version gone back to is what it is"
-    assert saved(STEPS[2]._replace(used=[])) == "prompt 4 of 5" and "No compiler" in prompted.text
+    assert saved(STEPS[2]._replace(used=[])) == "prompt 4 of 5" and "needs a compiler" in prompted.text
 
 
 @pytest.mark.parametrize(
     ("prompt", "words"),
     [
-        ('say = "Tile it."\nuntil = "soon"', "has a prompt until 'soon', which nothing checks"),
+        ('say = "Tile it."\nuntil = "soon"', "has a prompt until 'soon', which is not a check"),
         ('say = "Take {tile}."\nuntil = "tiles"', "has a brace in a prompt"),
-        ('say = "Take 4 of them."\nuntil = "tiles"', "has a number or a brace of its own"),
-        ('until = "tiles"', "does not say what a step needs"),
+        ('say = "Take 4 of them."\nuntil = "tiles"', "has a number or a single brace"),
+        ('until = "tiles"', "does not have the fields of a step"),
     ],
 )
 def test_a_broken_prompt_is_refused_in_one_sentence(tmp_path: Path, prompt: str, words: str) -> None:

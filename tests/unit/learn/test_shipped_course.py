@@ -114,7 +114,7 @@ class TestShipped:
         assert name == f"{said}, in about {shipped.minutes} minutes" and not empty
         assert len(rows) == 1 + len(shipped.course) and all(row.endswith("ready") for row in rows[1:])
         assert main(["learn", "no-such-step"]) == 2
-        assert "there is no step 'no-such-step'" in capsys.readouterr().err
+        assert "the course has no step 'no-such-step'" in capsys.readouterr().err
 
     def test_the_example_of_the_documentation_is_a_step(self, tmp_path: Path) -> None:
         (block,) = re.findall(r"```toml\n(.*?)```", (SHIPPED / "README.md").read_text(encoding="utf-8"), re.DOTALL)
