@@ -1,4 +1,4 @@
-"""What many tests use: a model of events, a check that cancels, a terminal, an environment, whether a process is gone."""
+"""The events of made-up runs and sessions with their model and file, and checks that cancel."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,19 +6,35 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from msgspec.structs import replace
+from processes import ROOT
+
 from fwtui.engine.engine import Cancelled
 from fwtui.experiment import user_kernel_registry
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream import events
+from fwtui.stream import codec, events
 from fwtui.stream.codec import Unknown
 from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+
+
+def header(**changes: Any) -> events.Header:
+    """Return the header of a made-up session; `changes` replaces fields of the event."""
+    return events.Header(**{"t": 0.0, "program": "fwtui test", "created": "2025-01-01T12:00:00+00:00", **changes})
 
 
 def model_of(told: Iterable[events.Event | Unknown]) -> Model:
-    """What these events add up to."""
+    """Return a model that has applied these events."""
     model = Model()
     model.apply_all(told)
     return model
+
+
+def write_session(path: Path, told: Sequence[events.Event], closed: bool = True) -> Path:
+    """Write the events as a session file, with an end unless it is cut off, and return its path."""
+    end = [events.End(t=told[-1].t, reason="closed", events=len(told))] * closed
+    path.write_bytes(b"".join(map(codec.encode, [*told, *end])))
+    return path
 
 
 def run_started(e: Experiment = Experiment(), run: int = 1, t: float = 1.0, **fields: Any) -> events.RunStarted:  # noqa: B008
@@ -78,15 +94,29 @@ def run_events(
     return [*told, events.RunDone(outcome=outcome, message=message, **counted, **at)]
 
 
+class SessionBuilder:
+    """A session of made-up runs with numbers from 1, as a model; `first` are the events before the runs."""
+
+    def __init__(self, *first: events.Event) -> None:
+        self.model = model_of(first)
+
+    def run(self, e: Experiment, *facts: events.Event, **changes: Any) -> Run:
+        """Add a run and return it; `changes` are arguments of `run_events`, and `facts` get the number of the run."""
+        number = len(self.model.runs) + 1
+        numbered = [replace(fact, run=number) if hasattr(fact, "run") else fact for fact in facts]
+        self.model.apply_all(run_events(e, *numbered, run=number, **changes))
+        return self.model.runs[number]
+
+
 def occupancy(**changes: Any) -> events.Occupancy:
-    """Of an op that keeps half of the warps busy, but for these fields."""
+    """Return the occupancy of an op that keeps half of the warps busy; `changes` replaces fields of the event."""
     usual = {"t": 1.0, "run": 1, "op": "rest", "threads": 256, "registers": 40, "shared_bytes": 0, "limiters": ()}
     return events.Occupancy(**{**usual, "blocks": 4, "warps": 32, "max_warps": 64, "source": "table", **changes})
 
 
 def documented_fields(of: str) -> list[str]:
-    """The fields of the JSON that the page of the commands explains below the line that begins so."""
-    page = (Path(__file__).parents[1] / "fwtui" / "commands" / "README.md").read_text(encoding="utf-8")
+    """Return the fields of the JSON that the README of the commands explains below the line that begins with `of`."""
+    page = (ROOT / "fwtui" / "commands" / "README.md").read_text(encoding="utf-8")
     table = page.partition(f"\n{of}")[2].split("\n\n")[1]
     return re.findall(r"(?m)^\| `(\w+)` \|", table)
 
@@ -107,5 +137,5 @@ def after(count: int) -> Callable[[], None]:
 
 
 def forget_user_kernels() -> None:
-    """As in a process that has admitted none."""
+    """Remove all registered user kernels."""
     user_kernel_registry._user_kernels.clear()

@@ -1,15 +1,14 @@
 """A scripted session for the screens' tests: every figure is made up, and the header's title says so."""
 
 import math
-from pathlib import Path
 from typing import Any
 
-import msgspec
-from builders import occupancy
+import builders
+from builders import occupancy, run_started
 from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.stream import codec, events
+from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Instruction, Listing
 from fwtui_kernels import registry
 
@@ -40,7 +39,7 @@ NO_GPU = events.Device(t=0.01, present=False, note="no NVIDIA driver is installe
 
 
 def header() -> events.Header:
-    return events.Header(t=0.0, program="fwtui 0.1.0", created="2025-01-01T12:00:00+00:00", title=TITLE, machine=MACHINE)
+    return builders.header(title=TITLE, machine=MACHINE)
 
 
 def telemetry(start: float, seconds: float, busy: float, gpu: bool = True) -> list[events.Event]:
@@ -86,9 +85,7 @@ def run(
     if kernel is not None:
         title, backend = title or kernel.title, backend or kernel.backend
     padded = -(-n // (experiment.tile or 1)) * (experiment.tile or 1)
-    told: list[events.Event] = [
-        events.RunStarted(t=start, run=number, experiment=experiment, title=title, backend=backend, phases=PHASES)
-    ]
+    told: list[events.Event] = [run_started(experiment, number, start, title=title, backend=backend, phases=PHASES)]
     t = start
     for name, took in (("graph", 0.2), ("compile", 0.8), ("load", 0.0021), ("warm-up", 2 * seconds)):
         told += [events.Stage(t=t, run=number, name=name), events.Stage(t=t + took, run=number, name=name, seconds=took)]
@@ -128,7 +125,7 @@ def run(
     found = verdict or events.Verdict(
         t=t, run=number, verdict="verified", how="16 rows by Dijkstra", cells=16 * n, checksum="9f3c2a77b18d40e1"
     )
-    told.append(events.Verdict(**{**{f: getattr(found, f) for f in found.__struct_fields__}, "t": t + 0.3, "run": number}))
+    told.append(replace(found, t=t + 0.3, run=number))
     told.append(
         events.RunDone(
             t=t + 0.31,
@@ -152,7 +149,7 @@ def several_gpus(number: int, idler: int | None = None) -> list[events.Event]:
     """A run on that many made-up GPUs, of which one may have less to do than the others."""
     told = run(1, 1.0, experiment("katz-kider", 16384), seconds=0.5, passes=12)
     end = told[-1].t
-    gpus = [msgspec.structs.replace(GPU, gpu=index, nvlink_peak_bytes_per_second=9.56e11) for index in range(number)]
+    gpus = [replace(GPU, gpu=index, nvlink_peak_bytes_per_second=9.56e11) for index in range(number)]
     readings: list[events.Event] = []
     for reading in telemetry(0.1, end, 0.95):
         assert isinstance(reading, events.Telemetry)
@@ -161,7 +158,7 @@ def several_gpus(number: int, idler: int | None = None) -> list[events.Event]:
             level = (min(work, 0.4) if index == idler else work) + 0.01 * math.sin(reading.t + index)
             more = {} if index == 0 else dict.fromkeys(("cpu_utilisation", "cpu_clock_mhz", "host_memory_bytes"))
             readings.append(
-                msgspec.structs.replace(
+                replace(
                     reading,
                     **more,
                     gpu=index,
@@ -274,12 +271,3 @@ def cpu_session() -> list[events.Event]:
     after = tiled[-1].t + 1.0
     simulated = run(2, after, experiment("katz-kider", 16, simulated=True), backend="simulator", seconds=1.5, passes=1)
     return [header(), NO_GPU, *merged(tiled, simulated, telemetry(0.1, simulated[-1].t, 0.6, gpu=False))]
-
-
-def write(path: Path, told: list[events.Event], closed: bool = True) -> Path:
-    """The events as a session file."""
-    lines = [codec.encode(event) for event in told]
-    if closed:
-        lines.append(codec.encode(events.End(t=told[-1].t, reason="closed", events=len(told))))
-    path.write_bytes(b"".join(lines))
-    return path

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders import header
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from processes import ROOT
@@ -24,7 +25,7 @@ from fwtui.stream import codec, events
 WHOLE = GOLDEN.read_bytes()
 LINES = WHOLE.splitlines(keepends=True)
 RAWS = [line[:-1] for line in LINES]
-HEADER = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z")
+HEADER = header()
 
 
 def load_bytes(folder: Path, content: bytes) -> LoadedSession | None:

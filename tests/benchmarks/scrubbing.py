@@ -14,6 +14,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
+from builders import write_session
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import scenes
@@ -33,7 +35,7 @@ def session(folder: Path, hours: float) -> Path:
     for minute in range(int(hours * 60)):
         kernel = ("naive", "katz-kider", "staged-load")[minute % 3]
         streams.append(scenes.run(minute + 1, 1 + 60.0 * minute, scenes.experiment(kernel), title=kernel, passes=50))
-    return scenes.write(folder / "synthetic.fwt.jsonl", [scenes.header(), scenes.GPU, *scenes.merged(*streams)])
+    return write_session(folder / "synthetic.fwt.jsonl", [scenes.header(), scenes.GPU, *scenes.merged(*streams)])
 
 
 class Took(NamedTuple):

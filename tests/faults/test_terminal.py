@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 import scenes
+from builders import write_session
 from ptyrun import RESTORED, PtyRun
 
 from fwtui.sessions.reader import load
@@ -36,7 +37,7 @@ def environment(tmp_path: Path, own_cache: str) -> dict[str, str]:
 @pytest.mark.parametrize("what", ["replay", pytest.param("dashboard", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", but_later(signal.SIGQUIT))
 def test_a_signal_ends_it_well(environment: dict[str, str], tmp_path: Path, what: str, number: signal.Signals) -> None:
-    words = [str(scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session()))] * (what == "replay")
+    words = [str(write_session(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session()))] * (what == "replay")
     with PtyRun(what, *words, environment={**environment, "FWTUI_KEEP_SESSIONS": "no"}) as run:
         run.read_until(b"playing" if what == "replay" else b"run the experiment: ")
         if what == "dashboard":

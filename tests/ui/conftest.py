@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import pytest_textual_snapshot
-import scenes
 from apps import dashboard_of
+from builders import write_session
 from fake_live import FakeLive
 from packed_picture import PackedPicture
 from rich.console import RenderableType
@@ -119,7 +119,7 @@ def replay_of(tmp_path: Path) -> Callable[..., FwtuiApp]:
     """A replay of these events, paused at `start` seconds (the end by default)."""
 
     def make(told: list[events.Event], start: float | None = None, closed: bool = True) -> FwtuiApp:
-        path = scenes.write(tmp_path / "synthetic.fwt.jsonl", told, closed)
+        path = write_session(tmp_path / "synthetic.fwt.jsonl", told, closed)
         loaded = reader.load(path)
         return FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration if start is None else start), still=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import scenes
 from apps import Compare, Replay, replay_at_end, screen_of
-from builders import model_of
+from builders import model_of, run_started
 from fake_live import FakeLive
 from msgspec import structs
 from msgspec.structs import replace
@@ -202,7 +202,7 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     told = [
         *scenes.run(1, 1.0, scenes.experiment("naive"), title="[/]", seconds=1e-12, passes=5),
         *scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b", seconds=1e9, passes=1),
-        events.RunStarted(t=1e9, run=3, experiment=scenes.experiment("naive"), title="c", backend="cuda", phases=()),
+        run_started(scenes.experiment("naive"), 3, 1e9, backend="cuda"),
         events.RunDone(t=1e9, run=3, outcome="failed"),
     ]
     model = model_of(told)

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import pytest
 import scenes
+from builders import write_session
 from fake_live import FakeLive
 from pressing import opened, press, proceed, until
 from textual.app import App, ComposeResult
@@ -175,7 +176,7 @@ async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(dashb
 
 @pytest.mark.usefixtures("every_frame")
 async def test_replays_and_dialogs_that_are_no_longer_shown_are_let_go(tmp_path: Path) -> None:
-    path = scenes.write(tmp_path / "s.fwt.jsonl", scenes.gpu_session())
+    path = write_session(tmp_path / "s.fwt.jsonl", scenes.gpu_session())
     app, shown, strips = FwtuiApp(replay=path, still=True), list[weakref.ref[View]](), list[int]()
     async with app.run_test(size=(120, 40)) as pilot:
         for number in range(3):

@@ -5,6 +5,7 @@ from typing import Any
 
 import scenes
 from apps import screen_of
+from builders import run_started
 from fake_live import FakeLive
 from pressing import NARROW, WIDE, go, opened, press, proceed
 from textual.widgets import Button, Input, Select
@@ -156,7 +157,7 @@ async def test_a_refused_run_says_why_and_a_fault_is_a_banner_until_the_next_run
     why = "n = 90000 is more than 65536, the limit of tiled-cpu; choose a file with fewer vertices"
     async with opened(dashboard) as pilot:
         live.tell(
-            events.RunStarted(t=1.0, run=1, experiment=e, title="Tiled CPU", backend="cpu", phases=scenes.PHASES),
+            run_started(e, phases=scenes.PHASES),
             events.RunDone(t=1.5, run=1, outcome="refused", message=why),
         )
         lines = (await go(pilot)).split("\n")
@@ -169,7 +170,7 @@ async def test_a_refused_run_says_why_and_a_fault_is_a_banner_until_the_next_run
         assert f"✗ run 1 refused: {why[:40]}" in log
         died = "the worker died (signal 9, killed) during compilation; the next run gets a new one"
         live.tell(
-            events.RunStarted(t=2.0, run=2, experiment=e, title="Tiled CPU", backend="cpu", phases=scenes.PHASES),
+            run_started(e, 2, 2.0, phases=scenes.PHASES),
             events.Fault(t=2.1, source="worker", code="died", run=2, message=died, stderr="Segmentation fault\nbye"),
         )
         shown = await go(pilot, "escape")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from apps import Replay, screen_of
-from builders import model_of
+from builders import model_of, write_session
 from fake_live import FakeLive
 from pressing import NARROW, WIDE, go, offered, opened, press, proceed, until
 from textual.command import CommandPalette
@@ -123,10 +123,10 @@ async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: 
 async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path) -> None:
     folder = tmp_path / "data" / "fwtui" / "sessions"
     folder.mkdir(parents=True)
-    scenes.write(folder / "one-two.fwt.jsonl", scenes.cpu_session())
+    write_session(folder / "one-two.fwt.jsonl", scenes.cpu_session())
     folder.with_name("kept").mkdir()
     for number in range(8):
-        scenes.write(folder.with_name("kept") / f"kept-{number}.fwt.jsonl", scenes.cpu_session())
+        write_session(folder.with_name("kept") / f"kept-{number}.fwt.jsonl", scenes.cpu_session())
     async with opened(dashboard) as pilot:
         screen = screen_of(dashboard, RunScreen)
         words = [command.words for command in (*screen.commands(), *dashboard.commands())]

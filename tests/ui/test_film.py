@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 import scenes
+from builders import run_started, write_session
 from recorded_sessions import LECTURE
 
 from fwtui.__main__ import main
@@ -135,7 +136,7 @@ def screen(events_: Iterator[list[Any]], width: int, height: int) -> str:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Film]:
-    path = scenes.write(tmp_path_factory.mktemp("film") / "three-runs.fwt.jsonl", scenes.gpu_session())
+    path = write_session(tmp_path_factory.mktemp("film") / "three-runs.fwt.jsonl", scenes.gpu_session())
     return path, played(path, FilmCut(rate=0.5))
 
 
@@ -197,7 +198,7 @@ class TestCapture:
 
     def test_the_hot_lines_of_runs_that_were_sampled_are_on_the_page(self, tmp_path: Path) -> None:
         told = scenes.sampled_session(short_scoreboard=60, selected=40)
-        film = played(scenes.write(tmp_path / "sampled.fwt.jsonl", told), FilmCut(begin=told[-1].t))
+        film = played(write_session(tmp_path / "sampled.fwt.jsonl", told), FilmCut(begin=told[-1].t))
         (one,) = film.warps
         said = "run 3, Katz-Kider: warps stall on short scoreboard (shared memory) in 60 % of PC samples, most at mine.py:9"
         line = ("remaining tiles", "mine.py:9", "100 %", "short scoreboard (shared memory)", "best = min(best, via)")
@@ -205,7 +206,7 @@ class TestCapture:
         assert {said, *line} <= {word for words in Read(page(film)).words.values() for word in words}
 
     def test_a_session_of_nothing(self, tmp_path: Path) -> None:
-        film = played(scenes.write(tmp_path / "none.fwt.jsonl", [scenes.header(), scenes.NO_GPU]), FilmCut())
+        film = played(write_session(tmp_path / "none.fwt.jsonl", [scenes.header(), scenes.NO_GPU]), FilmCut())
         assert "No run has begun yet" in film.text(film.frames[-1].lines) and not film.table
         for writer in (page, cast, animation):
             assert writer(film)
@@ -214,19 +215,18 @@ class TestCapture:
 class TestMoments:
     def session(self, seconds: float, runs: int) -> list[events.Event]:
         """Telemetry twice a second, and runs that begin and end evenly."""
-        started = scenes.run(1, 0.0, scenes.experiment("naive", 64))[0]
         told: list[events.Event] = [events.Telemetry(t=t / 2) for t in range(int(2 * seconds) + 1)]
         for run in range(runs):
             t = (run + 0.1) * seconds / runs
             told += [
-                events.RunStarted(**{**{f: getattr(started, f) for f in started.__struct_fields__}, "t": t, "run": run}),
+                run_started(scenes.experiment("naive", 64), run, t, backend="cuda"),
                 events.RunDone(t=t + 0.3 * seconds / runs, run=run, outcome="cancelled"),
             ]
         return [scenes.header(), *sorted(told, key=lambda event: event.t)]
 
     @pytest.mark.parametrize(("seconds", "runs"), [(10.0, 2), (20_000.0, 3), (50.0, 3000), (0.0, 1)])
     def test_there_are_never_too_many_and_the_end_is_among_them(self, tmp_path: Path, seconds: float, runs: int) -> None:
-        loaded = reader.load(scenes.write(tmp_path / "long.fwt.jsonl", self.session(seconds, runs)))
+        loaded = reader.load(write_session(tmp_path / "long.fwt.jsonl", self.session(seconds, runs)))
         clock = FilmClock(loaded, FilmCut(gap=None))
         found = moments(loaded, clock, 5)
         assert len(found) <= MAX_FRAMES + 2 * min(runs, 3) + 2 and found[-1].recorded == loaded.duration
@@ -234,7 +234,7 @@ class TestMoments:
         assert times == sorted(times) and times[-1] == clock.duration
 
     def test_idle_gaps_are_short_and_speed_makes_all_of_it_shorter(self, tmp_path: Path) -> None:
-        loaded = reader.load(scenes.write(tmp_path / "gaps.fwt.jsonl", self.session(100.0, 2)))
+        loaded = reader.load(write_session(tmp_path / "gaps.fwt.jsonl", self.session(100.0, 2)))
         whole, short, fast = (
             FilmClock(loaded, cut).duration for cut in (FilmCut(gap=None), FilmCut(gap=1.0), FilmCut(gap=1.0, speed=4.0))
         )
@@ -359,7 +359,7 @@ def test_frames_are_left_out_of_what_would_be_too_large(monkeypatch: pytest.Monk
 class TestCommand:
     @pytest.fixture
     def export(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-        path = scenes.write(tmp_path / "s.fwt.jsonl", [scenes.header(), scenes.NO_GPU])
+        path = write_session(tmp_path / "s.fwt.jsonl", [scenes.header(), scenes.NO_GPU])
         monkeypatch.chdir(tmp_path)
 
         def do(*words: str) -> tuple[int, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from apps import Replay, own_classes, screen_of, view_of
+from builders import write_session
 from fake_live import FakeLive
 from pressing import NARROW, WIDE, keyed, offered, opened, press, proceed, until
 from textual.actions import parse
@@ -70,7 +71,7 @@ def test_its_session_starts_nothing() -> None:
 
 
 async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path) -> None:
-    path = scenes.write(tmp_path / "session.fwt.jsonl", scenes.gpu_session())
+    path = write_session(tmp_path / "session.fwt.jsonl", scenes.gpu_session())
     app = FwtuiApp(replay=path, read_only=True, lesson="1")
     refused: set[str] = set()
 
@@ -114,8 +115,8 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
 def test_only_offered_sessions_are_found_whatever_path_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = folders.own_folder()
     own.mkdir(parents=True)
-    private, offered = (scenes.write(own / f"{name}.fwt.jsonl", scenes.gpu_session()) for name in ("private", "offered"))
-    outside = scenes.write(tmp_path / "outside.fwt.jsonl", scenes.gpu_session())
+    private, offered = (write_session(own / f"{name}.fwt.jsonl", scenes.gpu_session()) for name in ("private", "offered"))
+    outside = write_session(tmp_path / "outside.fwt.jsonl", scenes.gpu_session())
     monkeypatch.setattr(library, "_offered", None)  # as it is again afterwards
     library.offer_only([offered])
     found = {entry.name: entry.origin for entry in library.find()}

@@ -3,6 +3,7 @@
 import pytest
 import scenes
 from apps import Compare, Replay, dashboard_of, playback_of, view_of
+from builders import write_session
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import NARROW, WIDE, go, keyed, opened, press, proceed, until
@@ -47,7 +48,7 @@ def test_this_machines_own_sessions_are_climbed_and_those_of_others_are_not() ->
         *scenes.run(1, 1.0, scenes.experiment("serial", 512), seconds=1.0),
         *scenes.run(2, 90.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", seconds=0.1),
     ]
-    scenes.write(own_folder() / "20250101-120000-mine.fwt.jsonl", [scenes.header(), *told])
+    write_session(own_folder() / "20250101-120000-mine.fwt.jsonl", [scenes.header(), *told])
     (own_folder() / "20250102-120000-broken.fwt.jsonl").write_text("{")
     found = ladder_of((run for _, run in gather(scenes.MACHINE).session_runs), "this machine")
     assert found is not None and [rung.run.title for rung in found.rungs] == ["Serial CPU", "Tiled CPU"]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 import scenes
 from apps import Replay, playback_of, view_of
+from builders import write_session
 from pressing import NARROW, WIDE, keyed, opened, proceed, until
 from recorded_sessions import LECTURE, medians, milliseconds
 from textual.pilot import Pilot
@@ -172,7 +173,7 @@ async def test_a_question_before_anything_ran_says_so(replay_of: Replay) -> None
 def test_it_waits_at_a_marker_that_it_begins_with(tmp_path: Path) -> None:
     for text, waits in (("@runs Look.", True), ("just words", False)):
         told = [scenes.header(), events.Marker(t=1.0, text=text), events.Notice(t=2.0, text="later")]
-        path = scenes.write(tmp_path / f"{waits}.fwt.jsonl", told, True)
+        path = write_session(tmp_path / f"{waits}.fwt.jsonl", told, True)
         playback = Playback(Recording("it", reader.load(path)), lambda seconds, call: None)
         assert playback.player.playing is not waits
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import scenes
 from apps import Replay, dashboard_of, own_classes, replay_at_end, screen_of, view_of
-from builders import model_of
+from builders import model_of, write_session
 from fake_live import FakeLive
 from msgspec.structs import replace
 from pressing import keyed, opened, press, proceed, settled, until
@@ -100,7 +100,7 @@ async def test_no_screen_names_a_key_that_is_not_bound(live: FakeLive, tmp_path:
     found = NAMED.findall("V runs it, (x) 6 then t, Esc closes this · l: all of it (esc: newest) what if: x, then the arrows")
     assert [key for _, key in found] == ["V", "x", "6", "Esc", "l", "esc", "x"]
     assert not any(NAMED.search(meaning) for _, meaning in GLOSSARY)
-    look, path = rebound_everywhere(), scenes.write(tmp_path / "one.fwt.jsonl", scenes.gpu_session())
+    look, path = rebound_everywhere(), write_session(tmp_path / "one.fwt.jsonl", scenes.gpu_session())
     for n in (256, 512):
         live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
         live.drain()
@@ -115,7 +115,7 @@ async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: 
     look = keymapped({"quit": "f9"})
     assert look.keymap == {"quit": "f9", "close": "q"}
     app = dashboard_of(live, look=look)
-    session = scenes.write(tmp_path / "one.fwt.jsonl", scenes.cpu_session())
+    session = write_session(tmp_path / "one.fwt.jsonl", scenes.cpu_session())
     async with app.run_test(size=(100, 30)) as pilot:
         app.open(session)
         await until(pilot, lambda: app.view is not None and app.view.playback is not None)

@@ -7,6 +7,7 @@ import pytest
 import scenes
 from apps import Replay
 from attacking import SEED, sized
+from builders import write_session
 from fake_live import FakeLive
 from textual.binding import Binding
 from textual.events import Key, MouseDown, MouseMove, MouseScrollDown, MouseUp
@@ -40,7 +41,7 @@ def session(kind: str, folder: Path) -> FwtuiApp:
         found = Hardware(reason="no NVIDIA driver is installed")
         return FwtuiApp(FakeLive(pace=7), Experiment(kernel="tiled-cpu", n=512), still=True, found=found)
     told = {"empty": [scenes.header()], "one run": scenes.cpu_session()[:60], "damaged": scenes.gpu_session()}[kind]
-    path = scenes.write(folder / "monkey.fwt.jsonl", told, closed=kind != "damaged")
+    path = write_session(folder / "monkey.fwt.jsonl", told, closed=kind != "damaged")
     if kind == "damaged":
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(line for number, line in enumerate(lines) if number % 3 or not number)[:-40])

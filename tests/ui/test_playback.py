@@ -9,14 +9,13 @@ from types import SimpleNamespace
 import pytest
 import scenes
 from apps import Replay, playback_of, screen_of, view_of
-from builders import model_of
+from builders import model_of, run_started, write_session
 from pressing import keyed, opened, press, until
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, ProgressBar
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.sessions.library import resolve
 from fwtui.sessions.pipes import Inlet, Listener
@@ -112,7 +111,7 @@ def test_aiming() -> None:
 
 def test_a_timeline_of_very_many_marks_is_bounded_and_so_is_the_work_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     marks, decoded, decode = Marks(), list[bytes](), codec.decode
-    begun = events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T" * 1000, backend="cpu", phases=())
+    begun = run_started(title="T" * 1000)
     started = codec.as_line(begun).packed()
     assert isinstance(started.payload, codec.Undecoded)
     monkeypatch.setattr(codec, "decode", lambda raw: [decoded.append(raw), decode(raw)][1])
@@ -238,7 +237,7 @@ class Slow:
 class TestOpening:
     async def test_a_big_one_shows_how_far_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         slow = Slow(monkeypatch)
-        path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
+        path = write_session(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
         app = FwtuiApp(replay=path, still=True)
         async with opened(app) as pilot:
             await until(pilot, lambda: "big.fwt.jsonl" in screen_text(app) and "40%" in screen_text(app))
@@ -249,7 +248,7 @@ class TestOpening:
             assert playback_of(app).recording.loaded.complete
 
     async def test_one_may_be_there_before_its_bar_is(self, replay_of: Replay, tmp_path: Path) -> None:
-        path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.gpu_session())
+        path = write_session(tmp_path / "big.fwt.jsonl", scenes.gpu_session())
         app = replay_of(scenes.cpu_session())
         async with opened(app) as pilot:
             before = await keyed(pilot)
@@ -260,7 +259,7 @@ class TestOpening:
 
     async def test_giving_up_ends_the_reading_and_the_program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         slow = Slow(monkeypatch)
-        path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
+        path = write_session(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
         app = FwtuiApp(replay=path, still=True)
         async with opened(app) as pilot:
             await until(pilot, lambda: isinstance(app.screen, ReadingScreen))
@@ -275,7 +274,7 @@ class TestOpening:
         slow = Slow(monkeypatch)
         app = replay_of(scenes.cpu_session())
         async with opened(app) as pilot:
-            app.open(scenes.write(tmp_path / "big.fwt.jsonl", scenes.gpu_session()))
+            app.open(write_session(tmp_path / "big.fwt.jsonl", scenes.gpu_session()))
             await until(pilot, lambda: isinstance(app.screen, ReadingScreen))
             await pilot.press("q")
             slow.gone_on.set()
@@ -283,7 +282,7 @@ class TestOpening:
             assert len(app.views.views) == 1
 
     def test_nobody_waits_for_what_was_given_up(self, tmp_path: Path) -> None:
-        path = scenes.write(tmp_path / "s.fwt.jsonl", [*scenes.cpu_session(), *scenes.telemetry(9, 600, 0.1)])
+        path = write_session(tmp_path / "s.fwt.jsonl", [*scenes.cpu_session(), *scenes.telemetry(9, 600, 0.1)])
         done = threading.Event()
 
         class Given(ReadingScreen):
@@ -346,7 +345,7 @@ async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_
 def test_what_is_between_the_runs_of_ones_own_sessions_is_short(tmp_path: Path) -> None:
     later = [*scenes.run(2, 500.0, scenes.experiment("katz-kider"))]
     told = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive"), *later]
-    path = scenes.write(tmp_path / "mine.fwt.jsonl", told)
+    path = write_session(tmp_path / "mine.fwt.jsonl", told)
     assert recording(path).player.duration < 60 < 500 < recording(path).player.length
     assert recording(path, max_gap=100.0).player.duration > 100, "a longest gap that was asked for counts"
     shipped = resolve("h200-n4096-naive-blocked")
@@ -354,7 +353,7 @@ def test_what_is_between_the_runs_of_ones_own_sessions_is_short(tmp_path: Path) 
 
 
 def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
-    path = scenes.write(tmp_path / "cut.fwt.jsonl", scenes.cpu_session(), closed=False)
+    path = write_session(tmp_path / "cut.fwt.jsonl", scenes.cpu_session(), closed=False)
     render(path, None, SIZE, tmp_path / "cut.txt")
     assert "! incomplete" in (tmp_path / "cut.txt").read_text()
     path = tmp_path / "damaged.fwt.jsonl"

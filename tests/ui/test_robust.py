@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import scenes
-from builders import model_of
+from builders import model_of, write_session
 from fake_live import FakeLive
 from pressing import WIDE, go, offered, opened, press, proceed, settled, until
 from textual.events import Key, Paste, Resize
@@ -132,7 +132,7 @@ async def test_a_list_takes_page_keys_before_it_is_there_and_a_dialog_goes_with_
 
 def test_a_long_session_is_applied_in_slices(tmp_path: Path) -> None:
     notices = [events.Notice(t=1.0 + i / 1000, text=f"notice {i}") for i in range(1000)]
-    path = scenes.write(tmp_path / "long.fwt.jsonl", [scenes.header(), *notices])
+    path = write_session(tmp_path / "long.fwt.jsonl", [scenes.header(), *notices])
     loaded = reader.load(path)
     later: list[Callable[[], None]] = []
     shown = Playback(Recording(named(path), loaded), lambda seconds, go_on: later.append(go_on), slice_seconds=1e-9)
@@ -153,7 +153,7 @@ def test_a_long_session_is_applied_in_slices(tmp_path: Path) -> None:
 
 
 def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
+    path = write_session(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
     out = tmp_path / "nowhere" / "x.svg"
     assert main(["render", str(path), "-o", str(out)]) == 2
     assert capsys.readouterr().err == "fwtui: x.svg cannot be written: no such file or directory; choose another place\n"

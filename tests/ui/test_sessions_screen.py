@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import scenes
 from apps import Compare, Replay, playback_of, screen_of
+from builders import header, write_session
 from pressing import SIZES, keyed, opened, press, until
 from pretending import Pretend
 from textual.pilot import Pilot
@@ -33,15 +34,15 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Pa
     monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
     pretend.limits("fwtui.tui.app.session_opener", PATIENCE=60)
     gpu, cpu = scenes.gpu_session(), scenes.cpu_session()
-    scenes.write(folders[1] / f"shipped-gpu{SUFFIX}", gpu)
-    scenes.write(folders[0] / f"20250103-cut{SUFFIX}", [_made("2025-01-03", "the one that was cut"), *gpu[1:60]], closed=False)
-    scenes.write(folders[0] / f"20250102-cpu{SUFFIX}", [_made("2025-01-02", "tiles on a processor"), *cpu[1:]])
+    write_session(folders[1] / f"shipped-gpu{SUFFIX}", gpu)
+    write_session(folders[0] / f"20250103-cut{SUFFIX}", [_made("2025-01-03", "the one that was cut"), *gpu[1:60]], closed=False)
+    write_session(folders[0] / f"20250102-cpu{SUFFIX}", [_made("2025-01-02", "tiles on a processor"), *cpu[1:]])
     (folders[0] / f"broken{SUFFIX}").write_text("no session\n")
     return folders[0]
 
 
 def _made(day: str, title: str) -> events.Header:
-    return events.Header(t=0, program="fwtui 0.1.0", created=f"{day}T08:00:00+00:00", title=title, machine=scenes.MACHINE)
+    return header(created=f"{day}T08:00:00+00:00", title=title, machine=scenes.MACHINE)
 
 
 async def settle(pilot: Pilot[None], *keys: str) -> None:
@@ -188,7 +189,7 @@ async def test_without_any_session_it_says_how_to_get_one(own: Path, replay_of: 
 
 async def test_hostile_names_and_titles_are_only_text(own: Path, replay_of: Replay) -> None:
     told = [_made("2025-02-02", "[@click=app.quit]x[/] \x1b[31m"), *scenes.cpu_session()[1:]]
-    scenes.write(own / f"[bold]\x1b[2J{SUFFIX}", told)
+    write_session(own / f"[bold]\x1b[2J{SUFFIX}", told)
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         shown = await settled(pilot, "7")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from builders import run_events, run_parts
+from builders import SessionBuilder, header, run_parts
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import (
@@ -30,7 +30,6 @@ from fwtui.analysis.report import result
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.stream import events
-from fwtui.stream.model import Model
 from fwtui.tui.widgets import wording
 
 STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
@@ -41,24 +40,21 @@ ALL_CORES = settle(Experiment(kernel="tiled-cpu", n=256, tile=16))
 ALONE = settle(Experiment(kernel="tiled-cpu", n=256, options={"cores": 0}))
 
 
-class Session:
-    """A model of made-up runs on four cores."""
+class Session(SessionBuilder):
+    """Made-up runs on four cores."""
 
     def __init__(self, created: str = "2025-01-01T12:00:00+00:00") -> None:
-        self.model = Model()
-        self.model.apply(events.Header(t=0, program="fwtui", created=created, machine=events.Machine(cpu="a", cores=4)))
+        super().__init__(header(created=created, machine=events.Machine(cpu="a", cores=4)))
 
     def add(self, seconds: Sequence[float], experiment: Experiment = TILED, backend: str = "cpu", **more: Any) -> ComparedRun:
         """Add a run; `more` has seconds of phases, a number of ranks, `throttle` and `others` of readings, and facts."""
-        number = len(self.model.runs) + 1
-        t, parts = 100.0 * number, run_parts(more.pop("phases", {}))
+        t, parts = 100.0 * (len(self.model.runs) + 1), run_parts(more.pop("phases", {}))
         ranks = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(more.pop("ranks", 0)))
         read = {"throttle": more.pop("throttle", 0), "other_cpu_utilisation": more.pop("others", None)}
         ends = itertools.accumulate(seconds, initial=t)
         readings = [events.Telemetry(t=begin + s / 2, **read) for begin, s in zip(ends, seconds, strict=False)]
-        told = run_events(experiment, run=number, t=t, backend=backend, passes=seconds, parts=parts, ranks=ranks, **more)
-        self.model.apply_all(sorted([*told, *readings], key=lambda e: e.t))
-        return ComparedRun(self.model, self.model.runs[number])
+        self.run(experiment, *readings, t=t, backend=backend, passes=seconds, parts=parts, ranks=ranks, **more)
+        return ComparedRun(self.model, self.model.runs[len(self.model.runs)])
 
 
 def times(factor: float) -> tuple[float, ...]:

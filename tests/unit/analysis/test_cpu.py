@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from builders import model_of, run_events
+from builders import header, model_of, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import ComparedRun
@@ -50,8 +50,7 @@ def modelled(
     experiment = Experiment(kernel=kernel, n=n, **{"dtype": "int32", **asked})
     use = events.CpuUse(t=2.0, run=1, busy=busy, usable=8, clock_mhz=MHZ)
     run = run_events(experiment, *told, use, backend="cpu", parts=[part], passes=[seconds] * 12)
-    header = events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=MACHINE)
-    return model_of([header, *([limits] if limits else []), *run])
+    return model_of([header(machine=MACHINE), *([limits] if limits else []), *run])
 
 
 def why(model: Model) -> str:

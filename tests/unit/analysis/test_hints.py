@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from builders import model_of, occupancy, run_events
+from builders import header, model_of, occupancy, run_events
 from msgspec.structs import replace
 
 from fwtui.analysis.hints import CPU, CUDA, hints
@@ -42,7 +42,7 @@ def run_of(**given: Any) -> Model:
     copies: dict[str, float] = dict.fromkeys(("load", "unload"), given.get("copy", 0.001))
     about = {"backend": backend, "padded": padded, "passes": [seconds] * 12, "verdict": given.get("verdict", "verified")}
     told: list[Any] = [
-        events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=events.Machine(cores=16)),
+        header(machine=events.Machine(cores=16)),
         GPU,
         *run_events(experiment, *facts, parts=parts, stages=copies, relaxations=relaxations, title="Mine", **about),
     ]

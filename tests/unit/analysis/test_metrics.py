@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from builders import documented_fields, run_events
+from builders import SessionBuilder, documented_fields
 from msgspec.structs import replace
 
 from fwtui.__main__ import main
@@ -28,19 +28,17 @@ C1060_FLOPS, KATZ_RATE = 933e9, 14.9e9  # the document's: 62.7 FLOPs' worth of t
 
 
 def model(*runs: dict[str, Any], device: events.Device | None = H200) -> Model:
-    """Finished runs of one second each unless told otherwise."""
-    made = Model()
-    if device is not None:
-        made.apply(device)
-    for number, told in enumerate(runs, 1):
-        e = Experiment(kernel=told.get("kernel", "naive"), n=told.get("n", 1000), dtype=told.get("dtype", "float32"))
-        stages = (("load", 0.5, 1000), ("unload", 0.0, 1000), ("read", 2.0, 500))
-        copies = [events.Stage(t=0, run=number, name=name, seconds=seconds, bytes=size) for name, seconds, size in stages]
-        part = events.Part(phase="a", seconds=4.0, launches=2, relaxations=800, device_bytes=1200)
+    """Return a session of finished runs, each of one second unless it says otherwise."""
+    session = SessionBuilder(*([] if device is None else [device]))
+    stages = (("load", 0.5, 1000), ("unload", 0.0, 1000), ("read", 2.0, 500))
+    copies = [events.Stage(t=0, run=1, name=name, seconds=seconds, bytes=size) for name, seconds, size in stages]
+    part = events.Part(phase="a", seconds=4.0, launches=2, relaxations=800, device_bytes=1200)
+    for told in runs:
+        asked = {name: told[name] for name in ("kernel", "n", "dtype") if name in told}
+        e = Experiment(**{"kernel": "naive", "n": 1000, "dtype": "float32", **asked})
         about = {name: told[name] for name in ("backend", "verdict") if name in told}
-        seconds = told.get("seconds", 1.0)
-        made.apply_all(run_events(e, *copies, run=number, parts=[part], seconds=seconds, relaxations=e.n**3, **about))
-    return made
+        session.run(e, *copies, parts=[part], seconds=told.get("seconds", 1.0), relaxations=e.n**3, **about)
+    return session.model
 
 
 class TestPeak:

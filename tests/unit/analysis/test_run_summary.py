@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import model_of, run_events
+from builders import header, model_of, run_events
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import COUNTERS, LIMITS, explain
@@ -37,8 +37,7 @@ NEXT = ran(3, "optimized", 0.004, 500)
 
 
 def model(*runs_told: list[Any], cores: int = 2, device: events.Device = GPU) -> Model:
-    header = events.Header(t=0.0, program="p", created="", machine=Machine(cpu="c", cores=cores))
-    return model_of([header, device, *(event for one in runs_told for event in one)])
+    return model_of([header(machine=Machine(cpu="c", cores=cores)), device, *(event for one in runs_told for event in one)])
 
 
 def verdict_of(made: Model, recorded: Model | None = None) -> Assessment:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import run_started
 
 from fwtui.__main__ import main
 from fwtui.analysis.trace_events import trace
@@ -63,7 +64,7 @@ def test_a_run_in_its_tracks() -> None:
     parts = tuple(events.Part(phase=p.key, seconds=0.25, launches=2, relaxations=4, device_bytes=8) for p in phases)
     experiment = Experiment(kernel="naive", n=2)
     session = [
-        events.RunStarted(t=1, run=1, experiment=experiment, title="Naive", backend="cpu", phases=phases),
+        run_started(experiment, phases=phases),
         events.Planned(t=1, run=1, n=2, padded=2, steps=2, relaxations=8, device_bytes=0),
         events.Stage(t=1, run=1, name="compile"),
         events.Stage(t=2, run=1, name="compile", seconds=0.9),

@@ -5,7 +5,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
-from builders import occupancy, run_events
+from builders import SessionBuilder, occupancy
 
 from fwtui.campaigns.claims import Answer, evaluate, papers
 from fwtui.campaigns.evidence import Evidence, label
@@ -39,14 +39,11 @@ def halves(copies: float) -> dict[str, float]:
     return {"load": copies / 2, "unload": copies / 2}
 
 
-class Made:
-    """A session made by hand, run by run."""
+class Made(SessionBuilder):
+    """A session of made-up runs of a campaign."""
 
     def __init__(self, gpu: events.Device | None = GPU):
-        self.model = Model()
-        self.began = 1.0  # of the runs that are added
-        if gpu is not None:
-            self.model.apply(gpu)
+        super().__init__(*([] if gpu is None else [gpu]))
 
     def add(
         self,
@@ -61,17 +58,16 @@ class Made:
         **facts: Any,
     ) -> Self:
         """Add a run; `facts` are arguments of `run_events`, and `passes` a number of nearly equal repetitions."""
-        kernel, run, n = registry()[wanted.kernel], len(self.model.runs) + 1, wanted.n
+        kernel, n = registry()[wanted.kernel], wanted.n
         e = changed(wanted, tile=wanted.tile or kernel.tile_for(n), launch=wanted.launch or kernel.launch_modes[-1])
-        at: dict[str, Any] = {"t": self.began, "run": run}
         told: list[events.Event] = []
         if edges is not None:
-            told.append(events.Graph(vertices=n, edges=edges, **at))
+            told.append(events.Graph(t=1.0, run=1, vertices=n, edges=edges))
         if shared is not None:
-            told.append(occupancy(threads=64, shared_bytes=shared, blocks=20, warps=40, limiters=("registers",), **at))
+            told.append(occupancy(threads=64, shared_bytes=shared, blocks=20, warps=40, limiters=("registers",)))
         taken = [(seconds or 0.0) * (1 + 0.001 * place) for place in range(passes)]
         on = {"title": kernel.title, "backend": kernel.backend, "device_bytes": 0, "stages": {**halves(copies), **stages}}
-        self.model.apply_all(run_events(e, *told, passes=taken, seconds=seconds, **at, **(on | facts)))
+        self.run(e, *told, passes=taken, seconds=seconds, **(on | facts))
         return self
 
     def answer(self, claim: str, *others: Model) -> Answer:

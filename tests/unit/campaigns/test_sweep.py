@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from builders import run_started
 from made_sessions import Made
 
 from fwtui.campaigns.sweep.axis import MAX_VALUES, SweepAxis, names, read_axis, value, varied
@@ -50,7 +51,7 @@ class Session:
         self.started.append(experiment)
         number = len(self.started)
         self._ends = self.clock + 2 * experiment.n**3 / self.rate
-        self._tell(events.RunStarted(t=self.clock, run=number, experiment=experiment, title="", backend="cpu", phases=()))
+        self.model.apply(run_started(experiment, number, self.clock))
         return number
 
     def cancel(self) -> None:
@@ -67,14 +68,8 @@ class Session:
     def _end(self, outcome: str) -> None:
         number, n = len(self.started), self.started[-1].n
         self._ends = None
-        self._tell(
-            events.Verdict(t=self.clock, run=number, verdict="verified", how=""),
-            events.RunDone(t=self.clock, run=number, outcome=outcome, median=n**3 / self.rate, count=5),
-        )
-
-    def _tell(self, *told: events.Event) -> None:
-        for event in told:
-            self.model.apply(event)
+        self.model.apply(events.Verdict(t=self.clock, run=number, verdict="verified", how=""))
+        self.model.apply(events.RunDone(t=self.clock, run=number, outcome=outcome, median=n**3 / self.rate, count=5))
 
 
 def swept(session: Session, axes: list[SweepAxis], within: float = 1000.0) -> Sweep:
@@ -227,7 +222,7 @@ class OnSeveral(Session):
             rest = events.Part(phase="rest", seconds=0.3, launches=1, **work)
             sent = events.Part(phase="broadcast", seconds=0.45, launches=1, link_bytes=10**6 * (ranks - 1), **work)
             wait = events.Part(phase="wait", seconds=0.25, launches=0, relaxations=0, device_bytes=0)
-            self._tell(events.Phases(t=self.clock, run=number, seconds=1.0, parts=(rest, sent, wait)))
+            self.model.apply(events.Phases(t=self.clock, run=number, seconds=1.0, parts=(rest, sent, wait)))
         super()._end(outcome)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import run_started
 from processes import Terminal, environment, fwtui
 
 from fwtui import __version__, commands
@@ -137,7 +138,7 @@ def told_by(run: int, verdict: str = "verified", outcome: str = "done") -> list[
     from fwtui.experiment.experiment import Experiment
 
     return [
-        events.RunStarted(t=1, run=run, experiment=Experiment(kernel="serial", n=8), title="Serial", backend="cpu", phases=()),
+        run_started(Experiment(kernel="serial", n=8), run),
         events.Verdict(t=2, run=run, verdict=verdict, how="as the test says"),
         events.RunDone(t=3, run=run, outcome=outcome, median=0.5, count=2),
     ]

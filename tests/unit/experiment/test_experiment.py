@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import run_started
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -287,7 +288,7 @@ def test_what_names_no_device_is_refused_and_events_name_theirs_by_backend_and_n
     assert DeviceId().on("cuda") == DeviceId("simulator").on("cuda") == FIRST_GPU
     assert len({FIRST_GPU, SECOND, CPU, DeviceId("cpu", 1)}) == 3
     assert sorted([SECOND, CPU, FIRST_GPU]) == [CPU, FIRST_GPU, SECOND]
-    begun = events.RunStarted(t=0, run=1, experiment=Experiment(), title="", backend="cuda", phases=(), gpu=1)
+    begun = run_started(t=0, backend="cuda", gpu=1)
     of_gpu = events.Device(t=0, gpu=1), events.Telemetry(t=0, gpu=1), begun
     asked = events.Limits(t=0, backend="cuda", gpu=1), requests.ProbeRequest("cuda", 1)
     assert {told.device_id for told in (*of_gpu, *asked)} == {SECOND}

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from builders import header, run_started
+
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
-HEADER = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z", title="a test")
+HEADER = header(created="2025-06-01T00:00:00Z", title="a test")
 
 
 def notice(t: float, text: str = "x") -> codec.Line:
@@ -14,8 +16,7 @@ def notice(t: float, text: str = "x") -> codec.Line:
 
 
 def started(t: float, run: int, kernel: str = "naive") -> codec.Line:
-    experiment = Experiment(kernel=kernel)
-    return codec.as_line(events.RunStarted(t=t, run=run, experiment=experiment, title=kernel, backend="cpu", phases=()))
+    return codec.as_line(run_started(Experiment(kernel=kernel), run, t, title=kernel))
 
 
 def planned(t: float, run: int, n: int) -> codec.Line:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from builders import header
 from pretending import Pretend
 from session_lines import done, planned, record, started, verdict
 
@@ -83,9 +84,9 @@ class TestLibrary:
             done(3, 1, 0.5),
         ]
         record(shipped / "old.fwt.jsonl", *lines)
-        later = events.Header(t=0, program="p", created="2026-01-01T00:00:00Z")
+        later = header(created="2026-01-01T00:00:00Z")
         record(own / "new.fwt.jsonl", *lines, header=later, close=False)
-        record(own / "future.fwt.jsonl", header=events.Header(t=0, program="p", created="2020", version=3))
+        record(own / "future.fwt.jsonl", header=header(created="2020", version=3))
         (own / "broken\x1b[31m.fwt.jsonl").write_text("no session")
         (own / "lost.fwt.jsonl").symlink_to(own / "nowhere")
         os.mkfifo(own / "pipe.fwt.jsonl")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from builders import header
 from recorded_sessions import GOLDEN
 from session_lines import HEADER, notice
 
@@ -212,7 +213,7 @@ def test_a_listener_keeps_what_came_before_a_refusal() -> None:
 
 
 def test_what_is_no_session_on_a_pipe_is_refused(tmp_path: Path) -> None:
-    newer = codec.encode(events.Header(t=0, program="fwtui 9", created="", version=2))
+    newer = codec.encode(header(version=2))
     with pytest.raises(TooNew, match="standard input has format version 2"):
         all_of(inlet_of(newer + WHOLE, tmp_path))
     master, terminal = os.openpty()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import header
 from pretending import Pretend
 from recorded_sessions import GOLDEN
 from session_lines import HEADER, notice, record
@@ -61,7 +62,7 @@ class TestGolden:
 
 class TestReader:
     def test_a_newer_version_is_refused_with_its_header_and_a_newer_minor_one_is_read(self, tmp_path: Path) -> None:
-        newer = events.Header(t=0, program="fwtui 9.0", created="2031-01-01T00:00:00Z", version=2, title="from later")
+        newer = header(program="fwtui 9.0", created="2031-01-01T00:00:00Z", version=2, title="from later")
         path = record(tmp_path / "s", header=newer)
         with pytest.raises(TooNew, match=r"has format version 2 and this fwtui reads up to 1; open it with a newer") as refusal:
             load(path)
@@ -69,7 +70,7 @@ class TestReader:
         out = io.StringIO()
         assert check(path, out) == 2
         assert "from later: recorded 2031-01-01T00:00:00Z by fwtui 9.0" in out.getvalue()
-        newer = events.Header(t=0, program="fwtui 1.5", created="", minor=7)
+        newer = header(minor=7)
         assert load(record(tmp_path / "minor", header=newer)).complete
 
     @pytest.mark.parametrize("missing", ["format", "version", "program", "created"])

@@ -4,16 +4,15 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from builders import header, run_started, write_session
 
 from fwtui.analysis.compare import ComparedRun, Comparison, compare
 from fwtui.analysis.explanation import speedup_causes
 from fwtui.commands.compare import load_comparable
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model, resolve
-from fwtui.stream import codec, events
+from fwtui.stream import events
 from fwtui.stream.model import Model
-
-HEADER = codec.encode(events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z"))
 
 
 def comparisons(model: Model) -> list[tuple[object, ...]]:
@@ -32,25 +31,20 @@ def test_comparisons_are_those_of_the_whole_session(name: str) -> None:
 
 
 def test_what_is_kept_is_less_than_the_file(tmp_path: Path) -> None:
-    lines = [HEADER]
-
-    def tell(event: events.Event) -> None:
-        lines.append(codec.encode(event))
-
+    told: list[events.Event] = [header()]
     ranks = tuple(events.RankOf(rank=rank, backend="cuda", gpu=rank) for rank in range(64))
     step = events.PlanStep(0, "all", 10, ((0, 0, 64, 64),) * 32, ((0, 0, 64, 64),) * 32)
     for run in range(80):
         t = float(run)
-        tell(events.RunStarted(t=t, run=run, experiment=Experiment(n=64), title="a", backend="cuda", phases=(), ranks=ranks))
-        tell(events.Plan(t=t, run=run, of=10, steps=(step,) * 10))
+        told += [run_started(Experiment(n=64), run, t, backend="cuda", ranks=ranks)]
+        told += [events.Plan(t=t, run=run, of=10, steps=(step,) * 10)]
         for number in range(10):
-            tell(events.Counters(t=t, run=run, op=f"{number}", values={f"{run} {key}": key + 0.5 for key in range(16)}))
-            tell(events.Stage(t=t, run=run, name="clean", seconds=0.1))
-            tell(events.Sample(t=t, run=run, seconds=0.01, since=t))
+            values = {f"{run} {key}": key + 0.5 for key in range(16)}
+            told += [events.Counters(t=t, run=run, op=f"{number}", values=values)]
+            told += [events.Stage(t=t, run=run, name="clean", seconds=0.1), events.Sample(t=t, run=run, seconds=0.01, since=t)]
         if run % 2:  # the others do not finish
-            tell(events.RunDone(t=t, run=run, outcome="done", median=0.01, count=200, passes=(0.01 + run * 1e-6,) * 200))
-    path = tmp_path / "s"
-    path.write_bytes(b"".join(lines))
+            told += [events.RunDone(t=t, run=run, outcome="done", median=0.01, count=200, passes=(0.01 + run * 1e-6,) * 200)]
+    path = write_session(tmp_path / "s", told, closed=False)
     tracemalloc.start()
     model, _ = load_comparable(path)
     kept = tracemalloc.get_traced_memory()[0]
@@ -60,16 +54,13 @@ def test_what_is_kept_is_less_than_the_file(tmp_path: Path) -> None:
 
 
 def test_runs_in_mixed_order_are_those_of_the_whole_session(tmp_path: Path) -> None:
-    def began(t: float, run: int) -> events.RunStarted:
-        return events.RunStarted(t=t, run=run, experiment=Experiment(n=64), title=f"{run}", backend="cpu", phases=())
-
-    mixed = [began(run, run) for run in range(1, 4)]
+    mixed: list[events.Event] = [run_started(Experiment(n=64), run, run) for run in range(1, 4)]
     mixed += [events.Sample(t=4 + i, run=i % 4, seconds=0.01 * (i + 1), since=4 + i) for i in range(12)]
     mixed += [
         events.RunDone(t=20, run=2, outcome="done", median=0.01),
         events.Fault(t=21, source="worker", code="died", message="m", run=1),
     ]
-    mixed += [began(22, 3), events.Sample(t=23, run=3, seconds=1.0, since=22)]
-    (tmp_path / "s").write_bytes(HEADER + b"".join(map(codec.encode, mixed)))
+    mixed += [run_started(Experiment(n=64), 3, 22), events.Sample(t=23, run=3, seconds=1.0, since=22)]
+    write_session(tmp_path / "s", [header(), *mixed], closed=False)
     small, whole = load_comparable(tmp_path / "s")[0], load_model(tmp_path / "s")[0]
     assert small.runs == whole.runs and list(small.runs) == [1, 2, 3] and small.run == whole.run
