@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numba import get_num_threads, prange
 
-from fwtui_kernels.compiled.cpu_tiles import SMALL, close, pack, relax
+from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import claimed, copy_cells, width_of
 from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.parts import blocked
@@ -72,13 +72,13 @@ def relax_scalar(distance, own, to, middle, tile, one):
 
 @njit(cache=True, inline="always")
 def relax_panel(distance, p, task, strips, side, tile, tiled, one, width):
-    """A tile of row p (even tasks) or column p: with a closed pivot it is one product: no step depends on the one before."""
-    closed = place(p, p, side, tile, tiled)
+    """A tile of row p (even tasks) or column p: with a solved pivot it is one product: no step depends on the one before."""
+    solved = place(p, p, side, tile, tiled)
     other = task // 2
     if other == p:
         return
     own = place(p, other, side, tile, tiled) if task % 2 == 0 else place(other, p, side, tile, tiled)
-    to, middle = (closed, own) if task % 2 == 0 else (own, closed)
+    to, middle = (solved, own) if task % 2 == 0 else (own, solved)
     if one is not None:
         relax_scalar(distance, own, to, middle, tile, one)
     else:
@@ -128,8 +128,8 @@ def work(distance, p, counter, group, side, tile, tiled, one, width):
 
 
 @njit(cache=True)
-def close_scalar(own, one):
-    """Like `close`, one column at a time."""
+def solve_scalar(own, one):
+    """Like `solve_tile`, one column at a time."""
     number = own.dtype.type
     end = np.uint64(len(own))
     for k in range(len(own)):
@@ -148,10 +148,10 @@ def close_scalar(own, one):
 def pivot(distance, p, side, tile, tiled, one, width):
     top, left = place(p, p, side, tile, tiled)
     if one is not None:
-        close_scalar(distance[top : top + tile, left : left + tile], one)
+        solve_scalar(distance[top : top + tile, left : left + tile], one)
     else:
         small, strips = np.empty((SMALL + 1, SMALL), distance.dtype), np.empty((1, SMALL * tile), distance.dtype)
-        close(distance, top, left, tile, tile, small, strips, width)
+        solve_tile(distance, top, left, tile, tile, small, strips, width)
 
 
 @njit(cache=True, parallel=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import get_num_threads, prange
 
 from fwtui_kernels import k20_tiled_cpu as dense
-from fwtui_kernels.compiled.cpu_tiles import SMALL, close, relax
+from fwtui_kernels.compiled.cpu_tiles import SMALL, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import ROWS, claimed, copy_cells
 from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.parts import elimination
@@ -16,7 +16,6 @@ from fwtui_kernels.parts.cpu_sparse import SparseCpuProgram
 from fwtui_kernels.parts.fronts import (
     ARCS,
     BASE,
-    CLOSED,
     COLUMNS,
     COUNT,
     DEPTH,
@@ -26,6 +25,7 @@ from fwtui_kernels.parts.fronts import (
     INDEX,
     KIDS,
     ROW,
+    SOLVED,
     START,
     TO,
     WIDTH,
@@ -59,17 +59,17 @@ def eliminate(front, weights, nodes, rows, columns, kids, to, no_edge, width):
         node = nodes[number]
         small, strips = np.empty((SMALL + 1, SMALL), front.dtype), np.empty((1, SMALL * node[COLUMNS]), front.dtype)
         assemble(front, node, weights, rows, columns, kids, to, no_edge)
-        close(front, np.int64(node[BASE]), 0, np.int64(node[COLUMNS]), np.int64(node[CLOSED]), small, strips, width)
+        solve_tile(front, np.int64(node[BASE]), 0, np.int64(node[COLUMNS]), np.int64(node[SOLVED]), small, strips, width)
 
 
 @njit(cache=True)
 def legs_of(front, node, back):
     """Return the front's rows of a supernode's vertices, by the vertices above; `back`: its columns likewise."""
-    rows, base, closed = -(-(node[END] - node[START]) // ROWS) * ROWS, node[BASE], node[CLOSED]
+    rows, base, solved = -(-(node[END] - node[START]) // ROWS) * ROWS, node[BASE], node[SOLVED]
     legs = np.empty((rows, node[DEPTH]), front.dtype)
     for i in range(rows):
         for k in range(node[DEPTH]):
-            legs[i, k] = front[base + closed + k, i] if back else front[base + i, closed + k]
+            legs[i, k] = front[base + solved + k, i] if back else front[base + i, solved + k]
     return legs
 
 

@@ -43,12 +43,12 @@ def build(shape: Shape, target: Target) -> Program:
     @jit
     def panels(distance, p, side):
         own = cuda.shared.array((tile, tile), number)
-        closed = cuda.shared.array((tile, tile), number)
+        solved = cuda.shared.array((tile, tile), number)
         at = int32(cuda.blockIdx.x)
         # right of and below the pivot, counting starts after it; in a single launch every block must skip it
         if side % 2 == 1:
             at += int32(p + 1)
-        tiles.relax_panel_tile(own, closed, distance, distance, p, at, side < 2, number, tile, stride)
+        tiles.relax_panel_tile(own, solved, distance, distance, p, at, side < 2, number, tile, stride)
 
     @jit
     def rest(distance, p, side):

@@ -71,7 +71,7 @@ def build(shape: Shape, target: Target) -> Program:
     @jit
     def panels(distance, p):
         own = cuda.shared.array(cells, number, ALIGN16)
-        closed = cuda.shared.array(cells, number, ALIGN16)
+        solved = cuda.shared.array(cells, number, ALIGN16)
         x = int32(cuda.threadIdx.x * LANES)
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
@@ -80,13 +80,13 @@ def build(shape: Shape, target: Target) -> Program:
         row = p if across else other
         column = other if across else p
         here = (row * tile + y) * n + column * tile + x
-        copy(closed, y * tile + x, tile, distance, (p * tile + y) * n + p * tile + x, n, stride, results)
+        copy(solved, y * tile + x, tile, distance, (p * tile + y) * n + p * tile + x, n, stride, results)
         copy(own, y * tile + x, tile, distance, here, n, stride, results)
         cuda.syncthreads()
         if across:
-            relax_in_order(own, closed, own, x, y, number, tile, stride, results)
+            relax_in_order(own, solved, own, x, y, number, tile, stride, results)
         else:
-            relax_in_order(own, own, closed, x, y, number, tile, stride, results)
+            relax_in_order(own, own, solved, x, y, number, tile, stride, results)
         copy(distance, here, n, own, y * tile + x, tile, stride, results)
 
     @jit

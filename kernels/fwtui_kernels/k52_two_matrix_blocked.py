@@ -35,10 +35,10 @@ def build(shape: Shape, target: Target) -> Program:
     @jit
     def panels(source, to, p):
         own = cuda.shared.array((tile, tile), number)
-        closed = cuda.shared.array((tile, tile), number)
+        solved = cuda.shared.array((tile, tile), number)
         at = tiles.beside(cuda.blockIdx.x, p)
-        # the pivot of this round is closed in the output; the input still has the open one
-        tiles.relax_panel_tile(own, closed, source, to, p, at, cuda.blockIdx.y == 0, number, tile, stride)
+        # the pivot of this round is solved in the output; the input still has the open one
+        tiles.relax_panel_tile(own, solved, source, to, p, at, cuda.blockIdx.y == 0, number, tile, stride)
 
     @jit
     def rest(source, to, p):

@@ -46,7 +46,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
-    """Depth first. The second half is closed only after the first has been applied to it: the halves cannot run in parallel."""
+    """Depth first. The second half is solved only after the first has been applied to it: the halves cannot run in parallel."""
 
     def closure(low: int, high: int) -> Iterator[Step]:
         if high - low < beta(shape):
@@ -55,7 +55,7 @@ def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
             return
         middle = low + (high - low) // shape.tile // 2 * shape.tile
         first, second = (low, middle), (middle, high)
-        # C <- min(C, A B) with A12 as C and as B at once: A11 is closed, so its diagonal is 0 and A11 A11 = A11. Old and
+        # C <- min(C, A B) with A12 as C and as B at once: A11 is solved, so its diagonal is 0 and A11 A11 = A11. Old and
         # new values of a cell of A12 give the same minimum, as both are lengths of paths
         yield from closure(*first)
         yield multiply(shape, wide, first, second, through=first)
@@ -214,11 +214,11 @@ KERNEL = Kernel(
     build=build,
     summary="The matrix is halved again and again: two smaller problems and six min-plus multiplies, all in place.",
     lesson=(
-        "Cut the vertices into two halves. Close the first half by the same method and carry its paths over to the second with "
-        "three min-plus multiplies. Then close the second, and carry back with three more. Nearly all the work becomes "
+        "Cut the vertices into two halves. Solve the first half by the same method and carry its paths over to the second with "
+        "three min-plus multiplies. Then solve the second, and carry back with three more. Nearly all the work becomes "
         "multiplication, which a GPU does well. In a wide multiply each thread keeps 16 results in registers, and every number "
         "it loads serves many times. The two halves cannot run at the same time: the second needs what the first found out. At "
-        "the bottom are blocks narrower than beta (twice the tile). One block of threads closes them one after the other, while "
+        "the bottom are blocks narrower than beta (twice the tile). One block of threads solves them one after the other, while "
         "the rest of the GPU waits. A larger beta means fewer launches, but more work in these lonely blocks."
     ),
     tiles=(4, 8, 16, 32),

@@ -95,7 +95,7 @@ KERNEL = replace(
     summary="R-Kleene with its base case in shared memory or registers, where each thread computes 1, 4 or 16 results.",
     lesson=(
         "In plain R-Kleene every step of a base case reads and writes global memory, far away. Here the block is fetched once "
-        "and stays close, in shared memory or in the threads' own registers, until it is closed. A thread that owns 4 or 16 "
+        "and stays close, in shared memory or in the threads' own registers, until it is solved. A thread that owns 4 or 16 "
         "cells reads a number once for several results, and has several independent sums in progress at once. The trap is the "
         "order: all results of all threads must take step k before any takes step k + 1. Up to 32 threads, which make up one "
         "warp, may seem to keep in step without a barrier; more do not. Whether this shows in the total depends on the size: in "

@@ -27,7 +27,7 @@ KERNEL = register_tiled.rung(
         "registers into shared memory while the slab before is in use. What is left to win is instructions. On Hopper an "
         "addition and a minimum of integers are one instruction, and it can do two 16-bit relaxations at once. Float32 "
         "distances that are not negative take three instructions for two relaxations, as their bits are ordered like integers. "
-        "The second phase needs no order of k either: with the pivot closed it is the same product as the third."
+        "The second phase needs no order of k either: with the pivot solved it is the same product as the third."
     ),
     preference=50,
 )

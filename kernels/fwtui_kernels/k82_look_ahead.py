@@ -4,7 +4,7 @@
     lane 0                     |          bulk 0 -----------|-> waits    bulk 1 ---------|-> ...
 
 The rest of round p is cut in two: the *cross*, which is the next pivot's row and column of tiles, and the *bulk*, everything
-else. Once the cross is done the next pivot can be closed and its panels made, by a few multiprocessors, while all others work
+else. Once the cross is done the next pivot can be solved and its panels made, by a few multiprocessors, while all others work
 on the bulk. Two panels alternate, as the bulk still reads the old one while the new one is written.
 """
 
@@ -51,7 +51,7 @@ KERNEL = tiled.rung(
     build=partial(program, ahead=True),
     summary="The next round's pivot and panels are made while the bulk of this round's rest is still running.",
     lesson=(
-        "Closing the pivot occupies one multiprocessor, the panels a few dozen; all others wait. But the next pivot and its "
+        "Solving the pivot occupies one multiprocessor, the panels a few dozen; all others wait. But the next pivot and its "
         "panels need only one row and one column of tiles of this round. So these, the cross, are done first. Then two things "
         "run side by side: the next pivot with its panels, and the bulk of the rest, which is nearly all the work. On large "
         "graphs the first two phases vanish behind the third. On small ones the bulk is too short to hide them, and what counts "

@@ -1,7 +1,7 @@
 """A persistent kernel for small graphs: one cooperative launch, and two barriers of the whole grid per round.
 
-    every block                     closes the pivot itself, in registers: nobody waits for one that does it for all;
-                                    own tile of row p or column p x closed -> matrix, column p by columns as well -> panel
+    every block                     solves the pivot itself, in registers: nobody waits for one that does it for all;
+                                    own tile of row p or column p x solved -> matrix, column p by columns as well -> panel
     ---- barrier of the grid ----
     every block                     tiles of the rest = min(itself, panel x row p)
     ---- barrier of the grid ----
@@ -49,7 +49,7 @@ def build(shape: Shape, target: Target) -> Program:
         for p in range(first, last):
             base = p * tile
             here = (base + 4 * y) * n + base + 4 * x
-            r = pivot.close(matrix, here, n, rows, columns, tile, y, x, word)
+            r = pivot.solve_in_registers(matrix, here, n, rows, columns, tile, y, x, word)
             for job in range(block, 2 * tiles, blocks):
                 at = job // 2 * tile
                 if at >= base:
@@ -60,7 +60,7 @@ def build(shape: Shape, target: Target) -> Program:
                     pivot.store_columns(to, 4 * x * tile + 4 * y, tile, r)
                     products.row_as_words(middle, matrix, base, at, n, tile, side, PART, threads, t, word)
                 else:
-                    # column p is computed transposed, as closed' x column'
+                    # column p is computed transposed, as solved' x column'
                     pivot.store_rows(to, 4 * y * tile + 4 * x, tile, r)
                     products.column_as_words(middle, matrix, at, base, n, tile, PART, threads, t)
                 # the product includes the old values, as the pivot's diagonal is 0
@@ -79,8 +79,8 @@ def build(shape: Shape, target: Target) -> Program:
                         device.store_words(panel, line, best[q], best[q + 1], best[q + 2], best[q + 3])
             grid.sync()
             if block == 0:
-                # not before: other blocks were still reading the tile to close it for themselves
-                pivot.store_closed(matrix, here, n, cell, r)
+                # not before: other blocks were still reading the tile to solve it for themselves
+                pivot.store_solved(matrix, here, n, cell, r)
             for job in range(block, tiles * tiles, blocks):
                 top = job // tiles * tile
                 left = job % tiles * tile
@@ -126,14 +126,14 @@ KERNEL = Kernel(
     ),
     plan=plan_at_once,
     build=build,
-    summary="For small graphs: one launch, two barriers of the grid in a round, and every block closes the pivot itself.",
+    summary="For small graphs: one launch, two barriers of the grid in a round, and every block solves the pivot itself.",
     lesson=(
         "Up to some two thousand vertices the arithmetic of a round takes less time than getting from one phase to the next. So "
         "the launches go: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. One of three "
-        "barriers goes as well: each block closes the pivot for itself instead of waiting for another one to do it. That is the "
+        "barriers goes as well: each block solves the pivot for itself instead of waiting for another one to do it. That is the "
         "same work many times over, but on multiprocessors that had nothing else to do. Inside a block it is the register-tiled "
         "kernel again. It has 4 x 4 results per thread, so that the few tiles there are have many threads to hide their loads. "
-        "Compare it with look-ahead. A captured graph starts a kernel in about the time of such a barrier and closes the next "
+        "Compare it with look-ahead. A captured graph starts a kernel in about the time of such a barrier and solves the next "
         "pivot meanwhile. On an H200 it was faster wherever both were measured, from a hundred vertices on."
     ),
     tiles=(32, 64),

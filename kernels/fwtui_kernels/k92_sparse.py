@@ -1,6 +1,6 @@
 """Elimination up a tree and one sweep down on a GPU: the register-tiled product, all supernodes of a level in one launch.
 
-A launch finds in tables where its fronts are and which rows it multiplies (parts/fronts.py). A front is closed by rounds of
+A launch finds in tables where its fronts are and which rows it multiplies (parts/fronts.py). A front is solved by rounds of
 pivot, panels and rest, as a dense matrix is. A block of the sweep is left factor x rows of distances; it stays in registers from
 its first slab to its two stores, the second of which is transposed.
 """
@@ -34,12 +34,12 @@ from fwtui_kernels.parts.cuda_sparse import (
     WEIGHTS,
     SparseProgram,
 )
-from fwtui_kernels.parts.fronts import ARCS, BASE, CLOSED, COLUMNS, COUNT, DEPTH, DIAGONAL, END, FROM, ROW, START, WIDTH
+from fwtui_kernels.parts.fronts import ARCS, BASE, COLUMNS, COUNT, DEPTH, DIAGONAL, END, FROM, ROW, SOLVED, START, WIDTH
 from fwtui_kernels.parts.fronts import INDEX as FIRST_INDEX
 from fwtui_kernels.parts.fronts import KIDS as FIRST_KID
 from fwtui_kernels.parts.fronts import TO as FIRST_TO
 from fwtui_kernels.parts.ordering import ordered
-from fwtui_kernels.parts.pivot import close_tile_of
+from fwtui_kernels.parts.pivot import solve_tile_of
 from fwtui_kernels.parts.products import fetch, panel_block_of, place, program, relax_block_of, store_best, store_spread
 from fwtui_kernels.parts.register_tiled import CHOICES
 from fwtui_kernels.parts.tuning import STAGES, Product, tuning_of
@@ -82,27 +82,27 @@ def assemble_of(shape: Shape) -> Op:
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Closes a tile of a front in each block, and copies it twice as that of the dense rungs does."""
-    close_tile, tile = close_tile_of(shape), shape.tile
+    """Solve a tile of a front in each block, and copies it twice as that of the dense rungs does."""
+    solve_tile, tile = solve_tile_of(shape), shape.tile
     threads, cells = (tile // 4) ** 2, tile**2
 
     @jit(launch_bounds=(threads, 1))
-    def pivot(front, closed, nodes, first, count, most, p):
+    def pivot(front, solved, nodes, first, count, most, p):
         copy = int32(cuda.blockIdx.x) * 2 * cells
         top = nodes[first + cuda.blockIdx.x, BASE] + p * tile
-        close_tile(front, top, p * tile, closed, copy, closed, copy + cells)
+        solve_tile(front, top, p * tile, solved, copy, solved, copy + cells)
 
     buffers = (FRONTS, PIVOTS, NODES)
     return Op(pivot, (threads, 1), lambda args: (args[1], 1), lambda args: buffers, types_of(shape, 2, 1, 4))
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
-    """Tiles (p, i) (grid row 0) and (i, p) (grid row 1) of each front times its closed pivot p."""
+    """Tiles (p, i) (grid row 0) and (i, p) (grid row 1) of each front times its solved pivot p."""
     panel_block, tile, wide = panel_block_of(shape, cut), shape.tile, cut.wide
     parts = tile // wide
 
     @jit(launch_bounds=cut.bounds)
-    def panels(front, closed, panel, nodes, first, count, most, p):
+    def panels(front, solved, panel, nodes, first, count, most, p):
         slot = int32(cuda.blockIdx.x) // parts
         part = int32(cuda.blockIdx.x) % parts * wide
         other = slot % most
@@ -113,7 +113,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
         base = p * tile + (top if is_row else 0)
         at = other * tile + part + (0 if is_row else top)
         copy = (2 * (slot // most) + (0 if is_row else 1)) * tile * tile
-        panel_block(front, closed, copy, is_row, base, at, panel, slot * tile * tile + part, tile)
+        panel_block(front, solved, copy, is_row, base, at, panel, slot * tile * tile + part, tile)
 
     buffers = (FRONTS, PIVOTS, PANELS, NODES)
     grid = lambda args: (args[1] * args[2] * parts, 2)  # noqa: E731
@@ -161,7 +161,7 @@ def turn_of(shape: Shape) -> Op:
         last = first + count - 1
         total = tasks[last, FIRST] + nodes[tasks[last, NODE], DEPTH]
         row = nodes[node, BASE] + tasks[task, AT]
-        column = nodes[node, CLOSED]
+        column = nodes[node, SOLVED]
         best = cuda.local.array(4, cell)
         for q in range(int32(cuda.threadIdx.x), depth * fours, THREADS):
             k = q // fours
@@ -335,7 +335,7 @@ KERNEL = elimination.rung(
         "The plan is that of the rung on the CPU: eliminate up the tree, then sweep down it once. What a GPU needs besides is "
         "enough work at a time. Far down in the tree a supernode has a hundred vertices, and a launch for each would leave most "
         "multiprocessors idle. But all supernodes of equal height are independent. So one launch assembles all their fronts, and "
-        "one closes a tile of each; a table tells every block which part is its own. The sweep is nearly all of the work. Each "
+        "one solves a tile of each; a table tells every block which part is its own. The sweep is nearly all of the work. Each "
         "level is two launches: first to the levels above, then within the level. A block is 64 x 64 distances. It takes the "
         "rows of the vertices above by their numbers, so nothing is copied before it is multiplied. It stays in registers until "
         "it is stored: once as it is, and once transposed, where distances there and back are equal. On a grid of 65,536 "

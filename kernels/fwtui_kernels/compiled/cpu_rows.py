@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from fwtui_kernels.compiled.cpu_tiles import SMALL, close, copy_tile, pack, relax
+from fwtui_kernels.compiled.cpu_tiles import SMALL, copy_tile, pack, relax, solve_tile
 from fwtui_kernels.compiled.locked_njit import njit
 
 SHARED = 8  # tiles of a column that one thread relaxes through the same tile
@@ -13,17 +13,17 @@ SHARED = 8  # tiles of a column that one thread relaxes through the same tile
 
 @njit(cache=True, nogil=True)
 def pivot(matrix, square, p, line, width):
-    """Closes tile (p, p), the process's tile (line, p), and copies it to `square`."""
+    """Solve tile (p, p), the process's tile (line, p), and copies it to `square`."""
     tile = len(square)
     top, left = line * tile, p * tile
     small, strips = np.empty((SMALL + 1, SMALL), matrix.dtype), np.empty((1, SMALL * tile), matrix.dtype)
-    close(matrix, top, left, tile, tile, small, strips, width)
+    solve_tile(matrix, top, left, tile, tile, small, strips, width)
     copy_tile(square, 0, 0, matrix, top, left, tile)
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def row(matrix, square, panel, p, line, width):
-    """Row p = closed pivot x row p, and a copy in `panel`."""
+    """Row p = solved pivot x row p, and a copy in `panel`."""
     tile = len(square)
     top = line * tile
     for t in prange(matrix.shape[1] // tile):
@@ -37,7 +37,7 @@ def row(matrix, square, panel, p, line, width):
 
 @njit(cache=True, nogil=True, parallel=True)
 def column(matrix, square, p, first, gap, skipped, count, width):
-    """Column p of `count` rows of tiles = itself x closed pivot."""
+    """Column p of `count` rows of tiles = itself x solved pivot."""
     tile = len(square)
     strips = np.empty((1, tile * tile), matrix.dtype)
     pack(strips, square, 0, 0, tile, tile, width)

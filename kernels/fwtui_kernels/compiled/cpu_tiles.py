@@ -1,4 +1,4 @@
-"""Tiles of a distance matrix on a CPU: one closed in place, one relaxed through two others. Compiled once for all shapes.
+"""Tiles of a distance matrix on a CPU: one solved in place, one relaxed through two others. Compiled once for all shapes.
 
 They release Python's lock, so that other threads of a process go on meanwhile.
 """
@@ -12,7 +12,7 @@ SMALL = 16
 
 
 @njit(cache=True, nogil=True)
-def close(own, top, left, tile, pivots, small, strips, width):
+def solve_tile(own, top, left, tile, pivots, small, strips, width):
     """Floyd-Warshall within one tile of a C-contiguous array, over its first `pivots` vertices.
 
     Needs room for a SMALL tile and one row, and for SMALL rows.
@@ -23,10 +23,10 @@ def close(own, top, left, tile, pivots, small, strips, width):
         at, column = top + base, left + base
         for i in range(size):
             copy_cells(small, i, 0, own, at + i, column, size)  # pyright: ignore[reportCallIssue]
-        close_small(small)
+        solve_small(small)
         for i in range(size):
             copy_cells(own, at + i, column, small, i, 0, size)  # pyright: ignore[reportCallIssue]
-        # the column first; then, with a closed factor, the row can be the old one
+        # the column first; then, with a solved factor, the row can be the old one
         pack(strips, own, at, column, size, size, narrow)
         relax(own, top, column, own, top, column, strips, tile, size, size, narrow, width)
         pack(strips, own, at, left, size, tile, width)
@@ -34,8 +34,8 @@ def close(own, top, left, tile, pivots, small, strips, width):
 
 
 @njit(cache=True, nogil=True)
-def close_small(own):
-    """Close a contiguous square tile in place, row by row; one row more is room for the row of the step."""
+def solve_small(own):
+    """Solve a contiguous square tile in place, row by row; one row more is room for the row of the step."""
     number = own.dtype.type
     size = own.shape[1]
     middle = own[size]
@@ -63,7 +63,7 @@ def pack(strips, source, top, left, depth, columns, width):
 def relax(own, top, left, to, to_top, to_left, strips, rows, depth, columns, width, ahead):
     """rows x columns of own = min(themselves, rows x depth of `to` x depth x columns in strips), all C-contiguous.
 
-    The strips are one row of cells, and nothing else may change them. `to` may be in `own`: with a closed factor old and new
+    The strips are one row of cells, and nothing else may change them. `to` may be in `own`: with a solved factor old and new
     values give the same minimum. `width` is of width_of(); the cells `ahead` of own are wanted next.
     """
     first = 0

@@ -49,7 +49,7 @@ def build(shape: Shape, target: Target) -> Program:
     @jit
     def panels(distance, p):
         own = cuda.shared.array((tile, tile), number)
-        closed = cuda.shared.array((tile, tile), number)
+        solved = cuda.shared.array((tile, tile), number)
         x, y = int32(cuda.threadIdx.x), int32(cuda.threadIdx.y)
         other = int32(cuda.blockIdx.x)
         if other >= p:
@@ -58,10 +58,10 @@ def build(shape: Shape, target: Target) -> Program:
         top, left = (p, other) if in_row else (other, p)
         i, j = int32(top * tile + y), int32(left * tile + x)
         own[y, x] = distance[i, j]
-        closed[y, x] = distance[p * tile + y, p * tile + x]
+        solved[y, x] = distance[p * tile + y, p * tile + x]
         cuda.syncthreads()
         for k in range(tile):
-            via = number(closed[y, k] + own[k, x]) if in_row else number(own[y, k] + closed[k, x])
+            via = number(solved[y, k] + own[k, x]) if in_row else number(own[y, k] + solved[k, x])
             if via < own[y, x]:
                 own[y, x] = via
             cuda.syncthreads()

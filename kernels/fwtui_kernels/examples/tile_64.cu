@@ -27,7 +27,7 @@ __device__ void store(T *distance, int n, int top, int left, T (*from)[TILE])
 
 // own = min(own, a x b) where own is one of the two, or both
 template <typename T>
-__device__ void close(T (*own)[TILE], T (*a)[TILE], T (*b)[TILE])
+__device__ void relax_in_order(T (*own)[TILE], T (*a)[TILE], T (*b)[TILE])
 {
     for (int k = 0; k < TILE; k++) {
         __syncthreads();
@@ -45,7 +45,7 @@ __global__ void pivot(T *distance, int n, int p)
 {
     __shared__ T own[TILE][TILE];
     load(own, distance, n, p, p);
-    close(own, own, own);
+    relax_in_order(own, own, own);
     store(distance, n, p, p, own);
 }
 
@@ -59,9 +59,9 @@ __global__ void panels(T *distance, int n, int p)
     load(own, distance, n, top, left);
     load(middle, distance, n, p, p);
     if (in_row)
-        close(own, middle, own);
+        relax_in_order(own, middle, own);
     else
-        close(own, own, middle);
+        relax_in_order(own, own, middle);
     store(distance, n, top, left, own);
 }
 

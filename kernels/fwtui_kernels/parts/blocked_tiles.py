@@ -73,7 +73,7 @@ def relax_cell(own, to, middle, r, k, x, number):
 
 @jit(device=True, inline="always")
 def relax_pivot_tile(own, source, target, p, number, tile, stride):
-    """Tile (p, p) of one matrix, closed, to another or the same."""
+    """Tile (p, p) of one matrix, solved, to another or the same."""
     base = int32(p * tile)
     load(own, source, base, base, tile, stride)
     cuda.syncthreads()
@@ -82,7 +82,7 @@ def relax_pivot_tile(own, source, target, p, number, tile, stride):
 
 
 @jit(device=True, inline="always")
-def relax_panel_tile(own, closed, source, target, p, at, across, number, tile, stride):
+def relax_panel_tile(own, solved, source, target, p, at, across, number, tile, stride):
     """Tile `at` of row p (`across`) or column p likewise, with the pivot that this round has made."""
     base = int32(p * tile)
     top = base
@@ -91,13 +91,13 @@ def relax_panel_tile(own, closed, source, target, p, at, across, number, tile, s
         left = int32(at * tile)
     else:
         top = int32(at * tile)
-    load(closed, target, base, base, tile, stride)
+    load(solved, target, base, base, tile, stride)
     load(own, source, top, left, tile, stride)
     cuda.syncthreads()
     if across:
-        relax_in_order(own, closed, own, number, tile, stride)
+        relax_in_order(own, solved, own, number, tile, stride)
     else:
-        relax_in_order(own, own, closed, number, tile, stride)
+        relax_in_order(own, own, solved, number, tile, stride)
     store(target, top, left, own, tile, stride)
 
 
@@ -135,9 +135,9 @@ def pivot_and_panels(shape: Shape) -> tuple[Any, Any]:
     @jit
     def panels(distance, p):
         own = cuda.shared.array((tile, tile), number)
-        closed = cuda.shared.array((tile, tile), number)
+        solved = cuda.shared.array((tile, tile), number)
         at = beside(cuda.blockIdx.x, p)
-        relax_panel_tile(own, closed, distance, distance, p, at, cuda.blockIdx.y == 0, number, tile, stride)
+        relax_panel_tile(own, solved, distance, distance, p, at, cuda.blockIdx.y == 0, number, tile, stride)
 
     return pivot, panels
 

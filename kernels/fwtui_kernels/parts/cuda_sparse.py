@@ -10,11 +10,11 @@ import numpy as np
 
 from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.parts.elimination import ABOVE
-from fwtui_kernels.parts.fronts import CLOSED, COLUMNS, DEPTH, END, START, fronts
+from fwtui_kernels.parts.fronts import COLUMNS, DEPTH, END, SOLVED, START, fronts
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
 from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-# buffers: distances; where the graph is directed those to separators, transposed; fronts; a round's closed pivots and panels;
+# buffers: distances; where the graph is directed those to separators, transposed; fronts; a round's solved pivots and panels;
 # left factors of the sweep; weights of the arcs
 DISTANCES, BACK, FRONTS, PIVOTS, PANELS, LEFT, WEIGHTS = range(7)
 # tables, which an op numbers after the buffers; those up to `to` as in fronts.py
@@ -121,8 +121,8 @@ class SparseProgram(CudaProgram):
         return [(first, end - first, 0, level.first, left, 0) for left in (0, self._left_rows)[: 1 + order.directed]]
 
     def _round(self, level: int, place: int) -> tuple[int, int, int]:
-        """Return the first of a level's nodes, how many have that tile to close, and the most tiles of a row of their fronts."""
+        """Return the first of a level's nodes, how many have that tile to solve, and the most tiles of a row of their fronts."""
         first, end = self._fronts.levels[level]
         nodes = self._fronts.nodes[first:end]
-        nodes = nodes[nodes[:, CLOSED] > place * self.shape.tile]
+        nodes = nodes[nodes[:, SOLVED] > place * self.shape.tile]
         return first, len(nodes), int(nodes[:, COLUMNS].max(initial=0)) // self.shape.tile

@@ -8,7 +8,7 @@ matrix. What a round needs of other ranks is row p, so its owner sends it to all
     every rank        lane 0           column, rest of its other rows of round p -----------------------------|-> round p + 1
 
 The broadcast of round p + 1 goes on while all ranks are busy with round p (look-ahead), and two panels alternate, as round p
-still reads the old one. A rank computes column p of its own rows itself: tile (i, p) is its own tile times the closed pivot.
+still reads the old one. A rank computes column p of its own rows itself: tile (i, p) is its own tile times the solved pivot.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PAPERS = (
 )
 # buffers of a rank: the pivot by columns; row p; the pivot by rows; column p by columns. The second and third are broadcast,
 # and odd rounds take the ones behind them
-MATRIX, CLOSED, ROW, SQUARE, COLUMN = 0, 1, 2, 4, 6
+MATRIX, SOLVED, ROW, SQUARE, COLUMN = 0, 1, 2, 4, 6
 BUFFERS = 6  # besides the matrix, of each rank
 
 
@@ -50,7 +50,7 @@ def plan(shape: Shape, stepwise: bool, words: bool = True, together: bool = Fals
         return (len(steps) - 1,)
 
     def make_panel(p: int, after: tuple[int, ...]) -> tuple[int, ...]:
-        """Close the pivot, make row p, and give both to all ranks."""
+        """Solve the pivot, make row p, and give both to all ranks."""
         broadcasts = add(_pivot(shape, word, p, after))
         if rounds > 1:
             broadcasts = add(_row(shape, word, p))
@@ -86,7 +86,7 @@ def buffer(rank: int, which: int, p: int = 0) -> int:
 def _pivot(shape: Shape, word: int, p: int, after: tuple[int, ...]) -> Step:
     tile, owner = shape.tile, p % shape.ranks
     own, copy = Rect(p * tile, p * tile, (p + 1) * tile, (p + 1) * tile), Rect(0, 0, tile, tile)
-    copies = (copy._replace(buffer=buffer(owner, CLOSED)), copy._replace(buffer=buffer(owner, SQUARE, p)))
+    copies = (copy._replace(buffer=buffer(owner, SOLVED)), copy._replace(buffer=buffer(owner, SQUARE, p)))
     cost = Cost(tile**3, tile**2 * (2 * shape.itemsize + 2 * word))
     return Step("pivot", "pivot", (p, p // shape.ranks), cost, (own,), (own, *copies), AHEAD, after, owner)
 
@@ -98,10 +98,10 @@ def _row(shape: Shape, word: int, p: int) -> Step:
     spans = beside(low, high, shape.padded)
     row = [Rect(low, left, high, right) for left, right in spans]
     copies = [Rect(0, left, tile, right, buffer(owner, ROW, p)) for left, right in spans]
-    closed = Rect(0, 0, tile, tile, buffer(owner, CLOSED))
+    solved = Rect(0, 0, tile, tile, buffer(owner, SOLVED))
     tiles = shape.padded // tile - 1
     cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + word))
-    return Step("row", "panels", (p, p // shape.ranks), cost, (closed, *row), (*row, *copies), AHEAD, (), owner)
+    return Step("row", "panels", (p, p // shape.ranks), cost, (solved, *row), (*row, *copies), AHEAD, (), owner)
 
 
 def _broadcast(shape: Shape, word: int, p: int, after: tuple[int, ...]) -> Step:

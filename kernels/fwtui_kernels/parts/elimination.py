@@ -6,7 +6,7 @@
        / \\     / \\       a front of a and the vertices above to which an edge joins its subtree
       a   b   c   d      sweeping a gives        a  x  everything         as every path from a leads through its front
 
-`eliminate`: each supernode's front is assembled from the arcs and the fronts of its children, and closed over the supernode's
+`eliminate`: each supernode's front is assembled from the arcs and the fronts of its children, and solved over the supernode's
 own vertices. Supernodes of equal height are independent. `sweep`: level by level from the root, the distances from each
 supernode to all levels above, then to its own level, are one min-plus product: (its front) x (the rows of the vertices above).
 Where the graph is undirected, a block is stored twice, the second time transposed. Plain Python.
@@ -51,7 +51,7 @@ def depth_of(above: Any, tile: int) -> Any:
 
 
 def front(node: Supernode, tile: int) -> tuple[int, int]:
-    """Return the tiles of a front that are closed, and all of its tiles in a row."""
+    """Return the tiles of a front that are solved, and all of its tiles in a row."""
     pivots = -(-node.size // tile)
     return pivots, pivots - -node.above // tile
 
@@ -100,7 +100,7 @@ def in_rounds(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
         for op, count in (("panels", 2 * sum(others)), ("rest", sum(one * one for one in others))):
             if count:
                 yield Work(op, "eliminate", args, Cost(count * tile**3, count * (3 * own + tile**2 * shape.word_bytes)))
-    if not level.first:  # the root's: all fronts are closed
+    if not level.first:  # the root's: all fronts are solved
         nodes = shape.order.supernodes
         copied = (1 + shape.order.directed) * tile * sum(-(-n.size // tile) * depth_of(n.above, tile) for n in nodes)
         if copied:

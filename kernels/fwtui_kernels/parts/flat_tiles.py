@@ -95,7 +95,7 @@ def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
     @jit
     def panels(distance, p):
         own = cuda.shared.array(cells, number, ALIGN16)
-        closed = cuda.shared.array(cells, number, ALIGN16)
+        solved = cuda.shared.array(cells, number, ALIGN16)
         matrix = distance.flat
         n = uint32(distance.shape[1])
         x = uint32(cuda.threadIdx.x)
@@ -111,14 +111,14 @@ def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
         down = uint32(step if tiled else rows * n)
         for m in range(RESULTS):
             q = position(mine + m * step, tile) if tiled else mine + m * step
-            closed[q] = matrix[there + m * down]
+            solved[q] = matrix[there + m * down]
             own[q] = matrix[here + m * down]
         cuda.syncthreads()
         # which panel this is, tested once instead of for each k
         if across:
-            relax(own, closed, own, number, tile, rows, x, y)
+            relax(own, solved, own, number, tile, rows, x, y)
         else:
-            relax(own, own, closed, number, tile, rows, x, y)
+            relax(own, own, solved, number, tile, rows, x, y)
         for m in range(RESULTS):
             q = position(mine + m * step, tile) if tiled else mine + m * step
             matrix[here + m * down] = own[q]

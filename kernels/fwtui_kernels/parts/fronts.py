@@ -10,9 +10,9 @@ from fwtui_kernels.parts.elimination import depth_of
 from fwtui_kernels.parts.ordering import Arcs
 from fwtui_kernels.plan import Shape
 
-# columns of `nodes`: the first row of its front, how many of the front's columns are closed, and how many there are; its first
+# columns of `nodes`: the first row of its front, how many of the front's columns are solved, and how many there are; its first
 # row and its end in the matrix; its first item of `taken`, and how many of those it has
-BASE, CLOSED, COLUMNS, START, END, INDEX, DEPTH = range(7)
+BASE, SOLVED, COLUMNS, START, END, INDEX, DEPTH = range(7)
 # columns of `rows`, items that end where those of the next row begin
 WIDTH, DIAGONAL, ARCS, KIDS = range(4)
 # columns of `kids`: a row of a child's front, the first of its columns that are taken and their number, and where in `to` are the
@@ -23,7 +23,7 @@ ROW, FROM, COUNT, TO = range(4)
 class Fronts(NamedTuple):
     """All fronts lie one below the other, the leaves' first, each with a tile's padding after its supernode and at its end."""
 
-    nodes: np.ndarray  # a row for each supernode, level by level from the leaves, those with most tiles to close first
+    nodes: np.ndarray  # a row for each supernode, level by level from the leaves, those with most tiles to solve first
     taken: np.ndarray  # rows of the matrix: those of the vertices above a supernode, padded to whole slabs
     rows: np.ndarray  # of the fronts, and one more
     columns: np.ndarray  # of the arcs, row by row
@@ -51,25 +51,25 @@ def fronts(shape: Shape) -> Fronts:
     assert order is not None
     factor, levels = order.factor, order.levels(shape.tile, shape.itemsize)
     sizes, parents, above = (np.array(part, np.int64) for part in zip(*order.supernodes, strict=True))
-    closed, beyond = -(-sizes // tile) * tile, -(-above // tile) * tile
+    solved, beyond = -(-sizes // tile) * tile, -(-above // tile) * tile
     firsts = np.concatenate([[0], np.cumsum(sizes)])  # ranks
     starts = np.empty(len(sizes), np.int64)
     for level in levels:
         starts[list(level.members)] = level.starts
     # level by level from the leaves
-    batches = [sorted(level.members, key=lambda number: -closed[number]) for level in reversed(levels)]
+    batches = [sorted(level.members, key=lambda number: -solved[number]) for level in reversed(levels)]
     batch = np.array([number for numbers in batches for number in numbers])
     ends = np.cumsum([len(numbers) for numbers in batches])
     base = np.empty(len(sizes), np.int64)
-    base[batch] = np.concatenate([[0], np.cumsum((closed + beyond)[batch])[:-1]])
-    height, pitch = int((closed + beyond).sum()), int((closed + beyond).max())
+    base[batch] = np.concatenate([[0], np.cumsum((solved + beyond)[batch])[:-1]])
+    height, pitch = int((solved + beyond).sum()), int((solved + beyond).max())
     # the ranks above each supernode, as sorted keys: where in its front is a vertex?
     number = np.repeat(np.arange(len(sizes)), above)
     keys = number * n + factor.above
 
     def column(numbers: np.ndarray, ranks: np.ndarray) -> np.ndarray:
         inside = ranks < firsts[numbers + 1]
-        beyond = closed[numbers] + np.searchsorted(keys, numbers * n + ranks) - factor.begins[numbers]
+        beyond = solved[numbers] + np.searchsorted(keys, numbers * n + ranks) - factor.begins[numbers]
         return np.where(inside, ranks - firsts[numbers], beyond)
 
     # children
@@ -77,8 +77,8 @@ def fronts(shape: Shape) -> Fronts:
     to = column(over, factor.above)
     kids = np.stack(
         [
-            base[number] + closed[number] + np.arange(len(number)) - factor.begins[number],
-            closed[number],
+            base[number] + solved[number] + np.arange(len(number)) - factor.begins[number],
+            solved[number],
             above[number],
             factor.begins[number],
         ],
@@ -95,11 +95,11 @@ def fronts(shape: Shape) -> Fronts:
     begins = base[numbers] + column(numbers, sources)
     by_begin = np.argsort(begins, kind="stable")
     # rows
-    row_of = np.repeat(batch, (closed + beyond)[batch])
+    row_of = np.repeat(batch, (solved + beyond)[batch])
     at = np.arange(height)
     rows = np.stack(
         [
-            (closed + beyond)[row_of],
+            (solved + beyond)[row_of],
             at - base[row_of],
             np.searchsorted(begins[by_begin], at),
             np.searchsorted(row[by_row], at),
@@ -114,7 +114,7 @@ def fronts(shape: Shape) -> Fronts:
     taken = np.zeros(max(1, int(depths.sum())), np.int32)
     taken[np.repeat(taken_at, above) + np.arange(len(number)) - factor.begins[number]] = places[factor.above]
     apart = max(4, 16 // shape.itemsize)
-    nodes = np.stack([base, closed, closed + beyond, starts, starts + -(-sizes // apart) * apart, taken_at, depths], axis=1)[
+    nodes = np.stack([base, solved, solved + beyond, starts, starts + -(-sizes // apart) * apart, taken_at, depths], axis=1)[
         batch
     ]
     by_vertex = np.empty(n, np.int32)

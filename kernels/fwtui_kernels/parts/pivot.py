@@ -1,10 +1,10 @@
-"""The pivot tile of the top rungs: closed in the registers of one block, with one barrier for each k.
+"""The pivot tile of the top rungs: solved in the registers of one block, with one barrier for each k.
 
 threads      each keeps 4 x 4 cells of the tile in registers from the first k to the last
 k            the threads that hold row k and column k pass them to all others through shared memory
              barrier; every thread loads 4 + 4 words and does 16 relaxations
 k + 1        the same through another part of shared memory: late threads still find the words of k
-in the end   the tile to its place, and twice to `closed`, by columns and by rows, one word per cell
+in the end   the tile to its place, and twice to `solved`, by columns and by rows, one word per cell
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
-from fwtui_kernels.parts.tuning import CLOSED, MATRIX
+from fwtui_kernels.parts.tuning import MATRIX, SOLVED
 from fwtui_kernels.plan import Shape
 from fwtui_kernels.programs.cuda_program import Op
 
@@ -65,15 +65,15 @@ def load_row(matrix, at, word):
 
 
 @jit(device=True, inline="always")
-def close(matrix, here, n, rows, columns, tile, y, x, word):
-    """Four rows of four words of the closed tile, of which this thread's part begins at cell `here`."""
+def solve_in_registers(matrix, here, n, rows, columns, tile, y, x, word):
+    """Four rows of four words of the solved tile, of which this thread's part begins at cell `here`."""
     r0, r1 = load_row(matrix, here, word), load_row(matrix, here + n, word)
     r2, r3 = load_row(matrix, here + 2 * n, word), load_row(matrix, here + 3 * n, word)
     return rounds(int32(tile // 4), rows, columns, tile, y, x, word, (r0, r1, r2, r3))
 
 
 @jit(device=True, inline="always")
-def store_closed(matrix, here, n, cell, r):
+def store_solved(matrix, here, n, cell, r):
     """The four rows to their place in the matrix."""
     device.store4(matrix, here, cell(r[0][0]), cell(r[0][1]), cell(r[0][2]), cell(r[0][3]))
     device.store4(matrix, here + n, cell(r[1][0]), cell(r[1][1]), cell(r[1][2]), cell(r[1][3]))
@@ -99,8 +99,8 @@ def store_columns(array, at, apart, r):
     device.store_words(array, at + 3 * apart, r[0][3], r[1][3], r[2][3], r[3][3])
 
 
-def close_tile_of(shape: Shape) -> Any:
-    """close_tile(matrix, row, at, by_columns, columns_at, by_rows, rows_at): closes the tile that begins `at` cells after the
+def solve_tile_of(shape: Shape) -> Any:
+    """solve_tile(matrix, row, at, by_columns, columns_at, by_rows, rows_at): solves the tile that begins `at` cells after the
     first of that row of cells, in a block of (tile / 4)^2 threads, with its copies, from these words on. Each thread keeps 4 x 4
     cells in registers from the first k to the last.
     """
@@ -109,7 +109,7 @@ def close_tile_of(shape: Shape) -> Any:
     both = 2 * tile
 
     @jit(device=True, inline="always")
-    def close_tile(matrix, row, at, by_columns, columns_at, by_rows, rows_at):
+    def solve_tile(matrix, row, at, by_columns, columns_at, by_rows, rows_at):
         rows = cuda.shared.array(both, word, ALIGN16)
         columns = cuda.shared.array(both, word, ALIGN16)
         t = uint32(cuda.threadIdx.x)
@@ -117,27 +117,27 @@ def close_tile_of(shape: Shape) -> Any:
         x = int32(t % side)
         n = matrix.shape[1]
         here = (row + 4 * y) * n + at + 4 * x
-        r = close(matrix, here, n, rows, columns, tile, y, x, word)
+        r = solve_in_registers(matrix, here, n, rows, columns, tile, y, x, word)
         # recomputed: keeping the addresses would not leave 1024 threads enough registers
         t = device.rematerialize(t)
         y = int32(t // side)
         x = int32(t % side)
         here = (row + 4 * y) * n + at + 4 * x
-        store_closed(matrix, here, n, cell, r)
+        store_solved(matrix, here, n, cell, r)
         # each panel finds its four words side by side
         store_columns(by_columns, columns_at + 4 * x * tile + 4 * y, tile, r)
         store_rows(by_rows, rows_at + 4 * y * tile + 4 * x, tile, r)
 
-    return close_tile
+    return solve_tile
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Closes tile (p, p); both copies are one array: by columns for the row panel, then by rows for the column panel."""
-    close_tile, tile = close_tile_of(shape), shape.tile
+    """Solve tile (p, p); both copies are one array: by columns for the row panel, then by rows for the column panel."""
+    solve_tile, tile = solve_tile_of(shape), shape.tile
     threads, cells = (tile // 4) ** 2, tile**2
 
     @jit(launch_bounds=(threads, 1))
-    def pivot(matrix, closed, p):
-        close_tile(matrix, p * tile, p * tile, closed, 0, closed, cells)
+    def pivot(matrix, solved, p):
+        solve_tile(matrix, p * tile, p * tile, solved, 0, solved, cells)
 
-    return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED))
+    return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, SOLVED))

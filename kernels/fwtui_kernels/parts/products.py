@@ -1,7 +1,7 @@
 """The blocked algorithm with everything except the pivot as one product of tiles, held in registers.
 
-    pivot   tile (p, p) closed (kernels/parts/pivot.py), with a copy `closed` by columns and one by rows
-    panels  row p = closed x row p,  column p = column p x closed. With a closed pivot whose diagonal is 0 that is a plain
+    pivot   tile (p, p) solved (kernels/parts/pivot.py), with a copy `solved` by columns and one by rows
+    panels  row p = solved x row p,  column p = column p x solved. With a solved pivot whose diagonal is 0 that is a plain
             product: no k waits for the one before, no barrier stands between them. Column p is also written down once more, by
             columns, into `panel`: its readers then find what they need side by side
     rest    every other tile = min(itself, panel x row p)
@@ -25,7 +25,7 @@ from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import cell_form, form_of, lanes_of
 from fwtui_kernels.parts.pivot import pivot_of
-from fwtui_kernels.parts.tuning import CLOSED, CROSS, MATRIX, PANEL, STAGES, Product, tuning_of
+from fwtui_kernels.parts.tuning import CROSS, MATRIX, PANEL, SOLVED, STAGES, Product, tuning_of
 from fwtui_kernels.plan import NO_EDGE, Shape, Target
 from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
@@ -124,10 +124,10 @@ def store_spread(to, at, best, q, cell):
 
 
 def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any:
-    """panel_block(matrix, closed, closed_at, is_row, base, at, copy, copy_at, pitch): from `at` on, `wide` columns of the row of
-    tiles at row `base`, or as many rows of the column of tiles at column `base`, times the closed pivot at word `closed_at`.
+    """panel_block(matrix, solved, solved_at, is_row, base, at, copy, copy_at, pitch): from `at` on, `wide` columns of the row of
+    tiles at row `base`, or as many rows of the column of tiles at column `base`, times the solved pivot at word `solved_at`.
 
-    A column is computed transposed, as closed' x column', so that both are one loop, of one word per cell for any type. It is
+    A column is computed transposed, as solved' x column', so that both are one loop, of one word per cell for any type. It is
     written a second time, by columns, from word `copy_at` on in rows of that pitch; so is a row, by cells, with `copies_rows`.
     """
     cut.covers(shape.tile, shape.tile)
@@ -141,14 +141,14 @@ def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any
     pieces = whole // 4 // threads
 
     @jit(device=True, inline="always")
-    def panel_block(matrix, closed, closed_at, is_row, base, at, copy, copy_at, pitch):
+    def panel_block(matrix, solved, solved_at, is_row, base, at, copy, copy_at, pitch):
         to = cuda.shared.array(ring, word, ALIGN16)
         middle = cuda.shared.array(whole, word, ALIGN16)
         best = cuda.local.array(cells, word)
         t = uint32(cuda.threadIdx.x)
         y, x = place(t, down, across)
         n = matrix.shape[1]
-        fetch(to, 0, closed, closed_at, tile, tile, slab, threads, t)
+        fetch(to, 0, solved, solved_at, tile, tile, slab, threads, t)
         device.commit_copies()
         # the product includes the old values, as the pivot's diagonal is 0
         for i in range(cells):
@@ -163,7 +163,7 @@ def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any
             if s + 1 < slabs:
                 k = (s + 1) * slab
                 slot = (s + 1) % STAGES * slab
-                fetch(to, slot * tile, closed, closed_at + k * tile, tile, tile, slab, threads, t)
+                fetch(to, slot * tile, solved, solved_at + k * tile, tile, tile, slab, threads, t)
             device.commit_copies()
             for k in range(0, slab, depth):
                 to_at = (s % STAGES * slab + k) * tile + 4 * y
@@ -187,20 +187,20 @@ def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
-    """Row p (grid row 0) and column p (grid row 1) times the closed pivot."""
+    """Row p (grid row 0) and column p (grid row 1) times the solved pivot."""
     panel_block, tile, wide = panel_block_of(shape, cut), shape.tile, cut.wide
 
     @jit(launch_bounds=cut.bounds)
-    def panels(matrix, closed, panel, p):
+    def panels(matrix, solved, panel, p):
         base = p * tile
         at = cuda.blockIdx.x * wide
         if at >= base:
             at += tile
         is_row = cuda.blockIdx.y == 0
-        panel_block(matrix, closed, 0 if is_row else tile * tile, is_row, base, at, panel, at, matrix.shape[1])
+        panel_block(matrix, solved, 0 if is_row else tile * tile, is_row, base, at, panel, at, matrix.shape[1])
 
     blocks = (shape.padded - tile) // wide
-    return Op(panels, (cut.threads, 1), lambda args: (blocks, 2), lambda args: (MATRIX, CLOSED, PANEL + args[0] % 2))
+    return Op(panels, (cut.threads, 1), lambda args: (blocks, 2), lambda args: (MATRIX, SOLVED, PANEL + args[0] % 2))
 
 
 def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:

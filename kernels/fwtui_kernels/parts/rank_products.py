@@ -1,8 +1,8 @@
 """The ops of one rank of `distributed` on a GPU: those of products.py on some rows of the matrix, with row p from a panel.
 
-    pivot    tile (p, p) closed, with copies by columns (for row) and by rows (`square`, which is broadcast)
-    row      row p = closed x row p, and a copy in `panel`, which is broadcast
-    column   column p of the rank's rows = itself x closed; once more by columns, as rest's left operand
+    pivot    tile (p, p) solved, with copies by columns (for row) and by rows (`square`, which is broadcast)
+    row      row p = solved x row p, and a copy in `panel`, which is broadcast
+    column   column p of the rank's rows = itself x solved; once more by columns, as rest's left operand
     rest     every other tile = min(itself, column p x row p)
 
 `matrix` holds the rank's rows of tiles one below the other. first, gap, skipped: the first of its rows of tiles that a launch
@@ -18,8 +18,8 @@ import numpy as np
 
 from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.forms import lanes_of
-from fwtui_kernels.parts.distributed import CLOSED, COLUMN, MATRIX, ROW, SQUARE
-from fwtui_kernels.parts.pivot import close_tile_of
+from fwtui_kernels.parts.distributed import COLUMN, MATRIX, ROW, SOLVED, SQUARE
+from fwtui_kernels.parts.pivot import solve_tile_of
 from fwtui_kernels.parts.products import panel_block_of, relax_block_of
 from fwtui_kernels.parts.tuning import Product, tuning_of
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
@@ -37,29 +37,29 @@ def ops_of(shape: Shape, target: Target) -> dict[str, Op]:
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Closes tile (p, p), the rank's tile (top, p)."""
-    close_tile, tile = close_tile_of(shape), shape.tile
+    """Solve tile (p, p), the rank's tile (top, p)."""
+    solve_tile, tile = solve_tile_of(shape), shape.tile
     threads = (tile // 4) ** 2
 
     @jit(launch_bounds=(threads, 1))
-    def pivot(matrix, closed, square, p, top):
+    def pivot(matrix, solved, square, p, top):
         # counted from row 0: a row besides would not leave 1024 threads enough registers
-        close_tile(matrix, 0, (top * matrix.shape[1] + p) * tile, closed, 0, square, 0)
+        solve_tile(matrix, 0, (top * matrix.shape[1] + p) * tile, solved, 0, square, 0)
 
-    return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED, SQUARE + args[0] % 2))
+    return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, SOLVED, SQUARE + args[0] % 2))
 
 
 def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
-    """Row p, a rank's row `top` of tiles, and column p of `count` rows of tiles times the closed pivot."""
+    """Row p, a rank's row `top` of tiles, and column p of `count` rows of tiles times the solved pivot."""
     panel_block, tile, wide = panel_block_of(shape, cut, copies_rows=True), shape.tile, cut.wide
     per_tile = tile // wide
 
     @jit(launch_bounds=cut.bounds)
-    def row(matrix, closed, panel, p, top):
+    def row(matrix, solved, panel, p, top):
         at = cuda.blockIdx.x * wide
         if at >= p * tile:
             at += tile
-        panel_block(matrix, closed, 0, True, top * tile, at, panel, at, matrix.shape[1])
+        panel_block(matrix, solved, 0, True, top * tile, at, panel, at, matrix.shape[1])
 
     @jit(launch_bounds=cut.bounds)
     def column(matrix, square, by_columns, p, first, gap, skipped, count):
@@ -72,7 +72,7 @@ def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
     blocks = (shape.padded - tile) // wide
     size = (cut.threads, 1)
     return {
-        "row": Op(row, size, lambda args: (blocks, 1), lambda args: (MATRIX, CLOSED, ROW + args[0] % 2)),
+        "row": Op(row, size, lambda args: (blocks, 1), lambda args: (MATRIX, SOLVED, ROW + args[0] % 2)),
         "column": Op(column, size, lambda args: (args[4] * per_tile, 1), lambda args: (MATRIX, SQUARE + args[0] % 2, COLUMN)),
     }
 
@@ -108,10 +108,10 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
 def buffer_sizes(shape: Shape, rows: int) -> list[tuple[int, int]]:
     """Rows and cells of each array of a rank with that many rows, as fwtui_kernels.parts.distributed numbers them."""
     words = shape.word_bytes // shape.itemsize
-    closed = (shape.tile, shape.tile * words)
+    solved = (shape.tile, shape.tile * words)
     panel = (shape.tile, shape.padded)
     lanes = lanes_of(shape.dtype)
-    return [(rows, shape.padded), closed, panel, panel, closed, closed, (shape.tile, rows * lanes)]
+    return [(rows, shape.padded), solved, panel, panel, solved, solved, (shape.tile, rows * lanes)]
 
 
 class CudaRank(CudaProgram):

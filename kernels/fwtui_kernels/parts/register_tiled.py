@@ -8,7 +8,7 @@ from typing import Any
 
 from fwtui_kernels import forms
 from fwtui_kernels.parts.blocked import PHASES, beside
-from fwtui_kernels.parts.tuning import ALL, CLOSED, CROSS, PANEL
+from fwtui_kernels.parts.tuning import ALL, CROSS, PANEL, SOLVED
 from fwtui_kernels.plan import Cost, Kernel, Option, Rect, Shape, Step
 
 TILE = 128  # of large graphs
@@ -26,9 +26,9 @@ def tile_of(shape: Shape) -> int:
 
 
 def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
-    """Closes tile (p, p) and copies it twice, one word per cell."""
+    """Solve tile (p, p) and copies it twice, one word per cell."""
     low, high = p * shape.tile, (p + 1) * shape.tile
-    own, copies = Rect(low, low, high, high), Rect(0, 0, shape.tile, shape.tile, CLOSED)
+    own, copies = Rect(low, low, high, high), Rect(0, 0, shape.tile, shape.tile, SOLVED)
     cells = shape.tile**2
     cost = Cost(shape.tile**3, cells * (2 * shape.itemsize + 2 * shape.word_bytes))
     return Step("pivot", "pivot", (p,), cost, (own,), (own, copies), lane, after)
@@ -45,7 +45,7 @@ def panels_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()
     copies = [Rect(0, left, shape.tile, right, panel) for left, right in spans]
     # each tile is read and written, and reads the pivot's copy; the column is written twice
     cost = Cost(2 * others * shape.tile**3, others * cells * (4 * shape.itemsize + 3 * shape.word_bytes))
-    reads = (Rect(0, 0, shape.tile, shape.tile, CLOSED), *row, *column)
+    reads = (Rect(0, 0, shape.tile, shape.tile, SOLVED), *row, *column)
     return Step("panels", "panels", (p,), cost, reads, (*row, *column, *copies), lane, after)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fwtui_kernels.forms import lanes_of
 from fwtui_kernels.plan import WARP, Shape
 
-MATRIX, CLOSED, PANEL = 0, 1, 2  # buffers; there are two panels, and odd rounds take the second, PANEL + 1
+MATRIX, SOLVED, PANEL = 0, 1, 2  # buffers; there are two panels, and odd rounds take the second, PANEL + 1
 # parts of the rest, numbered by the rows of tiles they leave out: the next pivot's row and column; all; all except those
 CROSS, ALL, BULK = 0, 1, 2
 REGISTERS = 65536  # of a multiprocessor, in every supported generation

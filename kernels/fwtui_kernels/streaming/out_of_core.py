@@ -1,6 +1,6 @@
 """Blocked, for matrices larger than device memory: tiles of thousands of vertices are copied in, updated and copied back.
 
-round p, tiles of B x B:   pivot    the tile (p, p), closed on the device by the steps of `register-tiled`
+round p, tiles of B x B:   pivot    the tile (p, p), solved on the device by the steps of `register-tiled`
                            panels   row p, which stays on the device till the round ends, and column p, which stays there
                                     transposed, as the products of products.py take their left operand
                            rest     every other tile passes through one of three buffers:
@@ -29,14 +29,14 @@ from fwtui_kernels.parts.tuning import Product, tuning_of
 from fwtui_kernels.plan import MAX_N, Cost, Kernel, Program, Rect, Shape, Step, Target
 
 # buffers on the device; 0 is the host's matrix. TURNED and COLUMNS hold transposed tiles, one word per cell
-PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(1, 8)  # and PANEL + 1
+PIVOT, TURNED, ROWS, COLUMNS, STREAM, SOLVED, PANEL = range(1, 8)  # and PANEL + 1
 BUFFERS = 3  # tiles of the rest on the device: one arrives, one is updated, one leaves
 COMPUTE, IN, BACK = range(3)  # lanes
 PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "remainder", "back": "tiles back"}
 
 
 def inner(shape: Shape) -> Shape:
-    """The pivot tile as a separate graph, in tiles that one block of threads closes."""
+    """The pivot tile as a separate graph, in tiles that one block of threads solves."""
     return replace(shape, n=shape.tile, tile=tiled.tile_of(shape) if shape.tile >= tiled.TILE else min(8, shape.tile))
 
 
@@ -51,7 +51,7 @@ def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
         ROWS: (side * tile, tile),
         COLUMNS: (side * tile, tile * cells),
         STREAM: (BUFFERS * tile, tile),
-        CLOSED: (2 * small, small * cells),
+        SOLVED: (2 * small, small * cells),
         PANEL: panel,
         PANEL + 1: panel,
     }
@@ -73,7 +73,7 @@ def streams(shape: Shape, free: int) -> Shape | None:
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Per round: the pivot is copied in, closed and copied back; then the panels, by tile; then the rest, in three buffers."""
+    """Per round: the pivot is copied in, solved and copied back; then the panels, by tile; then the rest, in three buffers."""
     steps: list[Step] = []
     tile, side = shape.tile, shape.padded // shape.tile
     cell_bytes = tile**2 * shape.itemsize
@@ -108,13 +108,13 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
     for p in range(side):
         # the tiles of a round are those that the round before sent back, its buffers those that it worked in
-        closed = came = comes(PIVOT, 0, p, p, back)
+        solved = came = comes(PIVOT, 0, p, p, back)
         for step in tiled.plan(inner(shape), False):
-            within = tuple(r._replace(buffer=CLOSING[r.buffer]) for r in step.reads)
-            changed = tuple(r._replace(buffer=CLOSING[r.buffer]) for r in step.writes)
-            closed = add(replace(step, phase="pivot", reads=within, writes=changed, after=(came,) if came >= 0 else ()))
+            within = tuple(r._replace(buffer=INNER_BUFFERS[r.buffer]) for r in step.reads)
+            changed = tuple(r._replace(buffer=INNER_BUFFERS[r.buffer]) for r in step.writes)
+            solved = add(replace(step, phase="pivot", reads=within, writes=changed, after=(came,) if came >= 0 else ()))
             came = -1
-        back = goes(PIVOT, 0, p, p, closed)
+        back = goes(PIVOT, 0, p, p, solved)
         turned("pivot", (PIVOT, 0), (TURNED, 0))
         others = [t for t in range(side) if t != p]
         free = [-1] * BUFFERS  # the step after which a tile of the rest may use the buffer
@@ -136,7 +136,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def cut_of(shape: Shape) -> Product:
-    """The division of tile products: that of the kernel that closes the pivot."""
+    """The division of tile products: that of the kernel that solves the pivot."""
     return tuning_of(inner(shape)).rest
 
 
@@ -151,19 +151,19 @@ def build(shape: Shape, target: Target) -> Program:
     from fwtui_kernels.parts.products import program
     from fwtui_kernels.streaming.streamed import StreamedProgram, product_op, turn_op
 
-    closing = program(inner(shape), target)
+    within_tile = program(inner(shape), target)
     alone = inner(shape).padded == inner(shape).tile
     ops = {
-        name: replace(op, buffers=lambda args, op=op: tuple(CLOSING[b] for b in op.buffers(args)))
-        for name, op in closing.ops.items()
+        name: replace(op, buffers=lambda args, op=op: tuple(INNER_BUFFERS[b] for b in op.buffers(args)))
+        for name, op in within_tile.ops.items()
         if name == "pivot" or not alone
     }
     ops |= {"product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)}
     return StreamedProgram(shape, target, ops, buffer_shapes(shape))
 
 
-# what the closing kernel calls its buffers
-CLOSING = (PIVOT, CLOSED, PANEL, PANEL + 1)
+# buffers here, in the order in which the pivot kernel numbers its own
+INNER_BUFFERS = (PIVOT, SOLVED, PANEL, PANEL + 1)
 KERNEL = Kernel(
     id="out-of-core",
     title="Out of core",

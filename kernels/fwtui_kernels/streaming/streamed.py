@@ -85,7 +85,7 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
     def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
         row, column = own_slot * per_slot + cuda.blockIdx.y, cuda.blockIdx.x
         left_start = left_slot * tile * tile + cuda.blockIdx.y * high
-        # of a row panel other blocks may read either value: with the pivot's closed tile both give the same distances
+        # of a row panel other blocks may read either value: with the pivot's solved tile both give the same distances
         relax_block(own, row, column, left, left_start, tile, top, top_slot * tile * pitch + column * wide, pitch)
 
     grid = (pitch // wide, per_slot)

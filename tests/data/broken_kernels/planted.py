@@ -19,7 +19,7 @@ _STEP = """            via = number(own[y, k] + own[k, x])  # row k and column k
             if via < own[y, x]:
                 own[y, x] = via
 """
-_CLOSED = "        closed[y, x] = distance[p * tile + y, p * tile + x]\n        cuda.syncthreads()\n"
+_SOLVED = "        solved[y, x] = distance[p * tile + y, p * tile + x]\n        cuda.syncthreads()\n"
 _LOOP = f"        for k in range(tile):\n{_STEP}            cuda.syncthreads()\n"
 _LOADED = "        to[y, x] = distance[i, p * tile + x]\n"
 _AFTER = "        after[y, x] = distance[p * tile + y, j]\n"
@@ -42,7 +42,7 @@ def _edit(file: str, old: str, new: str, outcome: str, simulated: str, *more: tu
 PLANTED = {
     "pivot without a first barrier": _edit(PHASES, _PIVOT, _PIVOT.replace("        cuda.syncthreads()\n", ""), "racy", _RACES),
     "pivot without a barrier for each k": _edit(PHASES, _LOOP, f"        for k in range(tile):\n{_STEP}", "racy", _RACES),
-    "panels without a first barrier": _edit(PHASES, _CLOSED, _CLOSED.replace("        cuda.syncthreads()\n", ""), "racy", _RACES),
+    "panels without a first barrier": _edit(PHASES, _SOLVED, _SOLVED.replace("        cuda.syncthreads()\n", ""), "racy", _RACES),
     "stored where others still read": _edit(
         PHASES, "        distance[i, j] = best\n", "        to[y, x] = best\n        distance[i, j] = to[y, x]\n", "racy", _RACES
     ),

@@ -55,7 +55,7 @@ def test_a_function_for_several_types_has_the_resources_of_each() -> None:
 IN_PART = {"tile": 4, "part": str(Path(k30_naive.__file__).parent / "parts" / "blocked_tiles.py")}
 # the module, what is replaced, by what, and the case; replaced in that part of it, where the case names one
 MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
-    "the open pivot of the input": (k52_two_matrix_blocked, "load(closed, target,", "load(closed, source,", IN_PART),
+    "the open pivot of the input": (k52_two_matrix_blocked, "load(solved, target,", "load(solved, source,", IN_PART),
     "the open panels of the input": (  # one of them alone would do: with the other one closed the product is the same
         k52_two_matrix_blocked,
         "to[r, x] = target[top + r, base + x]\n        middle[r, x] = target[",

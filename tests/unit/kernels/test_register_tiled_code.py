@@ -111,7 +111,7 @@ MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, b
     "a column that takes the rows that are left out": (R, "line += skipped", "line += 0", 0),
     "a rest that takes them": (R, "row += int32(skipped * per_row)", "row += 0", 0),
     "a row that is not copied to the panel": (R, "copies_rows=True", "copies_rows=False", 0),
-    "a pivot that is sent by columns": (R, "closed, 0, square, 0)", "square, 0, closed, 0)", 0),
+    "a pivot that is sent by columns": (R, "solved, 0, square, 0)", "square, 0, solved, 0)", 0),
     "the panel that was sent before": (R, "ROW + args[0] % 2, COLUMN", "ROW + (args[0] + 1) % 2, COLUMN", 0),
 }  # fmt: skip
 
