@@ -1,4 +1,4 @@
-"""Leave out what a sparse graph does not need: elimination up a tree, then one sweep down, on all cores."""
+"""Elimination up a tree and one sweep down on all CPU cores: only the relaxations that a sparse graph needs."""
 
 from __future__ import annotations
 
@@ -11,45 +11,28 @@ from fwtui_kernels import k20_tiled_cpu as dense
 from fwtui_kernels.compiled.cpu_tiles import SMALL, relax, solve_tile
 from fwtui_kernels.compiled.cpu_vectors import ROWS, claimed, copy_cells
 from fwtui_kernels.compiled.locked_njit import njit
-from fwtui_kernels.parts import elimination
+from fwtui_kernels.parts import elimination, fronts
 from fwtui_kernels.parts.cpu_sparse import SparseCpuProgram
-from fwtui_kernels.parts.fronts import (
-    ARCS,
-    BASE,
-    COLUMNS,
-    COUNT,
-    DEPTH,
-    DIAGONAL,
-    END,
-    FROM,
-    INDEX,
-    KIDS,
-    ROW,
-    SOLVED,
-    START,
-    TO,
-    WIDTH,
-)
 from fwtui_kernels.parts.ordering import ordered
 from fwtui_kernels.plan import Program, Shape, Target
 
-LAUNCH = 10**6  # relaxations in the time that all cores wait for each other
-WIDE = 256  # columns of a task's block
+LAUNCH = 10**6  # relaxations that take as long as a barrier of all cores
+WIDE = 256  # columns of a block
 
 
 @njit(cache=True)
 def assemble(front, node, weights, rows, columns, kids, to, no_edge):
     """Fill a front from its own arcs and its children's fronts."""
-    for at in range(node[BASE], node[BASE] + node[COLUMNS]):
+    for at in range(node[fronts.BASE], node[fronts.BASE] + node[fronts.COLUMNS]):
         row = front[at]
-        row[: rows[at, WIDTH]] = no_edge
-        row[rows[at, DIAGONAL]] = 0
-        for arc in range(rows[at, ARCS], rows[at + 1, ARCS]):
+        row[: rows[at, fronts.WIDTH]] = no_edge
+        row[rows[at, fronts.DIAGONAL]] = 0
+        for arc in range(rows[at, fronts.ARCS], rows[at + 1, fronts.ARCS]):
             row[columns[arc, 0]] = min(row[columns[arc, 0]], weights[arc])
-        for kid in range(rows[at, KIDS], rows[at + 1, KIDS]):
-            below = front[kids[kid, ROW], kids[kid, FROM] : kids[kid, FROM] + kids[kid, COUNT]]
+        for kid in range(rows[at, fronts.KIDS], rows[at + 1, fronts.KIDS]):
+            below = front[kids[kid, fronts.ROW], kids[kid, fronts.FROM] : kids[kid, fronts.FROM] + kids[kid, fronts.COUNT]]
             for place in range(len(below)):
-                column = to[kids[kid, TO] + place, 0]
+                column = to[kids[kid, fronts.TO] + place, 0]
                 row[column] = min(row[column], below[place])
 
 
@@ -57,43 +40,44 @@ def assemble(front, node, weights, rows, columns, kids, to, no_edge):
 def eliminate(front, weights, nodes, rows, columns, kids, to, no_edge, width):
     for number in prange(len(nodes)):
         node = nodes[number]
-        small, strips = np.empty((SMALL + 1, SMALL), front.dtype), np.empty((1, SMALL * node[COLUMNS]), front.dtype)
+        base, side, solved = np.int64(node[fronts.BASE]), np.int64(node[fronts.COLUMNS]), np.int64(node[fronts.SOLVED])
+        small, strips = np.empty((SMALL + 1, SMALL), front.dtype), np.empty((1, SMALL * side), front.dtype)
         assemble(front, node, weights, rows, columns, kids, to, no_edge)
-        solve_tile(front, np.int64(node[BASE]), 0, np.int64(node[COLUMNS]), np.int64(node[SOLVED]), small, strips, width)
+        solve_tile(front, base, 0, side, solved, small, strips, width)
 
 
 @njit(cache=True)
 def legs_of(front, node, back):
-    """Return the front's rows of a supernode's vertices, by the vertices above; `back`: its columns likewise."""
-    rows, base, solved = -(-(node[END] - node[START]) // ROWS) * ROWS, node[BASE], node[SOLVED]
-    legs = np.empty((rows, node[DEPTH]), front.dtype)
+    """Return a front's rows of its supernode over the vertices above; with `back`, its columns, transposed."""
+    rows, base, solved = -(-(node[fronts.END] - node[fronts.START]) // ROWS) * ROWS, node[fronts.BASE], node[fronts.SOLVED]
+    legs = np.empty((rows, node[fronts.DEPTH]), front.dtype)
     for i in range(rows):
-        for k in range(node[DEPTH]):
+        for k in range(node[fronts.DEPTH]):
             legs[i, k] = front[base + solved + k, i] if back else front[base + i, solved + k]
     return legs
 
 
 @njit(cache=True)
-def some_swept(own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width):
-    """One thread's share: blocks of WIDE columns of a supernode's rows, from `low` to `high`, that no other has taken.
+def sweep_blocks(own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width):
+    """Compute blocks of a supernode's rows x WIDE columns, from `low` to `high`, until the threads have claimed them all.
 
-    `halved`: only from the supernode's own columns on.
+    With `halved`, skip the columns left of the supernode's own.
     """
     across = (high - low + WIDE - 1) // WIDE
     task = claimed(counter)  # pyright: ignore[reportCallIssue]
     while task < across * len(nodes):
         node, left = nodes[task // across], low + task % across * WIDE
-        start, end, depth = np.int64(node[START]), np.int64(node[END]), np.int64(node[DEPTH])
+        start, end, depth = np.int64(node[fronts.START]), np.int64(node[fronts.END]), np.int64(node[fronts.DEPTH])
         right = min(high, left + WIDE)
         if not halved or right > start:
             legs, strips = legs_of(front, node, back), np.empty((1, depth * WIDE), own.dtype)
             block = np.full((len(legs), WIDE), no_edge, own.dtype)
             for begin in range(0, right - left, width):
                 for k in range(depth):
-                    copy_cells(strips, 0, begin * depth + k * width, own, index[node[INDEX] + k], left + begin, width)  # pyright: ignore[reportCallIssue]
+                    copy_cells(strips, 0, begin * depth + k * width, own, index[node[fronts.INDEX] + k], left + begin, width)  # pyright: ignore[reportCallIssue]
             for j in range(max(left, start), min(right, end)):
                 for i in range(end - start):
-                    block[i, j - left] = front[node[BASE] + i, j - start]
+                    block[i, j - left] = front[node[fronts.BASE] + i, j - start]
             relax(block, 0, 0, legs, 0, 0, strips, len(legs), depth, right - left, width, 0)
             store(block, own, other, start, end, left, max(left, start) if halved else left, right, halved)
         task = claimed(counter)  # pyright: ignore[reportCallIssue]
@@ -101,7 +85,7 @@ def some_swept(own, other, front, nodes, index, low, high, back, halved, counter
 
 @njit(cache=True)
 def store(block, own, other, start, end, left, first, right, halved):
-    """Store the columns from `first` on in the rows of `own`, and transposed in those of `other`, as far as each has them."""
+    """Store the columns `first` to `right` of a block in `own`, and transposed in `other`, if their rows exist there."""
     if start < len(own):
         for i in range(end - start):
             own[start + i, first:right] = block[i, first - left : right - left]
@@ -115,10 +99,10 @@ def store(block, own, other, start, end, left, first, right, halved):
 def sweep(own, other, front, nodes, index, low, high, back, halved, no_edge, width, threads):
     counter = np.zeros(1, np.int64)
     for _ in prange(threads):
-        some_swept(own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width)
+        sweep_blocks(own, other, front, nodes, index, low, high, back, halved, counter, no_edge, width)
 
 
-def on_all_cores(shape: Shape, graph: Any) -> Shape:
+def ordered_for_all_cores(shape: Shape, graph: Any) -> Shape:
     return ordered(shape, graph, LAUNCH, elimination.at_once, get_num_threads())
 
 
@@ -134,19 +118,19 @@ KERNEL = elimination.rung(
     title="Sparse CPU",
     backend="cpu",
     build=build,
-    ordered=on_all_cores,
+    ordered=ordered_for_all_cores,
     lacks=elimination.lacks,
     summary="For graphs with small separators: vertices are eliminated up a tree, and one sweep down it gives all distances.",
     lesson=(
-        "The fastest relaxation is the one that is not done. On a road map a few junctions separate north from south. Eliminate "
-        "all of the north first, then the south, then those junctions; within each half do the same again. So the vertices form "
-        "a tree. Eliminating a vertex gives the shortest paths by way of it between the few vertices of its front. Those are the "
-        "vertices above that its part of the graph touches, so this is hardly any work. Then every path out of a leaf leads "
-        "through its front. So its distances to all vertices are one min-plus product. The factors are its front and the rows of "
-        "the vertices above, which are done before. A vertex costs n times its front, and on a grid all fronts are small. METIS "
-        "finds the separators. Each is a supernode, and so is each part that is too small to be cut. Where distances there and "
-        "back are equal, half of the products is left out, and each block is stored twice. A graph without small separators "
-        "keeps the dense plan."
+        "The fastest relaxation is the one that you skip. On a road map a few junctions separate north from south. Eliminate "
+        "the north first, then the south, then those junctions, and order each half in the same way. This nested dissection "
+        "makes the vertices a tree. Eliminating a vertex finds the shortest paths through it between the vertices of its front: "
+        "the vertices above it that its subtree touches. Fronts are small, so elimination is little work. Every path that leaves "
+        "a leaf then crosses its front. The distances from a leaf to all vertices are therefore one min-plus product, of its "
+        "front and the rows of the vertices above, which are computed before. A vertex costs n times the size of its front, and "
+        "on a grid all fronts are small. METIS finds the separators. Each separator is a supernode, and so is each part that is "
+        "too small to cut. If the graph is undirected, half of the products is skipped and each block is stored twice. A graph "
+        "without small separators runs the dense plan."
     ),
     tiles=(16, 32, 64),
     default_tile=32,

@@ -1,8 +1,8 @@
-"""Elimination up a tree and one sweep down on a GPU: the register-tiled product, all supernodes of a level in one launch.
+"""Elimination up a tree and one sweep down on a GPU: register-tiled products, all supernodes of a level in one launch.
 
-A launch finds in tables where its fronts are and which rows it multiplies (parts/fronts.py). A front is solved by rounds of
-pivot, panels and rest, as a dense matrix is. A block of the sweep is left factor x rows of distances; it stays in registers from
-its first slab to its two stores, the second of which is transposed.
+Lookup tables (parts/fronts.py) hold the places of the fronts and the rows to multiply. Rounds of pivot, panels and
+remainder solve a front as they solve a dense matrix. A thread block of the sweep computes left factor x rows of distances. Its
+result stays in registers from the first slab to the two stores, the second of which is transposed.
 """
 
 from __future__ import annotations
@@ -13,31 +13,8 @@ from fwtui_kernels import forms
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import form_of, lanes_of
-from fwtui_kernels.parts import elimination, register_tiled
-from fwtui_kernels.parts.cuda_sparse import (
-    ARC_COLUMNS,
-    AT,
-    BACK,
-    DISTANCES,
-    FIRST,
-    FRONTS,
-    INDEX,
-    KIDS,
-    LEFT,
-    NODE,
-    NODES,
-    PANELS,
-    PIVOTS,
-    ROWS,
-    TASKS,
-    TO,
-    WEIGHTS,
-    SparseProgram,
-)
-from fwtui_kernels.parts.fronts import ARCS, BASE, COLUMNS, COUNT, DEPTH, DIAGONAL, END, FROM, ROW, SOLVED, START, WIDTH
-from fwtui_kernels.parts.fronts import INDEX as FIRST_INDEX
-from fwtui_kernels.parts.fronts import KIDS as FIRST_KID
-from fwtui_kernels.parts.fronts import TO as FIRST_TO
+from fwtui_kernels.parts import cuda_sparse as arrays
+from fwtui_kernels.parts import elimination, fronts, register_tiled
 from fwtui_kernels.parts.ordering import ordered
 from fwtui_kernels.parts.pivot import solve_tile_of
 from fwtui_kernels.parts.products import fetch, panel_block_of, place, program, relax_block_of, store_best, store_spread
@@ -46,18 +23,18 @@ from fwtui_kernels.parts.tuning import STAGES, Product, tuning_of
 from fwtui_kernels.plan import NO_EDGE, Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
 
-LAUNCH = 10**8  # relaxations in the time of a launch that leaves most multiprocessors idle
+LAUNCH = 10**8  # relaxations that take as long as a launch that leaves most multiprocessors idle
 INDICES = "array(int32, 2d, C)"
-THREADS = 128  # that assemble a row
+THREADS = 128  # threads that assemble a row
 
 
 def types_of(shape: Shape, cells: int, indices: int, args: int) -> tuple[str, ...]:
-    """Those of an op's arrays, of cells and then of indices, and of its numbers."""
+    """Return the types of an op's arguments: arrays of cells, arrays of indices, integers."""
     return (*[f"array({shape.dtype}, 2d, C)"] * cells, *[INDICES] * indices, *["int32"] * args)
 
 
 def assemble_of(shape: Shape) -> Op:
-    """Each row of a front in a block: of the arcs, and of the children's fronts, one child after the other."""
+    """Return the op that assembles one row of a front per block, from its arcs and from one child's front after the other."""
     no_edge = NUMBER[shape.dtype](NO_EDGE[shape.dtype])
     none = NUMBER[shape.dtype](0)
 
@@ -65,39 +42,39 @@ def assemble_of(shape: Shape) -> Op:
     def assemble(front, weights, rows, columns, kids, to, first, count):
         t = int32(cuda.threadIdx.x)
         row = first + int32(cuda.blockIdx.x)
-        for j in range(t, rows[row, WIDTH], THREADS):
-            front[row, j] = none if j == rows[row, DIAGONAL] else no_edge
+        for j in range(t, rows[row, fronts.WIDTH], THREADS):
+            front[row, j] = none if j == rows[row, fronts.DIAGONAL] else no_edge
         cuda.syncthreads()
-        for arc in range(rows[row, ARCS] + t, rows[row + 1, ARCS], THREADS):
+        for arc in range(rows[row, fronts.ARCS] + t, rows[row + 1, fronts.ARCS], THREADS):
             j = columns[arc, 0]
             front[row, j] = min(front[row, j], weights[0, arc])
-        for kid in range(rows[row, FIRST_KID], rows[row + 1, FIRST_KID]):
+        for kid in range(rows[row, fronts.KIDS], rows[row + 1, fronts.KIDS]):
             cuda.syncthreads()
-            for k in range(t, kids[kid, COUNT], THREADS):
-                j = to[kids[kid, FIRST_TO] + k, 0]
-                front[row, j] = min(front[row, j], front[kids[kid, ROW], kids[kid, FROM] + k])
+            for k in range(t, kids[kid, fronts.COUNT], THREADS):
+                j = to[kids[kid, fronts.TO] + k, 0]
+                front[row, j] = min(front[row, j], front[kids[kid, fronts.ROW], kids[kid, fronts.FROM] + k])
 
-    buffers = (FRONTS, WEIGHTS, ROWS, ARC_COLUMNS, KIDS, TO)
+    buffers = (arrays.FRONTS, arrays.WEIGHTS, arrays.ROWS, arrays.ARC_COLUMNS, arrays.KIDS, arrays.TO)
     return Op(assemble, (THREADS, 1), lambda args: (args[1], 1), lambda args: buffers, types_of(shape, 2, 4, 2))
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Solve a tile of a front in each block, and copies it twice as that of the dense rungs does."""
+    """Return the op that solves a pivot tile of one front per block, with the two copies of the dense rungs."""
     solve_tile, tile = solve_tile_of(shape), shape.tile
     threads, cells = (tile // 4) ** 2, tile**2
 
     @jit(launch_bounds=(threads, 1))
     def pivot(front, solved, nodes, first, count, most, p):
         copy = int32(cuda.blockIdx.x) * 2 * cells
-        top = nodes[first + cuda.blockIdx.x, BASE] + p * tile
+        top = nodes[first + cuda.blockIdx.x, fronts.BASE] + p * tile
         solve_tile(front, top, p * tile, solved, copy, solved, copy + cells)
 
-    buffers = (FRONTS, PIVOTS, NODES)
+    buffers = (arrays.FRONTS, arrays.PIVOTS, arrays.NODES)
     return Op(pivot, (threads, 1), lambda args: (args[1], 1), lambda args: buffers, types_of(shape, 2, 1, 4))
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
-    """Tiles (p, i) (grid row 0) and (i, p) (grid row 1) of each front times its solved pivot p."""
+    """Return the op that multiplies the tiles (p, i) (grid row 0) and (i, p) (grid row 1) of each front with solved pivot p."""
     panel_block, tile, wide = panel_block_of(shape, cut), shape.tile, cut.wide
     parts = tile // wide
 
@@ -106,8 +83,8 @@ def panels_of(shape: Shape, cut: Product) -> Op:
         slot = int32(cuda.blockIdx.x) // parts
         part = int32(cuda.blockIdx.x) % parts * wide
         other = slot % most
-        top = nodes[first + slot // most, BASE]
-        if other == p or other * tile >= nodes[first + slot // most, COLUMNS]:
+        top = nodes[first + slot // most, fronts.BASE]
+        if other == p or other * tile >= nodes[first + slot // most, fronts.COLUMNS]:
             return
         is_row = cuda.blockIdx.y == 0
         base = p * tile + (top if is_row else 0)
@@ -115,13 +92,13 @@ def panels_of(shape: Shape, cut: Product) -> Op:
         copy = (2 * (slot // most) + (0 if is_row else 1)) * tile * tile
         panel_block(front, solved, copy, is_row, base, at, panel, slot * tile * tile + part, tile)
 
-    buffers = (FRONTS, PIVOTS, PANELS, NODES)
+    buffers = (arrays.FRONTS, arrays.PIVOTS, arrays.PANELS, arrays.NODES)
     grid = lambda args: (args[1] * args[2] * parts, 2)  # noqa: E731
     return Op(panels, (cut.threads, 1), grid, lambda args: buffers, types_of(shape, 3, 1, 4))
 
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
-    """Tile (i, j) of each front = min(itself, (i, p) x (p, j))."""
+    """Return the op that sets tile (i, j) of each front to min(itself, (i, p) x (p, j))."""
     relax_block = relax_block_of(shape, target, cut)
     tile, high, wide, lanes = shape.tile, cut.high, cut.wide, lanes_of(shape.dtype)
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
@@ -130,12 +107,12 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     @jit(launch_bounds=cut.bounds)
     def rest(front, panel, nodes, first, count, most, p):
         pitch = front.shape[1] // lanes
-        slot = int32(cuda.blockIdx.x) // (blocks * most)  # that of tile (i, p)
+        slot = int32(cuda.blockIdx.x) // (blocks * most)  # of tile (i, p) in the panel
         part = int32(cuda.blockIdx.x) % blocks
         i = slot % most
         j = int32(cuda.blockIdx.x) // blocks % most
-        top = nodes[first + slot // most, BASE]
-        tiles = nodes[first + slot // most, COLUMNS] // tile
+        top = nodes[first + slot // most, fronts.BASE]
+        tiles = nodes[first + slot // most, fronts.COLUMNS] // tile
         if i == p or j == p or i >= tiles or j >= tiles:
             return
         row = int32((top // tile + i) * per_row + part // per_column)
@@ -144,24 +121,27 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
         relax_block(front, row, column, panel, left, tile, front, (top + p * tile) * pitch + column * wide, pitch)
 
     grid = lambda args: (args[1] * args[2] ** 2 * blocks, 1)  # noqa: E731
-    return Op(rest, (cut.threads, 1), grid, lambda args: (FRONTS, PANELS, NODES), types_of(shape, 2, 1, 4))
+    return Op(rest, (cut.threads, 1), grid, lambda args: (arrays.FRONTS, arrays.PANELS, arrays.NODES), types_of(shape, 2, 1, 4))
 
 
 def turn_of(shape: Shape) -> Op:
-    """A block's rows of a front to the vertices above, by those vertices, one word per cell; in grid row 1 its columns."""
+    """Return the op that copies the left factors of the sweep: a block's rows of a front, transposed, one word per cell.
+
+    Grid row 1 copies the columns, for directed graphs.
+    """
     cell, tile = NUMBER[shape.dtype], shape.tile
     fours = tile // 4
 
     @jit(launch_bounds=(THREADS, 1))
     def turn(front, left, nodes, tasks, first, count):
         task = first + int32(cuda.blockIdx.x)
-        node = tasks[task, NODE]
-        depth = nodes[node, DEPTH]
+        node = tasks[task, arrays.NODE]
+        depth = nodes[node, fronts.DEPTH]
         back = int32(cuda.blockIdx.y)
         last = first + count - 1
-        total = tasks[last, FIRST] + nodes[tasks[last, NODE], DEPTH]
-        row = nodes[node, BASE] + tasks[task, AT]
-        column = nodes[node, SOLVED]
+        total = tasks[last, arrays.FIRST] + nodes[tasks[last, arrays.NODE], fronts.DEPTH]
+        row = nodes[node, fronts.BASE] + tasks[task, arrays.AT]
+        column = nodes[node, fronts.SOLVED]
         best = cuda.local.array(4, cell)
         for q in range(int32(cuda.threadIdx.x), depth * fours, THREADS):
             k = q // fours
@@ -170,19 +150,25 @@ def turn_of(shape: Shape) -> Op:
                 if back == 0:
                     best[m] = front[row + i + m, column + k]
                 else:
-                    best[m] = front[nodes[node, BASE] + column + k, tasks[task, AT] + i + m]
-            store_spread(left, (tasks[task, FIRST] + back * total + k) * tile + i, best, 0, cell)
+                    best[m] = front[nodes[node, fronts.BASE] + column + k, tasks[task, arrays.AT] + i + m]
+            store_spread(left, (tasks[task, arrays.FIRST] + back * total + k) * tile + i, best, 0, cell)
 
     both = 1 + (shape.order is not None and shape.order.directed)
     types = types_of(shape, 2, 2, 2)
-    return Op(turn, (THREADS, 1), lambda args: (args[1], both), lambda args: (FRONTS, LEFT, NODES, TASKS), types)
+    return Op(
+        turn,
+        (THREADS, 1),
+        lambda args: (args[1], both),
+        lambda args: (arrays.FRONTS, arrays.LEFT, arrays.NODES, arrays.TASKS),
+        types,
+    )
 
 
 def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
-    """Blocks of `own`: rows of a supernode = left factor x rows of `own` above, from column `low` to `high`.
+    """Return the op that sets a supernode's rows of `own`, from column `low` to `high`, to left factor x rows of `own` above.
 
-    They are written transposed to `other` too. `halved`: `own` is symmetric, and blocks that begin left of their diagonal are
-    left to others.
+    Each block is also stored transposed in `other`. With `halved`, `own` is symmetric, and only blocks on or right of the
+    diagonal are computed.
     """
     cell, word, form, lanes = NUMBER[shape.dtype], WORD[shape.dtype], form_of(shape, target.cc), lanes_of(shape.dtype)
     tile, wide, rows, columns, slab, depth_at_once = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
@@ -196,7 +182,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
 
     @jit(device=True, inline="always")
     def fetch_rows(middle, slot, own, index, at, column, pitch, t):
-        """A slab of rows by their numbers."""
+        """Copy a slab of the indexed rows to shared memory, asynchronously."""
         for i in range(slab // lines):
             line = int32(t // pieces + i * lines)
             start = index[at + line, 0] * pitch + column + t % pieces * 4
@@ -204,7 +190,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
 
     @jit(device=True, inline="always")
     def store_transposed(other, at, n, best, q):
-        """Four words of four rows each as cells of neighbouring rows, from cell `at` on."""
+        """Store four words of four rows as cells of neighbouring rows, starting at cell `at`."""
         for word_of_row in range(4):
             if lanes == 1:
                 store_best(other, at + word_of_row * n, best, q + word_of_row, columns, cell)
@@ -220,31 +206,31 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
         middle = cuda.shared.array(middle_ring, word, ALIGN16)
         best = cuda.local.array(cells, word)
         block = int32(cuda.blockIdx.x)
-        task = first + block % count  # blocks of the same columns follow each other: rows that are read stay in the cache
+        task = first + block % count  # neighbouring blocks share their columns, so that the rows they read stay in the cache
         column = low + block // count * span
-        node = tasks[task, NODE]
-        start = nodes[node, START]
-        end = nodes[node, END]
-        row = start + tasks[task, AT]
+        node = tasks[task, arrays.NODE]
+        start = nodes[node, fronts.START]
+        end = nodes[node, fronts.END]
+        row = start + tasks[task, arrays.AT]
         if halved and column + span <= row:
             return
         n = own.shape[1]
         pitch = n // lanes
-        depth = nodes[node, DEPTH]
+        depth = nodes[node, fronts.DEPTH]
         t = uint32(cuda.threadIdx.x)
         y, x = place(t, down, across)
-        at = nodes[node, FIRST_INDEX]
-        left_at = (left_row + tasks[task, FIRST]) * tile
+        at = nodes[node, fronts.INDEX]
+        left_at = (left_row + tasks[task, arrays.FIRST]) * tile
         if depth:
             fetch(to, 0, left, left_at, tile, tile, slab, threads, t)
             fetch_rows(middle, 0, own, index, at, column // lanes, pitch, t)
         device.commit_copies()
         for i in range(cells):
             best[i] = no_edge
-        if column < end and column + span > start:  # those of the supernode itself have the front's
+        if column < end and column + span > start:  # these columns start with the distances of the front
             front_pitch = front.shape[1] // lanes
             for r in range(0, rows, 4):
-                line = nodes[node, BASE] + row - start + r // 4 * row_gap + 4 * y
+                line = nodes[node, fronts.BASE] + row - start + r // 4 * row_gap + 4 * y
                 for c in range(0, columns, 4):
                     j = column + (c // 4 * column_gap + 4 * x) * lanes
                     if start <= j < end:
@@ -259,7 +245,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
             k = (s + 1) * slab
             if k < depth:
                 slot = (s + 1) % STAGES * slab
-                # a thread's addresses are computed for each slab: keeping them would take registers from the tile
+                # recomputed for each slab, because addresses in registers would displace the tile
                 again = device.rematerialize(t)
                 fetch(to, slot * tile, left, left_at + k * tile, tile, tile, slab, threads, again)
                 fetch_rows(middle, slot, own, index, at + k, column // lanes, pitch, again)
@@ -291,14 +277,14 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
     directed = shape.order is not None and shape.order.directed
 
     def buffers(args: tuple[int, ...]) -> tuple[int, ...]:
-        pair = (DISTANCES, BACK if directed else DISTANCES)
-        return (*(pair[::-1] if args[4] else pair), FRONTS, LEFT, NODES, TASKS, INDEX)
+        pair = (arrays.DISTANCES, arrays.BACK if directed else arrays.DISTANCES)
+        return (*(pair[::-1] if args[4] else pair), arrays.FRONTS, arrays.LEFT, arrays.NODES, arrays.TASKS, arrays.INDEX)
 
     return Op(sweep, (threads, 1), grid, buffers, types_of(shape, 4, 3, 6))
 
 
 def sweep_cut(shape: Shape) -> Product:
-    """Blocks of tile x tile cells. Many small ones fit a multiprocessor, and some multiply while others store."""
+    """Return the blocks of the sweep: tile x tile cells, so that many fit a multiprocessor and overlap products with stores."""
     words = shape.tile // lanes_of(shape.dtype)
     if shape.tile < 64:  # the simulator's
         return Product(shape.tile, words, 4, 4, 8)
@@ -320,7 +306,7 @@ def build(shape: Shape, target: Target) -> Program:
         "turn": turn_of(shape),
         "sweep": sweep_of(shape, target, sweep_cut(shape)),
     }
-    return SparseProgram(shape, target, ops)
+    return arrays.SparseProgram(shape, target, ops)
 
 
 KERNEL = elimination.rung(
@@ -332,15 +318,15 @@ KERNEL = elimination.rung(
     ordered=partial(ordered, launch=LAUNCH, eliminated=elimination.in_rounds),
     summary="For graphs with small separators: the register-tiled product up the elimination tree and once down, level by level.",
     lesson=(
-        "The plan is that of the rung on the CPU: eliminate up the tree, then sweep down it once. What a GPU needs besides is "
-        "enough work at a time. Far down in the tree a supernode has a hundred vertices, and a launch for each would leave most "
-        "multiprocessors idle. But all supernodes of equal height are independent. So one launch assembles all their fronts, and "
-        "one solves a tile of each; a table tells every block which part is its own. The sweep is nearly all of the work. Each "
-        "level is two launches: first to the levels above, then within the level. A block is 64 x 64 distances. It takes the "
-        "rows of the vertices above by their numbers, so nothing is copied before it is multiplied. It stays in registers until "
-        "it is stored: once as it is, and once transposed, where distances there and back are equal. On a grid of 65,536 "
-        "vertices a block of leaves is done after three or four slabs. So its stores take as long as its products, and many "
-        "small blocks on a multiprocessor keep both busy."
+        "The plan is that of the sparse CPU rung: eliminate up the tree, then sweep down once. A GPU also needs enough "
+        "parallel work. A supernode far down in the tree has about a hundred vertices, so one launch per supernode would leave "
+        "most multiprocessors idle. But all supernodes of equal height are independent. One launch therefore assembles all "
+        "their fronts, and one launch solves a tile of each; a lookup table assigns the parts to the thread blocks. The sweep is "
+        "nearly all of the work. It takes two launches per level: first the columns of the levels above, then those of the "
+        "level itself. A thread block computes 64 x 64 distances. It reads the rows of the vertices above through an index, so "
+        "no operand is gathered beforehand. The results stay in registers until they are stored, once as they are and, if the "
+        "graph is undirected, once transposed. On a grid of 65,536 vertices a block of leaves needs only three or four slabs. "
+        "Its stores then take as long as its products, and many small blocks per multiprocessor overlap the two."
     ),
     **{
         **CHOICES,

@@ -105,18 +105,23 @@ class EliminationOrder:
     factor: Any = field(default=None, repr=False, compare=False)  # the vertices; a picture of the plan does without
 
     def levels(self, tile: int, itemsize: int) -> tuple[Level, ...]:
-        """Whole tiles for each level; a supernode's rows begin where four words may be loaded at once."""
-        return _levels(self, tile, max(4, 16 // itemsize))
+        """Return the levels in whole tiles. A supernode's rows begin at a cell from which four words may be loaded at once."""
+        return _levels(self, tile, row_alignment(itemsize))
 
-    def cells_beside(self, tile: int, itemsize: int) -> int:
-        """Return the cells of all fronts, and of the distances to separators where they differ from those back."""
+    def extra_cells(self, tile: int, itemsize: int) -> int:
+        """Return the cells of all fronts and, if the graph is directed, of the distances to separators."""
         sides = [(-(-node.size // tile) - -node.above // tile) * tile for node in self.supernodes]
         last = self.levels(tile, itemsize)[-1]
         return sum(sides) * max(sides) + self.directed * last.first * last.end
 
 
+def row_alignment(itemsize: int) -> int:
+    """Return the cells to which the rows of a supernode are padded."""
+    return max(4, 16 // itemsize)
+
+
 @lru_cache(maxsize=32)
-def _levels(order: EliminationOrder, tile: int, apart: int) -> tuple[Level, ...]:
+def _levels(order: EliminationOrder, tile: int, alignment: int) -> tuple[Level, ...]:
     heights = [0] * len(order.supernodes)
     for number, node in enumerate(order.supernodes):
         if node.parent >= 0:
@@ -129,7 +134,7 @@ def _levels(order: EliminationOrder, tile: int, apart: int) -> tuple[Level, ...]
         at = first = levels[-1].end if levels else 0
         starts = [first]
         for number in level:
-            at += -(-order.supernodes[number].size // apart) * apart
+            at += -(-order.supernodes[number].size // alignment) * alignment
             starts.append(at)
         levels.append(Level(first, -(-at // tile) * tile, tuple(level), tuple(starts[:-1])))
     return tuple(levels)
@@ -386,8 +391,8 @@ class Kernel:
         """The shape with which a run fits that many bytes of device memory, or None."""
         if self.streams is not None:
             return self.streams(shape, free)
-        beside = 0 if shape.order is None else shape.order.cells_beside(shape.tile, shape.itemsize)
-        cells = (self.matrices + 1) * shape.rows * shape.padded + beside
+        extra = 0 if shape.order is None else shape.order.extra_cells(shape.tile, shape.itemsize)
+        cells = (self.matrices + 1) * shape.rows * shape.padded + extra
         return shape if cells * shape.itemsize <= free else None
 
     def largest_n(self, dtype: str, free: int) -> int:

@@ -1,4 +1,4 @@
-"""The elimination tree of a sparse graph, its groups of vertices, and the vertices above that each touches. Compiled once."""
+"""The symbolic factorization of a sparse graph: its elimination tree, groups of vertices, and the vertices above each group."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from fwtui_kernels.compiled.locked_njit import njit
 
 @njit(cache=True)
 def elimination_tree(begins, others, vertices, places):
-    """The parent of each place in the order, a later place, -1 for none; and the sizes of the subtrees."""
+    """Return the parent of each place in the order (a later place, -1 for a root) and the size of each subtree."""
     n = len(vertices)
-    parents, ways, sizes = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.ones(n, np.int32)
+    parents, ancestors, sizes = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.ones(n, np.int32)
     for later in range(n):
         vertex = vertices[later]
         for arc in range(begins[vertex], begins[vertex + 1]):
             at = places[others[arc]]
             if at >= later:
                 continue
-            while ways[at] != -1 and ways[at] != later:  # a way up with shortcuts
-                above = ways[at]
-                ways[at] = later
+            while ancestors[at] != -1 and ancestors[at] != later:  # path compression
+                above = ancestors[at]
+                ancestors[at] = later
                 at = above
-            if ways[at] == -1:
-                ways[at] = parents[at] = later
+            if ancestors[at] == -1:
+                ancestors[at] = parents[at] = later
     for place in range(n):
         if parents[place] >= 0:
             sizes[parents[place]] += sizes[place]
@@ -32,7 +32,7 @@ def elimination_tree(begins, others, vertices, places):
 
 @njit(cache=True)
 def grouped(parents, sizes, leaf, small):
-    """A group for each place, and the group above each; a group comes before those below it. Some groups are empty."""
+    """Return the group of each place and the parent of each group. A group precedes the groups below it; some are empty."""
     n = len(parents)
     branches, group, fits = np.zeros(n, np.int32), np.full(n, -1, np.int32), sizes <= leaf
     above, counts, into = np.full(n, -1, np.int32), np.zeros(n, np.int32), np.arange(n).astype(np.int32)
@@ -62,7 +62,7 @@ def grouped(parents, sizes, leaf, small):
             group[place] = into[group[place]]
     separators = groups
     current, filled = np.full(separators + 1, -1, np.int32), np.zeros(separators + 1, np.int32)
-    for place in range(n):  # roots of leaves, several to one where they hang on the same separator
+    for place in range(n):  # roots of leaves; small leaves of the same separator share a group
         parent = parents[place]
         if fits[place] and (parent < 0 or not fits[parent]):
             over = group[parent] if parent >= 0 else -1
@@ -81,7 +81,7 @@ def grouped(parents, sizes, leaf, small):
 
 @njit(cache=True)
 def touched(begins, others, vertices, ranks, firsts, parents):
-    """The vertices above that the subtree of each supernode touches, by rank, and where those of each begin."""
+    """Return the ranks of the vertices above that each supernode's subtree touches, and the first item of each supernode."""
     count = len(firsts) - 1
     found, room = np.empty(len(others) + 16, np.int32), len(others) + 16
     starts = np.zeros(count + 1, np.int64)

@@ -1,4 +1,4 @@
-"""The host side of the rung for sparse graphs on a CPU: fronts, their tables, and distances in the order of elimination."""
+"""Host side of the sparse rung on a CPU: fronts, their tables, and distances in elimination order."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def reordered(matrix, places, result):
 
 
 class SparseCpuProgram(CpuProgram):
-    """Buffers: the distances in the order of elimination, the fronts, the arcs' weights, and, where the graph is directed, the
-    distances to separators, transposed.
+    """Program whose buffers are the distances in elimination order, the fronts, the weights of the arcs and, if the graph is
+    directed, the transposed distances to separators.
     """
 
     def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]]):
@@ -45,36 +45,36 @@ class SparseCpuProgram(CpuProgram):
         buffers[2][:] = matrix[self._fronts.arcs.sources, self._fronts.arcs.targets]
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        """The weights are still there."""
+        """Do nothing: no step changes the weights."""
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """Take the arcs that the order is of: nothing needs to be written."""
+        """Take the weights of the ordered graph instead of calling `write`."""
         buffers[2][:] = self._fronts.arcs.weights
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         super().launch(step, buffers, stream)
         if step.op == "sweep" and step.args[1] == ABOVE and self._directed:
-            self.ops[step.op](*self._swept(step, buffers, True))
+            self.ops[step.op](*self._sweep_arguments(step, buffers, True))
 
     def arguments(self, step: Step, buffers: Buffers) -> tuple[Any, ...]:
         if step.op == "sweep":
-            return self._swept(step, buffers, False)
+            return self._sweep_arguments(step, buffers, False)
         it, (_, front, weights, _) = self._fronts, buffers
         first, end = it.levels[len(self._levels) - 1 - step.args[0]]
-        return front, weights, it.nodes[first:end], it.rows, it.columns, it.kids, it.to, *self._numbers()
+        return front, weights, it.nodes[first:end], it.rows, it.columns, it.kids, it.to, *self._constants()
 
-    def _swept(self, step: Step, buffers: Buffers, back: bool) -> tuple[Any, ...]:
-        """`back`: the distances to the supernodes, where they differ from those there."""
+    def _sweep_arguments(self, step: Step, buffers: Buffers, back: bool) -> tuple[Any, ...]:
+        """Return the arguments of a sweep; with `back`, of the distances to the supernodes instead of from them."""
         it, (distances, front, _, transposed), (stage, part) = self._fronts, buffers, step.args
         number = stage - len(self._levels)
         level, (first, end) = self._levels[number], it.levels[number]
         pair = (transposed, distances) if back else (distances, transposed)
         columns = (0, level.first) if part == ABOVE else (level.first, level.end)
         halved = part != ABOVE and not self._directed
-        return *pair, front, it.nodes[first:end], it.taken, *columns, back, halved, *self._numbers(), get_num_threads()
+        return *pair, front, it.nodes[first:end], it.taken, *columns, back, halved, *self._constants(), get_num_threads()
 
-    def _numbers(self) -> tuple[Any, int]:
-        """No edge, and the width of a vector block."""
+    def _constants(self) -> tuple[Any, int]:
+        """Return the value of a missing edge and the width of a vector block."""
         dtype = np.dtype(self.shape.dtype)
         return dtype.type(NO_EDGE[self.shape.dtype]), width_of(dtype.itemsize, self.shape.tile)
 

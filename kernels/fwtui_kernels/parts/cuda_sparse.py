@@ -1,4 +1,4 @@
-"""The host side of the rung for sparse graphs: fronts, their tables, and distances in the order of elimination."""
+"""Host side of the sparse rung on a GPU: fronts, their tables, and distances in elimination order."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from fwtui_kernels.parts.fronts import COLUMNS, DEPTH, END, SOLVED, START, front
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
 from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-# buffers: distances; where the graph is directed those to separators, transposed; fronts; a round's solved pivots and panels;
+# buffers: distances; transposed distances to separators, if the graph is directed; fronts; solved pivots and panels of a round;
 # left factors of the sweep; weights of the arcs
 DISTANCES, BACK, FRONTS, PIVOTS, PANELS, LEFT, WEIGHTS = range(7)
-# tables, which an op numbers after the buffers; those up to `to` as in fronts.py
+# tables, numbered after the buffers; NODES and ROWS to TO are those of fronts.py
 NODES, TASKS, INDEX, ROWS, ARC_COLUMNS, KIDS, TO, PLACES = range(7, 15)
-NODE, AT, FIRST = range(3)  # columns of `tasks`: a node, the first of its rows, the first row of its left factor
-THREADS = 256  # that reorder a row
+NODE, AT, FIRST = range(3)  # columns of `tasks`: a node, its first row of the task, the first row of the task's left factor
+THREADS = 256  # threads of `gather`
 
 
 @jit
 def gather(source, to, rows):
-    """to[i, j] = source[rows[i], rows[j]], a row in a block."""
+    """Set to[i, j] = source[rows[i], rows[j]], one row per block."""
     i = int32(cuda.blockIdx.x)
     for j in range(int32(cuda.threadIdx.x), to.shape[1], int32(cuda.blockDim.x)):
         to[i, j] = source[rows[i, 0], rows[j, 0]]
 
 
 class SparseProgram(CudaProgram):
-    """The last buffer is the result, in the graph's own order of rows and columns."""
+    """Program whose last buffer is the result in the graph's order of rows and columns."""
 
     def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op]):
         self.shape, order, tile = shape, shape.order, shape.tile
@@ -48,7 +48,7 @@ class SparseProgram(CudaProgram):
         self._left_rows = int(depths.sum())
         rounds = [self._round(level, 0) for level in range(len(self._levels))]
         cells, words = tile * shape.word_bytes // shape.itemsize, tile * max(count * most for _, count, most in rounds)
-        back = max(tile, self._levels[-1].first) if order.directed else 1  # never fewer rows than a block has
+        back = max(tile, self._levels[-1].first) if order.directed else 1  # at least as many rows as a block
         scratch = (
             (shape.padded, shape.padded),
             (back, shape.padded),
@@ -62,37 +62,37 @@ class SparseProgram(CudaProgram):
         self._size, self.reorders = (shape.n, shape.n), True
         tables = it.nodes, self._tasks, it.taken, it.rows, it.columns, it.kids, it.to, it.places
         self._tables = [np.ascontiguousarray(table.reshape(len(table), -1), np.int32) for table in tables]
-        self._there: list[Any] = []
+        self._device_tables: list[Any] = []
 
     def allocate(self) -> Buffers:
-        self._there = [cuda.device_array(table.shape, table.dtype) for table in self._tables]
+        self._device_tables = [cuda.device_array(table.shape, table.dtype) for table in self._tables]
         return super().allocate()
 
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         arcs = self._fronts.arcs
-        self._enter(matrix[arcs.sources, arcs.targets], buffers, stream)
+        self._copy_weights(matrix[arcs.sources, arcs.targets], buffers, stream)
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """Take the arcs that the order is of: nothing needs to be written."""
-        self._enter(self._fronts.arcs.weights, buffers, stream)
+        """Take the weights of the ordered graph instead of calling `write`."""
+        self._copy_weights(self._fronts.arcs.weights, buffers, stream)
 
-    def _enter(self, weights: np.ndarray, buffers: Buffers, stream: Any) -> None:
-        """Copy the tables and the arcs' weights to the device."""
+    def _copy_weights(self, weights: np.ndarray, buffers: Buffers, stream: Any) -> None:
+        """Copy the weights of the arcs and the tables to the device."""
         if len(weights):
             buffers[WEIGHTS].copy_to_device(weights.astype(self.shape.dtype)[None], stream=stream)
-        for there, table in zip(self._there, self._tables, strict=True):
-            there.copy_to_device(table, stream=stream)
+        for device_table, table in zip(self._device_tables, self._tables, strict=True):
+            device_table.copy_to_device(table, stream=stream)
         stream.sync()
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        """The weights are still there."""
+        """Do nothing: no step changes the weights."""
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
         self.fill(lambda matrix: None, buffers, stream)
         self.unpack(buffers, stream)
 
     def unpack(self, buffers: Buffers, stream: Any) -> None:
-        gather[self.shape.n, THREADS, stream](buffers[DISTANCES], buffers[-1], self._there[PLACES - NODES])
+        gather[self.shape.n, THREADS, stream](buffers[DISTANCES], buffers[-1], self._device_tables[PLACES - NODES])
 
     def weights(self, buffers: Buffers) -> Any | None:
         return None
@@ -101,12 +101,12 @@ class SparseProgram(CudaProgram):
         return buffers[-1]
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        there = [*buffers[:NODES], *self._there]
+        arrays = [*buffers[:NODES], *self._device_tables]
         for args in self._launches(step):
-            super().launch(replace(step, args=args), there, stream)
+            super().launch(replace(step, args=args), arrays, stream)
 
     def _launches(self, step: Step) -> list[tuple[int, ...]]:
-        """Return the args of the op for each launch; the first two are where its rows of a table begin, and their number."""
+        """Return the arguments of each launch of a step; the first two are the first row of a table and the number of rows."""
         (stage, part), levels, order = step.args, len(self._levels), self.shape.order
         assert order is not None
         if step.op == "turn":
@@ -121,7 +121,9 @@ class SparseProgram(CudaProgram):
         return [(first, end - first, 0, level.first, left, 0) for left in (0, self._left_rows)[: 1 + order.directed]]
 
     def _round(self, level: int, place: int) -> tuple[int, int, int]:
-        """Return the first of a level's nodes, how many have that tile to solve, and the most tiles of a row of their fronts."""
+        """Return a level's first node, the number of its nodes that solve tile `place`, and the maximum tiles per row of their
+        fronts.
+        """
         first, end = self._fronts.levels[level]
         nodes = self._fronts.nodes[first:end]
         nodes = nodes[nodes[:, SOLVED] > place * self.shape.tile]

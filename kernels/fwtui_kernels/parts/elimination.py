@@ -1,4 +1,4 @@
-"""All pairs of a sparse graph: its vertices eliminated up a tree, then one sweep down.
+"""The plan of the sparse rungs: eliminate the vertices up a tree, then compute all distances in one sweep down.
 
             s            order of the vertices   s  t  u  a  b  c  d      t separates a from b, u separates c from d, and s the
           /   \\                                                          two halves of the graph
@@ -6,10 +6,10 @@
        / \\     / \\       a front of a and the vertices above to which an edge joins its subtree
       a   b   c   d      sweeping a gives        a  x  everything         as every path from a leads through its front
 
-`eliminate`: each supernode's front is assembled from the arcs and the fronts of its children, and solved over the supernode's
-own vertices. Supernodes of equal height are independent. `sweep`: level by level from the root, the distances from each
-supernode to all levels above, then to its own level, are one min-plus product: (its front) x (the rows of the vertices above).
-Where the graph is undirected, a block is stored twice, the second time transposed. Plain Python.
+`eliminate` assembles each supernode's front from the arcs and the fronts of its children, and solves it over the supernode's own
+vertices. Supernodes of equal height are independent. `sweep` goes level by level from the root. The distances from a supernode
+to all levels above, then to its own level, are one min-plus product: (its front) x (the rows of the vertices above). If the
+graph is undirected, each block is stored twice, the second time transposed. Plain Python.
 """
 
 from __future__ import annotations
@@ -30,64 +30,68 @@ PAPERS = (
     "G. Karypis, V. Kumar, A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs, SISC 20(1), 1998",
 )
 PHASES = {"eliminate": "eliminate", "sweep": "sweep"}
-ABOVE, BESIDE = 0, 1  # parts of a sweep: the columns of the levels above, and those of its own level
-SLAB = 16  # vertices of a front that a product takes at a time
+ABOVE, OWN = 0, 1  # parts of a sweep: the columns of the levels above, and those of the level itself
+SLAB = 16  # depth of a slab, in vertices of a front
 
 
 class Work(NamedTuple):
-    """One launch: args are its stage, counted through both phases, and a round of the stage or a part of the sweep."""
+    """A launch. `args` are its stage, counted through both phases, and its round in the stage or its part of the sweep."""
 
     op: str
     phase: str
     args: tuple[int, int]
     cost: Cost
-    alone: int = 0  # relaxations of its longest task, which one core does
+    longest_task: int = 0  # relaxations of the longest task, which runs on one core
 
 
 def depth_of(above: Any, tile: int) -> Any:
-    """Return that many vertices, or an array of such numbers, in whole slabs."""
+    """Round a number of vertices, or an array of numbers, up to whole slabs."""
     slab = min(SLAB, tile)
     return -(-above // slab) * slab
 
 
 def front(node: Supernode, tile: int) -> tuple[int, int]:
-    """Return the tiles of a front that are solved, and all of its tiles in a row."""
+    """Return the number of tiles in a row of a front that are solved, and of all tiles in a row."""
     pivots = -(-node.size // tile)
     return pivots, pivots - -node.above // tile
 
 
 def work(shape: Shape, eliminated: Callable[[Shape, int, Level], Iterator[Work]]) -> Iterator[Work]:
-    """Yield all launches; `eliminated` yields those that eliminate a level, at that stage."""
+    """Yield all launches; `eliminated` yields the launches that eliminate a level in a given stage."""
     assert shape.order is not None
     levels = shape.order.levels(shape.tile, shape.itemsize)
     for stage, level in enumerate(reversed(levels)):
         yield from eliminated(shape, stage, level)
     for stage, level in enumerate(levels, len(levels)):
         if level.first:
-            yield Work("sweep", "sweep", (stage, ABOVE), _swept(shape, level, ABOVE))
-        yield Work("sweep", "sweep", (stage, BESIDE), _swept(shape, level, BESIDE))
+            yield Work("sweep", "sweep", (stage, ABOVE), _sweep_cost(shape, level, ABOVE))
+        yield Work("sweep", "sweep", (stage, OWN), _sweep_cost(shape, level, OWN))
 
 
-def _swept(shape: Shape, level: Level, part: int) -> Cost:
-    """Count blocks of tile x tile: each reads its part of a front and rows of distances, and is written, or both times of two."""
+def _sweep_cost(shape: Shape, level: Level, part: int) -> Cost:
+    """Return the cost of a sweep in blocks of tile x tile cells.
+
+    A block reads its part of a front and rows of distances, and is stored twice, or once for each direction of a directed graph.
+    """
     assert shape.order is not None
-    tile, directed = shape.tile, shape.order.directed
-    relaxations = bytes_moved = 0
+    tile, directed, nodes = shape.tile, shape.order.directed, shape.order.supernodes
+    above, end, own = level.first // tile * (1 + directed), level.end // tile, (level.end - level.first) // tile
+    blocks = block_depth = 0  # all blocks, and the sum of their depths
     for number, start in zip(level.members, level.starts, strict=True):
-        node = shape.order.supernodes[number]
-        depth = depth_of(node.above, tile)
-        for row in range(start, start + node.size, tile):
-            whole = level.first * (1 + directed) if part == ABOVE else level.end - level.first
-            blocks = (whole if part == ABOVE or directed else level.end - row // tile * tile) // tile
-            relaxations += blocks * tile**2 * depth
-            bytes_moved += blocks * tile * (depth * (shape.word_bytes + shape.itemsize) + 2 * tile * shape.itemsize)
-    return Cost(relaxations, bytes_moved)
+        rows = -(-nodes[number].size // tile)
+        # an undirected graph's blocks within the level are those on or right of the diagonal
+        triangle = rows * (end - start // tile) - rows * (rows - 1) // 2
+        count = rows * above if part == ABOVE else rows * own if directed else triangle
+        blocks += count
+        block_depth += count * depth_of(nodes[number].above, tile)
+    moved = block_depth * (shape.word_bytes + shape.itemsize) + 2 * blocks * tile * shape.itemsize
+    return Cost(block_depth * tile**2, moved * tile)
 
 
 def in_rounds(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
-    """Yield the blocked algorithm on all fronts of a level together: assemble, then pivot, panels and rest of each round.
+    """Yield the blocked algorithm on all fronts of a level: assemble them, then pivot, panels and remainder of each round.
 
-    At the end the fronts are copied as the left factors of the sweep, by the vertices above.
+    The last step of the elimination copies the fronts as the left factors of the sweep, transposed.
     """
     assert shape.order is not None
     tile, own = shape.tile, shape.tile**2 * shape.itemsize
@@ -100,7 +104,7 @@ def in_rounds(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
         for op, count in (("panels", 2 * sum(others)), ("rest", sum(one * one for one in others))):
             if count:
                 yield Work(op, "eliminate", args, Cost(count * tile**3, count * (3 * own + tile**2 * shape.word_bytes)))
-    if not level.first:  # the root's: all fronts are solved
+    if not level.first:  # the root's level, which is eliminated last
         nodes = shape.order.supernodes
         copied = (1 + shape.order.directed) * tile * sum(-(-n.size // tile) * depth_of(n.above, tile) for n in nodes)
         if copied:
@@ -108,7 +112,7 @@ def in_rounds(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
 
 
 def at_once(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
-    """Yield one launch for all fronts of a level, each from its assembly to its end by one thread."""
+    """Yield one launch that assembles and solves all fronts of a level, one thread per front."""
     tile, own = shape.tile, shape.tile**2 * shape.itemsize
     assert shape.order is not None
     fronts = [front(shape.order.supernodes[number], tile) for number in level.members]
@@ -120,7 +124,10 @@ def at_once(shape: Shape, stage: int, level: Level) -> Iterator[Work]:
 def plan(
     shape: Shape, stepwise: bool, eliminated: Callable[..., Iterator[Work]], dense: Callable[..., Iterator[Step]]
 ) -> Iterator[Step]:
-    """Yield the steps, in which a front's cells have their places in the matrix; without an order those of a dense graph."""
+    """Yield the steps of a sparse graph, or of `dense` if the shape has no elimination order.
+
+    A front's rectangles are the places of its cells in the distance matrix.
+    """
     if shape.order is None:
         yield from (replace(step, phase="eliminate") for step in dense(shape, stepwise))
         return
@@ -148,7 +155,7 @@ def plan(
 
 
 def _fronts(shape: Shape, levels: tuple[Level, ...]) -> list[tuple[Rect, ...]]:
-    """Return the rectangles of each level's fronts: its supernodes with themselves and with all of their ancestors."""
+    """Return the rectangles of each level's fronts: its supernodes' rows and columns of themselves and of all ancestors."""
     assert shape.order is not None
     nodes = shape.order.supernodes
     first = dict(chain.from_iterable(zip(level.members, level.starts, strict=True) for level in levels))
@@ -167,26 +174,23 @@ def _fronts(shape: Shape, levels: tuple[Level, ...]) -> list[tuple[Rect, ...]]:
 
 
 def relaxations(shape: Shape) -> int:
-    """Count those of a plan, however its fronts are launched; n^3 without an order."""
+    """Return the number of relaxations of a sparse plan, which does not depend on the device; n^3 without an order."""
     return shape.n**3 if shape.order is None else sum(step.cost.relaxations for step in work(shape, at_once))
 
 
 def fill(shape: Shape) -> float:
-    """Return the share of the matrix that the fronts of all supernodes have."""
+    """Return the cells of all fronts as a share of the matrix, from 0 to 1."""
     nodes = shape.order.supernodes if shape.order is not None else ()
     return sum(node.size * (node.size + 2 * node.above) for node in nodes) / shape.n**2 if nodes else 1.0
 
 
 def lacks(shape: Shape, target: Target) -> str | None:
-    """Where METIS is missing."""
-    return (
-        None
-        if find_spec("pymetis")
-        else "the order of a sparse graph needs pymetis, which is not installed: pip install '.[sparse]'"
-    )
+    """Return an error sentence if METIS is not installed."""
+    missing = "the elimination ordering of a sparse graph needs pymetis, which is not installed; run pip install '.[sparse]'"
+    return None if find_spec("pymetis") else missing
 
 
 def rung(eliminated: Callable[..., Iterator[Work]], dense: Callable[..., Iterator[Step]], **description: Any) -> Kernel:
-    """A rung with what all have."""
+    """Return a sparse rung; `description` has the fields of Kernel that differ."""
     own_plan = partial(plan, eliminated=eliminated, dense=dense)
     return Kernel(papers=PAPERS, phases=PHASES, plan=own_plan, numbered=True, **description)

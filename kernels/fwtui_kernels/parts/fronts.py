@@ -1,4 +1,4 @@
-"""The tables that tell a launch of an elimination, and of the sweep after it, where everything is: int32, a row for each item."""
+"""Lookup tables for the launches of an elimination and its sweep: int32, one row per item."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ import numpy as np
 
 from fwtui_kernels.parts.elimination import depth_of
 from fwtui_kernels.parts.ordering import Arcs
-from fwtui_kernels.plan import Shape
+from fwtui_kernels.plan import Shape, row_alignment
 
-# columns of `nodes`: the first row of its front, how many of the front's columns are solved, and how many there are; its first
-# row and its end in the matrix; its first item of `taken`, and how many of those it has
+# columns of `nodes`: the first row of a node's front, the number of columns that are solved, and of all columns; the node's first
+# row and its end in the matrix; its first item in `taken`, and the number of its items there
 BASE, SOLVED, COLUMNS, START, END, INDEX, DEPTH = range(7)
-# columns of `rows`, items that end where those of the next row begin
+# columns of `rows`: the width and the diagonal of a row of a front, and its first arc and first kid, which end at the next row's
 WIDTH, DIAGONAL, ARCS, KIDS = range(4)
-# columns of `kids`: a row of a child's front, the first of its columns that are taken and their number, and where in `to` are the
-# columns to which they go
+# columns of `kids`: a row of a child's front, the first column to take from it and the number of columns, and the first item in
+# `to` of the columns that receive them
 ROW, FROM, COUNT, TO = range(4)
 
 
 class Fronts(NamedTuple):
-    """All fronts lie one below the other, the leaves' first, each with a tile's padding after its supernode and at its end."""
+    """All fronts, stacked with the leaves' first. Its supernode and the whole front are each padded to whole tiles."""
 
-    nodes: np.ndarray  # a row for each supernode, level by level from the leaves, those with most tiles to solve first
-    taken: np.ndarray  # rows of the matrix: those of the vertices above a supernode, padded to whole slabs
-    rows: np.ndarray  # of the fronts, and one more
-    columns: np.ndarray  # of the arcs, row by row
+    nodes: np.ndarray  # one row per supernode, level by level from the leaves, in a level most tiles to solve first
+    taken: np.ndarray  # matrix rows of the vertices above each supernode, padded to whole slabs
+    rows: np.ndarray  # one row per row of the fronts, and an end row
+    columns: np.ndarray  # column of each arc in its front, in the order of `arcs`
     kids: np.ndarray
     to: np.ndarray
-    arcs: Arcs  # in that order
-    levels: tuple[tuple[int, int], ...]  # of the nodes, from the root: first and end
+    arcs: Arcs  # by the row of the fronts
+    levels: tuple[tuple[int, int], ...]  # first node and end of each level, from the root
     places: np.ndarray  # the matrix row of each vertex
-    pitch: int  # columns of the fronts
+    pitch: int  # columns of the array of fronts
 
     @property
     def height(self) -> int:
         return len(self.rows) - 1
 
     def span(self, level: int) -> tuple[int, int]:
-        """Return the first of the fronts' rows of a level, and how many there are."""
+        """Return the first row of a level's fronts and their number of rows."""
         first, end = self.levels[level]
         low = int(self.nodes[first, BASE])
         return low, (int(self.nodes[end, BASE]) if end < len(self.nodes) else self.height) - low
 
 
 def fronts(shape: Shape) -> Fronts:
-    """Lay out the fronts of the shape's order, and the tables that say where their arcs and their children's fronts go."""
+    """Lay out the fronts of the shape's elimination order and build their tables."""
     order, tile, n = shape.order, shape.tile, shape.n
     assert order is not None
     factor, levels = order.factor, order.levels(shape.tile, shape.itemsize)
@@ -63,7 +63,7 @@ def fronts(shape: Shape) -> Fronts:
     base = np.empty(len(sizes), np.int64)
     base[batch] = np.concatenate([[0], np.cumsum((solved + beyond)[batch])[:-1]])
     height, pitch = int((solved + beyond).sum()), int((solved + beyond).max())
-    # the ranks above each supernode, as sorted keys: where in its front is a vertex?
+    # sorted keys (supernode, rank above it) locate a vertex in a front by binary search
     number = np.repeat(np.arange(len(sizes)), above)
     keys = number * n + factor.above
 
@@ -86,7 +86,7 @@ def fronts(shape: Shape) -> Fronts:
     )
     row = base[over] + to
     by_row = np.argsort(row, kind="stable")
-    # arcs, each in the front of the end that is eliminated first
+    # each arc belongs to the front of its endpoint that is eliminated first
     ranks = np.empty(n, np.int64)
     ranks[factor.vertices] = np.arange(n)
     of_rank = np.repeat(np.arange(len(sizes)), sizes)
@@ -107,16 +107,15 @@ def fronts(shape: Shape) -> Fronts:
         axis=1,
     )
     rows = np.concatenate([rows, [[0, 0, len(begins), len(row)]]])
-    # what a sweep reads
+    # the rows that a sweep reads
     places = starts[of_rank] + np.arange(n) - firsts[of_rank]  # by rank
     depths = depth_of(above, tile)
     taken_at = np.cumsum(depths) - depths
     taken = np.zeros(max(1, int(depths.sum())), np.int32)
     taken[np.repeat(taken_at, above) + np.arange(len(number)) - factor.begins[number]] = places[factor.above]
-    apart = max(4, 16 // shape.itemsize)
-    nodes = np.stack([base, solved, solved + beyond, starts, starts + -(-sizes // apart) * apart, taken_at, depths], axis=1)[
-        batch
-    ]
+    alignment = row_alignment(shape.itemsize)
+    ends_in_matrix = starts + -(-sizes // alignment) * alignment
+    nodes = np.stack([base, solved, solved + beyond, starts, ends_in_matrix, taken_at, depths], axis=1)[batch]
     by_vertex = np.empty(n, np.int32)
     by_vertex[factor.vertices] = places
     return Fronts(
@@ -134,7 +133,7 @@ def fronts(shape: Shape) -> Fronts:
 
 
 def _table(rows: np.ndarray, columns: int = 0) -> np.ndarray:
-    """int32; one row of zeros where there would be none, which no array on a device can be."""
+    """Return the rows as int32; one row of zeros if there are none, because a device array cannot be empty."""
     if not len(rows):
         return np.zeros((1, columns), np.int32)
     return np.ascontiguousarray(rows.reshape(len(rows), -1), np.int32)

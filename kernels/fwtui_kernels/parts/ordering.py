@@ -1,7 +1,7 @@
-"""The order of a graph's vertices in which its elimination has least to do: METIS finds separators, which become supernodes.
+"""The elimination ordering of a sparse graph: METIS finds small separators, which become supernodes.
 
-METIS gives an order only. The elimination tree says which vertices have to do with each other (Liu, SIAM J. Matrix Anal. Appl.
-11(1), 1990); small subtrees become one supernode each, as a tile is the least that a kernel works on, and so does a chain.
+METIS returns only an order of the vertices. The elimination tree (Liu, SIAM J. Matrix Anal. Appl. 11(1), 1990) shows their
+dependences. A small subtree becomes one supernode, because a kernel works on whole tiles, and so does a chain.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Shape, Supernode
 
 MAX_DEGREE = 64  # on average; graphs with more have no small separators
 MAX_SUPERNODES = 4096
-CELLS = 1 << 24  # of a matrix that are searched at a time
-LEAVES = (2, 4)  # tiles of a leaf, at most
-DOUBT = 1.5  # times by which the dense plan must take longer, as small products take more time than large ones
+CELLS = 1 << 24  # cells of a matrix that are searched for arcs at a time
+LEAVES = (2, 4)  # maximum tiles of a leaf, each of them tested
+MIN_GAIN = 1.5  # the dense plan must be estimated to take this much longer, because small products run at a lower rate
 
 
 class Arcs(NamedTuple):
-    """Arcs, the least of parallel ones, vertex by vertex."""
+    """Arcs sorted by source and target, the shortest one of parallel arcs."""
 
     sources: np.ndarray
     targets: np.ndarray
@@ -32,30 +32,29 @@ class Arcs(NamedTuple):
 
 
 class Factor(NamedTuple):
-    """What of an order a program needs. A rank is a vertex's place in the order, supernode by supernode."""
+    """The symbolic factorization. The rank of a vertex is its place in the elimination order, supernode by supernode."""
 
     vertices: np.ndarray  # by rank
-    begins: np.ndarray  # of each supernode in `above`, and the end of all
+    begins: np.ndarray  # the first item of each supernode in `above`, and the end
     above: np.ndarray  # ranks of the vertices above that each supernode's subtree touches, ascending
     arcs: Arcs
 
 
 def ordered(shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Iterator[Work]], cores: int = 1) -> Shape:
-    """Return the shape with the order that takes least time; unchanged where none takes less than the dense plan.
+    """Return the shape with the fastest elimination order, or unchanged if the dense plan is estimated to be faster.
 
-    `graph` is its matrix, or its arcs' sources, targets and weights.
-    `launch` is the number of relaxations in the time that a launch costs at least.
+    `graph` is the matrix, or the sources, targets and weights of the arcs. `launch` is the launch overhead in relaxations.
     """
-    arcs = arcs_of(graph) if isinstance(graph, np.ndarray) else least_arcs(shape.n, *graph)
+    arcs = arcs_of(graph) if isinstance(graph, np.ndarray) else shortest_arcs(shape.n, *graph)
     if len(arcs.sources) > MAX_DEGREE * shape.n or shape.n < 4 * shape.tile:
         return shape
-    from fwtui_kernels.compiled import trees  # which brings numba
+    from fwtui_kernels.compiled import trees  # imports numba
 
     begins, others, directed = neighbours(shape.n, arcs)
     vertices = dissected(begins, others)
     parents, sizes = trees.elimination_tree(begins, others, vertices, inverse(vertices))
-    best, least = shape, (-(-shape.n // shape.tile) * launch * 3 + shape.n**3) / DOUBT
-    # subtrees of at most so many tiles are leaves, and a separator of at most `small` vertices is merged into its parent
+    best, least = shape, (-(-shape.n // shape.tile) * launch * 3 + shape.n**3) / MIN_GAIN
+    # a subtree of up to `leaf` tiles is a leaf, and a separator of up to `small` vertices is merged into its parent
     for leaf, small in product(LEAVES, (0, shape.tile // 2)):
         numbers, above = numbered(*trees.grouped(parents, sizes, leaf * shape.tile, small))
         if len(above) > MAX_SUPERNODES:
@@ -64,10 +63,10 @@ def ordered(shape: Shape, graph: Any, launch: int, eliminated: Callable[..., Ite
         firsts = np.concatenate([[0], np.cumsum(members)])
         touched, starts = trees.touched(begins, others, by_number, inverse(by_number), firsts, above)
         nodes = tuple(map(Supernode, members.tolist(), above.tolist(), np.diff(starts).tolist()))
-        tried = replace(shape, order=EliminationOrder(nodes, directed, Factor(by_number, starts, touched, arcs)))
-        cost = sum(max(step.cost.relaxations, step.alone * cores) + launch for step in work(tried, eliminated))
+        candidate = replace(shape, order=EliminationOrder(nodes, directed, Factor(by_number, starts, touched, arcs)))
+        cost = sum(max(step.cost.relaxations, step.longest_task * cores) + launch for step in work(candidate, eliminated))
         if cost < least:
-            best, least = tried, cost
+            best, least = candidate, cost
     return best
 
 
@@ -79,20 +78,23 @@ def inverse(vertices: np.ndarray) -> np.ndarray:
 
 
 def numbered(group: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number the groups that have vertices, children first; return the number of each place, and that of each one's parent."""
-    used = np.unique(group)[::-1]
-    numbers = np.full(len(above) + 1, -1, np.int32)  # the last: no group
+    """Number the groups that have vertices, children first.
+
+    Returns the number of each place's group, and the number of each group's parent, -1 for a root.
+    """
+    used = np.flatnonzero(np.bincount(group, minlength=len(above)))[::-1]
+    numbers = np.full(len(above) + 1, -1, np.int32)  # the last item is for roots, whose parent is -1
     numbers[used] = np.arange(len(used))
     return numbers[group], numbers[above[used]]
 
 
 def arcs_of(matrix: np.ndarray) -> Arcs:
-    """Return those of a matrix; some of them, but too many, if it has too many."""
+    """Return the arcs of a matrix. The search stops once the matrix has more arcs than `ordered` accepts."""
     n, no_edge = len(matrix), matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     rows = max(1, CELLS // n)
     found: list[np.ndarray] = []
     for top in range(0, n, rows):
-        # of one axis, which NumPy does forty times as fast as of two
+        # NumPy finds nonzero cells of one axis 40 times faster than of two
         found.append(np.flatnonzero(matrix[top : top + rows] != no_edge) + top * n)
         if sum(map(len, found)) > (MAX_DEGREE + 1) * n:
             break
@@ -100,8 +102,8 @@ def arcs_of(matrix: np.ndarray) -> Arcs:
     return _useful(Arcs(sources, targets, matrix[sources, targets]))
 
 
-def least_arcs(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Arcs:
-    """Return the least of parallel arcs."""
+def shortest_arcs(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Arcs:
+    """Return the arcs in order, without all but the shortest one of parallel arcs."""
     keys = sources.astype(np.int64) * n + targets
     if not (np.diff(keys) > 0).all():
         by_key = np.lexsort((weights, keys))
@@ -111,27 +113,29 @@ def least_arcs(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.nda
 
 
 def _useful(arcs: Arcs) -> Arcs:
-    """Return them without those of infinite weight, and without self-loops unless they are negative cycles."""
+    """Drop arcs of infinite weight, and self-loops that are not negative cycles."""
     useful = ((arcs.sources != arcs.targets) | (arcs.weights < 0)) & (arcs.weights < np.inf)
     return Arcs(*(part[useful] for part in arcs))
 
 
 def neighbours(n: int, arcs: Arcs) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return both ways where those of each vertex begin, and the vertices; and whether an arc has no equal one back."""
+    """Return the symmetric adjacency structure (CSR row starts and columns, without the diagonal), and whether the graph is
+    directed: some arc has no reverse arc of the same weight.
+    """
     keys = arcs.sources.astype(np.int64) * n + arcs.targets
     back = arcs.targets.astype(np.int64) * n + arcs.sources
     by_back = np.argsort(back)
     directed = not (np.array_equal(keys, back[by_back]) and np.array_equal(arcs.weights, arcs.weights[by_back]))
     both = np.union1d(keys, back) if directed else keys
     sources, targets = np.divmod(both, n)
-    apart = sources != targets
-    sources, targets = sources[apart], targets[apart]
+    off_diagonal = sources != targets
+    sources, targets = sources[off_diagonal], targets[off_diagonal]
     return np.searchsorted(sources, np.arange(n + 1)).astype(np.int32), targets.astype(np.int32), directed
 
 
 def dissected(begins: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the vertices in METIS's order; first those without an edge, which it does not take."""
-    import pymetis  # an extra
+    """Return the vertices in METIS's nested dissection order, after the vertices without an edge, which METIS rejects."""
+    import pymetis  # an optional dependency
 
     degrees = np.diff(begins)
     joined = np.flatnonzero(degrees)
