@@ -1,4 +1,4 @@
-"""Telemetry: bins that do not wobble, lanes that fit, a cursor with values, runs as bands; and the strip below every run."""
+"""Telemetry: bins that do not wobble, tracks that fit, a cursor with values, runs as bands; and the strip below every run."""
 
 import math
 
@@ -22,9 +22,10 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui.frame import telemetry_strip
-from fwtui.tui.telemetry.lane_chart import GUTTER, LaneChart, Lanes, Row, Window, changes, stepped
-from fwtui.tui.telemetry.screen import LanesScreen
-from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, TelemetryLane, lanes_of, moments, span_for, usual
+from fwtui.tui.telemetry.screen import QuantitiesScreen
+from fwtui.tui.telemetry.track_chart import GUTTER, Row, TrackChart, Tracks, Window, changes, stepped
+from fwtui.tui.telemetry.tracks import HOLD_SECONDS, Bins, Track, moments, span_for, tracks_of
+from fwtui.tui.widgets.shown_quantities import usual
 
 
 def row(text: str, title: str) -> str:
@@ -77,8 +78,8 @@ def test_an_area_is_solid_and_a_gradient_from_its_foot_to_its_top() -> None:
     model = model_of([scenes.header(), scenes.GPU, *readings([0.0, 700.0, None, 350.0], every=1.0)])
     bins = Bins(1.0, ("gpu_power_watts",))
     bins.take(model.telemetry)
-    lanes = [TelemetryLane("gpu_power_watts", FIRST_GPU, "power")]
-    rows = Lanes(model, None, lanes, {FIRST_GPU: bins}, Window(1.0, 0, 5), [4], None, {}).rows()[1:5]
+    tracks = [Track("gpu_power_watts", FIRST_GPU, "power")]
+    rows = Tracks(model, None, tracks, {FIRST_GPU: bins}, Window(1.0, 0, 5), [4], None, {}).rows()[1:5]
     # never quite full; what was not read for a moment is what it was, and what was never read has a foot
     assert [row[-1][0] for row in rows] == [" ▇▇  ", " ██  ", " ███ ", "▁███╌"]
     assert [row[-1][1] for row in rows] == ["area-4", "area-3", "area-1", "area-0"]
@@ -88,8 +89,8 @@ def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
     gpus = [DeviceId("cuda", index) for index in range(2)]
     rates = [*((t, 0, 4e9) for t in range(10)), *((t, 1, 1e9) for t in range(3))]
     model = model_of(events.Telemetry(t=t, gpu=gpu, pcie_bytes_per_second=rate) for t, gpu, rate in sorted(rates))
-    lanes = lanes_of(model, ("pcie_bytes_per_second", "cpu_utilisation"), gpus)
-    assert [(lane.title, lane.gpu, bool(lane.head)) for lane in lanes] == [
+    tracks = tracks_of(model, ("pcie_bytes_per_second", "cpu_utilisation"), gpus)
+    assert [(track.title, track.gpu, bool(track.head)) for track in tracks] == [
         ("GPU 0", gpus[0], True),
         ("GPU 1", gpus[1], False),
         ("CPU", None, False),
@@ -97,7 +98,7 @@ def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
     bins: dict[DeviceId | None, Bins] = {gpu: Bins(1.0, ("pcie_bytes_per_second",)) for gpu in gpus}
     for gpu in gpus:
         bins[gpu].take(model.readings[gpu])
-    rows = Lanes(model, None, lanes[:2], bins, Window(1.0, 0, 10), [1, 1], None, {}).rows()[1:4]
+    rows = Tracks(model, None, tracks[:2], bins, Window(1.0, 0, 10), [1, 1], None, {}).rows()[1:4]
     head, first, second = ("".join(text for text, _ in row) for row in rows)
     assert head.startswith("PCIe, sent and received")
     assert first[GUTTER:] == "█" * 10 and first.split()[:3] == ["GPU", "0", "4.00"]
@@ -226,7 +227,7 @@ def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since
     )
 
 
-async def test_lanes_are_there_at_once_and_cursor_and_mouse_say_when_and_how_much(replay_of: Replay) -> None:
+async def test_tracks_are_there_at_once_and_cursor_and_mouse_say_when_and_how_much(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app, "5") as pilot:
         text = await shown(pilot)
@@ -244,7 +245,7 @@ async def test_lanes_are_there_at_once_and_cursor_and_mouse_say_when_and_how_muc
         text = await shown(pilot, "x", "home")
         assert " at 00:00." in text
         assert row(text, "power") != row(before, "power")
-        chart = app.screen.query_one(LaneChart)
+        chart = app.screen.query_one(TrackChart)
         for _ in range(30):
             await pilot.press("right")
         text = await shown(pilot)
@@ -275,19 +276,19 @@ async def test_lanes_are_there_at_once_and_cursor_and_mouse_say_when_and_how_muc
 async def test_zoom_goes_nearer_wider_and_back_and_series_are_chosen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app, "5") as pilot:
-        whole = app.screen.query_one(LaneChart).window
+        whole = app.screen.query_one(TrackChart).window
         text = await shown(pilot, "plus", "plus")
         assert "5.00 s wide" in text or "10.0 s wide" in text
-        narrow = app.screen.query_one(LaneChart).window
+        narrow = app.screen.query_one(TrackChart).window
         assert narrow.end - narrow.start < whole.end - whole.start and narrow.end == pytest.approx(whole.end, abs=0.5)
         await press(pilot, *["plus"] * 8)
         assert "1.00 s wide" in await shown(pilot) and "1.00 s is the shortest stretch" in await shown(pilot)
         assert "this is all of it" in await shown(pilot, *["minus"] * 9)
-        assert app.screen.query_one(LaneChart).window == whole
+        assert app.screen.query_one(TrackChart).window == whole
         await press(pilot, "plus", "0")
-        assert app.screen.query_one(LaneChart).window == whole
+        assert app.screen.query_one(TrackChart).window == whole
         text = await shown(pilot, "Q")
-        assert isinstance(app.screen, LanesScreen)
+        assert isinstance(app.screen, QuantitiesScreen)
         assert all(quantity.title in text for quantity in events.QUANTITIES.values())
         app.screen.query_one(SelectionList).deselect_all()
         app.screen.query_one(SelectionList).select("cpu_utilisation")
@@ -299,22 +300,22 @@ async def test_zoom_goes_nearer_wider_and_back_and_series_are_chosen(replay_of: 
         assert row(text, "CPU") and not any(line.startswith(" power ") for line in text.split("\n"))
 
 
-async def test_throttling_is_a_lane_with_words(replay_of: Replay) -> None:
+async def test_throttling_is_a_track_with_words(replay_of: Replay) -> None:
     told = [events.Telemetry(t=t / 10, gpu_power_watts=700.0, throttle=0x4 if t > 20 else 0x1) for t in range(40)]
     app = replay_of([scenes.header(), scenes.GPU, *told])
     async with opened(app) as pilot:
         text = await shown(pilot, "5")
-        lane = row(text, "throttle")
-        assert "power cap" in lane and "·████" in lane
+        track = row(text, "throttle")
+        assert "power cap" in track and "·████" in track
         assert " none " in row(await shown(pilot, "x", "home"), "throttle")
 
 
-async def test_each_of_eight_gpus_has_a_lane_on_a_small_terminal(replay_of: Replay) -> None:
+async def test_each_of_eight_gpus_has_a_track_on_a_small_terminal(replay_of: Replay) -> None:
     app = replay_of(scenes.several_gpus(8, idler=3))
     async with app.run_test(size=(80, 24)) as pilot:
         text = await settled(pilot, "5")
-        lanes = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
-        assert all("█" in lane for gpu, lane in lanes.items() if gpu != 3) and "█" not in lanes[3], "one scale, equally high"
+        tracks = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
+        assert all("█" in track for gpu, track in tracks.items() if gpu != 3) and "█" not in tracks[3], "one scale, equally high"
         assert "uneven in run 1: SM activity 39 % on GPU 3, 92 % on GPU 2" in text
         assert "SM activity, share of cycles" in text and "4 more quantities: v" in text
         assert "GPU 1" in row(await settled(pilot, *["x", "home"], *["right"] * 29), "throttle")
@@ -333,7 +334,7 @@ async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
         live.tell(*scenes.telemetry(0.1, 100, 0.5))
         app.tick()
         text = await shown(pilot)
-        chart = app.screen.query_one(LaneChart)
+        chart = app.screen.query_one(TrackChart)
         assert "1 min" in text or "60.0 s wide · following" in text
         assert chart.window.end == pytest.approx(100, abs=1.5) and chart.window.start == pytest.approx(40, abs=2)
         held = chart.window

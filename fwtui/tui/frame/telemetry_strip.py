@@ -22,7 +22,7 @@ from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model, averaged_over, within
 from fwtui.stream.quantity import CELSIUS, MEMORY, PERCENT, TRAFFIC, Quantity, throttled
 from fwtui.stream.run import Run
-from fwtui.tui.widgets.lanes import among, most_of, usual
+from fwtui.tui.widgets.shown_quantities import among, most_of, usual
 from fwtui.tui.widgets.spark import spark
 
 BINS = 10  # of the little history

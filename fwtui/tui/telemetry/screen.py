@@ -24,9 +24,10 @@ from fwtui.tui.frame.dialogs import CLOSES, Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.telemetry_strip import during
 from fwtui.tui.frame.view import View
-from fwtui.tui.telemetry.lane_chart import NO_RUN, LaneChart, RunReadings
+from fwtui.tui.telemetry.track_chart import NO_RUN, RunReadings, TrackChart
+from fwtui.tui.telemetry.tracks import SPANS, span_for, tracks_of
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.lanes import SPANS, among, lanes_of, span_for, usual
+from fwtui.tui.widgets.shown_quantities import among, usual
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, line, longest
 
 LIVE_SPAN = 60.0  # seconds that a live session begins with
@@ -38,7 +39,7 @@ class Heading(NamedTuple):
     end: float
     state: str
     run: Run | None
-    hidden: int  # lanes without room
+    hidden: int  # tracks without room
     more: int = 0  # quantities of several GPUs without room
     key: str = ""  # to get to them
 
@@ -85,12 +86,12 @@ class Choices(SelectionList[str]):
         return Strip([left, Segment(" ", inner.style), *others])
 
 
-class LanesScreen(Dialog):
-    """Which lanes are shown."""
+class QuantitiesScreen(Dialog):
+    """Which tracks are shown."""
 
     DEFAULT_CSS = """
-    LanesScreen Choices { height: auto; max-height: 16; min-width: 20; border: none; padding: 0; background: $surface; }
-    LanesScreen Choices:focus { border: none; }
+    QuantitiesScreen Choices { height: auto; max-height: 16; min-width: 20; border: none; padding: 0; background: $surface; }
+    QuantitiesScreen Choices:focus { border: none; }
     """
 
     def __init__(self, selected: Sequence[str], details: bool):
@@ -125,7 +126,7 @@ class TelemetryScreen(Frame):
         ("mean ↑ max", "of the shown run, during its timed repetitions; under a cursor, the values at that time"),
         ("╌", "not read"),
         ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank if it was not read"),
-        ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),
+        ("0 to 700 W", "the ends of a track's scale; they are the GPU's own limits where those are known"),
         ("uneven", "of several GPUs, one does less than 90 % of what the busiest does: it waits, or has less to do"),
         (
             "NVLink",
@@ -135,7 +136,7 @@ class TelemetryScreen(Frame):
     MOVES: ClassVar = ("In the chart ({key[cursor]})", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
         bindings.CURSOR,
-        look("Q", "lanes", "Quantities", "choose which quantities are shown", id="telemetry.series"),
+        look("Q", "tracks", "Quantities", "choose which quantities are shown", id="telemetry.series"),
         hidden_look("v", "quantity", "View", "the next quantity of every GPU", _all_quantities, "telemetry.quantity"),
         look("H", "gpu", "GPU", "one GPU with all its quantities, the next one, or every GPU", _one_gpu, "telemetry.gpu"),
         look("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time", id="telemetry.nearer", key_display="+"),
@@ -148,7 +149,7 @@ class TelemetryScreen(Frame):
         super().__init__(view)
         self._names: tuple[str, ...] = ()  # chosen ones; nothing is what is usual for this machine
         self.gpu: DeviceId | None = None  # the only one of several that is shown
-        self._first = 0  # of the quantities, which group of lanes is at the top
+        self._first = 0  # of the quantities, which group of tracks is at the top
         self._worked: tuple[object, Balance | None] = (None, None)  # how the GPUs worked in a run that is over
         self._means: tuple[object, RunReadings] = (None, NO_RUN)
         self._span: float | None = LIVE_SPAN if view.playback is None else None  # None is the whole session
@@ -157,7 +158,7 @@ class TelemetryScreen(Frame):
     def body(self) -> ComposeResult:
         yield HeadingLine(None)
         yield BalanceLine(None)
-        yield LaneChart(self.view, self._choose, self._hold, self.action_zoom)
+        yield TrackChart(self.view, self._choose, self._hold, self.action_zoom)
 
     def state(self) -> object:
         return (self._names, self._span, self._held, self.gpu, self._first)
@@ -183,14 +184,14 @@ class TelemetryScreen(Frame):
 
     def show(self) -> None:
         start, end = self._window()
-        chart, names, gpus = self.query_one(LaneChart), self._quantities, self.several
+        chart, names, gpus = self.query_one(TrackChart), self._quantities, self.several
         visible = names
         if gpus and self.gpu is None:
             first = self._first % len(names)
             visible = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
         one = self.gpu or self.model.watched
-        lanes = lanes_of(self.model, visible, (one,) if not gpus or self.gpu is not None else gpus)
-        chart.show(lanes, start, end, self._of_run({lane.gpu for lane in lanes}))
+        tracks = tracks_of(self.model, visible, (one,) if not gpus or self.gpu is not None else gpus)
+        chart.show(tracks, start, end, self._of_run({track.gpu for track in tracks}))
         hidden = sum(height == 0 for height in chart.heights)
         key = self.key_of("telemetry.quantity")
         heading = Heading(start, end, self._state_words(), self.view.run, hidden, len(names) - len(visible), key)
@@ -250,7 +251,7 @@ class TelemetryScreen(Frame):
         if not 0 <= place <= len(steps):
             self.say(f"{units.duration(steps[0])} is the shortest stretch" if direction > 0 and steps else "this is all of it")
             return
-        at = self.query_one(LaneChart).at
+        at = self.query_one(TrackChart).at
         self._span = steps[place] if place < len(steps) else None
         if at is not None and self._span is not None:  # what is under the cursor stays in sight
             self._held = min(max(at + self._span / 2, self._span), max(self.model.t, self._span))
@@ -258,16 +259,16 @@ class TelemetryScreen(Frame):
 
     def action_whole(self) -> None:
         self._span = self._held = None
-        self.query_one(LaneChart).release()
+        self.query_one(TrackChart).release()
         self.update()
 
-    def action_lanes(self) -> None:
+    def action_tracks(self) -> None:
         def chosen(names: str) -> None:
             picked = names.split(",")
             self._names = tuple(key for key in QUANTITIES if key in picked)
             self.update()
 
-        self.ask(LanesScreen(self._quantities, self.look.details), chosen)
+        self.ask(QuantitiesScreen(self._quantities, self.look.details), chosen)
 
     def action_quantity(self) -> None:
         self._first = (self._first + 1) % len(self._quantities)

@@ -1,4 +1,4 @@
-"""Telemetry over time: one lane for each quantity on a common clock, runs as bands over them, throttling under them."""
+"""Telemetry over time: one track for each quantity on a common clock, runs as bands over them, throttling under them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from fwtui.tui.charts.drawing import joined
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import nice
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.lanes import Bins, TelemetryLane, moments, most_of
+from fwtui.tui.telemetry.tracks import Bins, Track, moments
+from fwtui.tui.widgets.shown_quantities import most_of
 
-GUTTER = 25  # cells of a lane's name and value
+GUTTER = 25  # cells of a track's name and value
 TITLE, VALUE = 13, 11
-AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
+AROUND = 4  # rows besides the tracks: runs, throttling, the clock's line and its labels
 EIGHTHS = " ▁▂▃▄▅▆▇█"  # of a cell: braille of the same height has holes in most fonts
-UNREAD = "╌"  # at the foot of a lane
+UNREAD = "╌"  # at the foot of a track
 MIN_USED = 1 / 3  # the share of a scale that must be used, or it gets a lower end
-STEPS = 5  # of the gradient, from the foot of a lane to its top
+STEPS = 5  # of the gradient, from the foot of a track to its top
 RunReadings = Mapping[DeviceId | None, tuple[Telemetry, Telemetry]]  # mean and peak of a run
 NO_RUN: RunReadings = {}
 Row = tuple[Piece, ...]
@@ -62,12 +63,12 @@ class Window(NamedTuple):
 
 
 @dataclass
-class Lanes:
+class Tracks:
     """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without."""
 
     model: Model
     shown: int | None  # the run that is shown on all screens
-    lanes: Sequence[TelemetryLane]
+    tracks: Sequence[Track]
     bins: Mapping[DeviceId | None, Bins]  # the readings of each GPU, and at None those of the machine
     window: Window
     heights: Sequence[int]
@@ -95,18 +96,18 @@ class Lanes:
 
     def rows(self) -> list[Row]:
         """All rows, the top one first."""
-        pairs, bins = [pair for pair in zip(self.lanes, self.heights, strict=True) if pair[1]], self.bins
-        places = [bins[lane.gpu].names.index(lane.name) for lane, _ in pairs]
+        pairs, bins = [pair for pair in zip(self.tracks, self.heights, strict=True) if pair[1]], self.bins
+        places = [bins[track.gpu].names.index(track.name) for track, _ in pairs]
         span = self.window.first, self.window.columns
         means_of = [(*pair, bins[pair[0].gpu].means(place, *span)) for pair, place in zip(pairs, places, strict=True)]
-        ends: dict[str, float] = {}  # of scales: one for all lanes of a quantity, or they could not be compared
-        for name in {lane.name for lane, _, _ in means_of}:
-            ends[name] = self._most(name, [(lane, means) for lane, _, means in means_of if lane.name == name])
+        ends: dict[str, float] = {}  # of scales: one for all tracks of a quantity, or they could not be compared
+        for name in {track.name for track, _, _ in means_of}:
+            ends[name] = self._most(name, [(track, means) for track, _, means in means_of if track.name == name])
         rows: list[Row] = []
-        for lane, height, means in means_of:
-            if lane.head:
-                rows.append(self._head(lane, ends[lane.name]))
-            rows += self._lane(lane, height, means, ends[lane.name])
+        for track, height, means in means_of:
+            if track.head:
+                rows.append(self._head(track, ends[track.name]))
+            rows += self._track(track, height, means, ends[track.name])
         return [self._runs(), *rows, self._throttle(), *self._clock()]
 
     def _row(self, gutter: Sequence[Piece], cells: list[Piece]) -> Row:
@@ -130,36 +131,36 @@ class Lanes:
             return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
         return self._row([(f"{f'run {self.shown}':<{TITLE}}", "shown"), (f"{'mean ↑ peak':>{VALUE}} ", "label")], cells)
 
-    def _head(self, lane: TelemetryLane, high: float) -> Row:
-        """What a group of lanes is of, and the ends of its scale."""
-        text = f"{lane.head}: {_ends(lane.name, high)}"
+    def _head(self, track: Track, high: float) -> Row:
+        """What a group of tracks is of, and the ends of its scale."""
+        text = f"{track.head}: {_ends(track.name, high)}"
         cells = [(character, "label") for character in f"{text[GUTTER:]:<{self.window.columns}.{self.window.columns}}"]
         return self._row([(f"{text[:GUTTER]:<{GUTTER}}", "label")], cells)
 
-    def _lane(self, lane: TelemetryLane, height: int, means: Sequence[float | None], high: float) -> list[Row]:
-        quantity = QUANTITIES[lane.name]
-        low, grouped = quantity.least, lane.title != quantity.title
-        # an eighth stays free, so that a full lane does not touch the one above; but of few every begun one counts
+    def _track(self, track: Track, height: int, means: Sequence[float | None], high: float) -> list[Row]:
+        quantity = QUANTITIES[track.name]
+        low, grouped = quantity.least, track.title != quantity.title
+        # an eighth stays free, so that a full track does not touch the one above; but of few every begun one counts
         few, full = grouped and height == 1, len(EIGHTHS) - 1
         most, whole = (full, ceil) if few else (full * height - 1, round)
         filled = [0 if m is None else max(1, whole(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
-        now = lane.readings(self.model)[-1:] if lane.gpu is None or lane.gpu in self.model.followed else ()
-        value = getattr(now[0], lane.name) if now else None
-        mean, peak = self.run_readings.get(lane.gpu, (None, None))
+        now = track.readings(self.model)[-1:] if track.gpu is None or track.gpu in self.model.followed else ()
+        value = getattr(now[0], track.name) if now else None
+        mean, peak = self.run_readings.get(track.gpu, (None, None))
         if self.cursor is not None:
             value = means[self.cursor]
         elif mean is not None:
-            value = getattr(mean, lane.name)
+            value = getattr(mean, track.name)
         brief = mean is not None and self.cursor is None and any(m is not None for m in means)  # the run, for that quantity
         text = ("too short" if brief else units.ABSENT) if value is None else quantity.unit.text(value)
-        highest = getattr(peak, lane.name, None)
+        highest = getattr(peak, track.name, None)
         below_it = [] if highest is None else [f"↑ {quantity.unit.text(highest)}"]
-        below_it += [] if grouped else [_ends(lane.name, high)]
+        below_it += [] if grouped else [_ends(track.name, high)]
         rows: list[Row] = []
         for row in range(height):
             if row == 0:
                 number = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
-                gutter = [(f"{lane.title:<{TITLE}}", "title"), number]
+                gutter = [(f"{track.title:<{TITLE}}", "title"), number]
             else:
                 words = below_it[row - 1] if row <= len(below_it) else ""
                 gutter = [(f"{words:>{GUTTER - 1}.{GUTTER - 1}} ", "label")]
@@ -171,19 +172,19 @@ class Lanes:
         return rows
 
     def _banded(self, gutter: Sequence[Piece], text: str, step: int) -> Row:
-        """A row of a lane, tinted where a run was going."""
+        """A row of a track, tinted where a run was going."""
         kinds = f"area-{step}", f"run-area-{step}"
         if self.cursor is not None:
             return self._row(gutter, [(character, kinds[on]) for character, on in zip(text, self.during, strict=True)])
         return (*gutter, *((text[start:end], kinds[on]) for start, end, on in self.bands))
 
-    def _most(self, name: str, lanes: Sequence[tuple[TelemetryLane, Sequence[float | None]]]) -> float:
+    def _most(self, name: str, tracks: Sequence[tuple[Track, Sequence[float | None]]]) -> float:
         """The upper end of the scale: the most that the devices allow, else a round number above all that is seen."""
         quantity = QUANTITIES[name]
-        most = [most_of(quantity, self.model, lane.gpu) or 0.0 for lane, _ in lanes]
+        most = [most_of(quantity, self.model, track.gpu) or 0.0 for track, _ in tracks]
         if min(most) > quantity.least:
             return max(most)
-        greatest = max((mean - quantity.least for _, means in lanes for mean in means if mean is not None), default=0.0)
+        greatest = max((mean - quantity.least for _, means in tracks for mean in means if mean is not None), default=0.0)
         self.tops[name] = stepped(self.tops.get(name, 0.0), greatest)
         return quantity.least + self.tops[name]
 
@@ -244,29 +245,29 @@ def moment_text(t: float, span: float) -> str:
     return units.clock(int(t * 10 + 0.5) / 10) + tenths
 
 
-class LaneChart(ValueCursor):
+class TrackChart(ValueCursor):
     """Ten times a second its rows are made again, and what changed of them is drawn. Values are those under the cursor."""
 
-    PREFIX = "lanes"
+    PREFIX = "tracks"
     DEFAULT_CSS = """
-    LaneChart { height: 1fr; min-height: 1; padding: 0 1; }
-    LaneChart .lanes--label { color: $text-muted; }
-    LaneChart .lanes--title { color: $foreground; }
-    LaneChart .lanes--value { color: $foreground; text-style: bold; }
-    LaneChart .lanes--run { color: $secondary; }
-    LaneChart .lanes--shown { color: $text-primary; text-style: bold; }
-    LaneChart .lanes--axis { color: $border-blurred; }
-    LaneChart:focus .lanes--axis { color: $border; }
-    LaneChart .lanes--throttled { color: $text-warning; text-style: bold; }
-    LaneChart .lanes--cursor { color: $foreground; text-style: bold reverse; }
+    TrackChart { height: 1fr; min-height: 1; padding: 0 1; }
+    TrackChart .tracks--label { color: $text-muted; }
+    TrackChart .tracks--title { color: $foreground; }
+    TrackChart .tracks--value { color: $foreground; text-style: bold; }
+    TrackChart .tracks--run { color: $secondary; }
+    TrackChart .tracks--shown { color: $text-primary; text-style: bold; }
+    TrackChart .tracks--axis { color: $border-blurred; }
+    TrackChart:focus .tracks--axis { color: $border; }
+    TrackChart .tracks--throttled { color: $text-warning; text-style: bold; }
+    TrackChart .tracks--cursor { color: $foreground; text-style: bold reverse; }
     """ + "".join(
-        f"LaneChart .lanes--area-{step} {{ color: {colour}; }} "
-        f"LaneChart .lanes--run-area-{step} {{ color: {colour}; background: $primary 10%; }} "
+        f"TrackChart .tracks--area-{step} {{ color: {colour}; }} "
+        f"TrackChart .tracks--run-area-{step} {{ color: {colour}; background: $primary 10%; }} "
         for step, colour in AREAS.items()
     )
     COMPONENT_CLASSES: ClassVar = {
-        *(f"lanes--{part}" for part in PARTS),
-        *(f"lanes--{run}area-{step}" for step in AREAS for run in ("", "run-")),
+        *(f"tracks--{part}" for part in PARTS),
+        *(f"tracks--{run}area-{step}" for step in AREAS for run in ("", "run-")),
     }
 
     def __init__(
@@ -276,7 +277,7 @@ class LaneChart(ValueCursor):
         super().__init__()
         self._view = view
         self._chosen, self._held, self._zoomed = on_choice, on_hold, zoomed
-        self._lanes: tuple[TelemetryLane, ...] = ()
+        self._tracks: tuple[Track, ...] = ()
         self._run_readings = NO_RUN
         self._start = self._end = 0.0
         self._bins: dict[DeviceId | None, Bins] = {}  # those of the machine at None
@@ -297,36 +298,36 @@ class LaneChart(ValueCursor):
 
     @property
     def room(self) -> int:
-        """Rows for lanes and the lines above groups of them."""
+        """Rows for tracks and the lines above groups of them."""
         return max(0, self.size.height - AROUND)
 
     @property
     def heights(self) -> list[int]:
-        """Rows of each lane, the first ones higher where they do not divide evenly; a lane without room has none.
+        """Rows of each track, the first ones higher where they do not divide evenly; a track without room has none.
 
-        Lanes in groups are equally high as long as all have room: their heights are compared.
+        Tracks in groups are equally high as long as all have room: their heights are compared.
         """
-        heads, lanes = sum(bool(lane.head) for lane in self._lanes), len(self._lanes)
+        heads, tracks = sum(bool(track.head) for track in self._tracks), len(self._tracks)
         rows = max(0, self.room - heads)
-        odd = 0 if heads and rows >= lanes else rows % lanes
-        return [rows // lanes + (place < odd) for place in range(lanes)]
+        odd = 0 if heads and rows >= tracks else rows % tracks
+        return [rows // tracks + (place < odd) for place in range(tracks)]
 
-    def show(self, lanes: Sequence[TelemetryLane], start: float, end: float, run_readings: RunReadings = NO_RUN) -> None:
-        """Show these lanes from `start` to `end`, as far as the view's model has them, with the means and peaks of a run."""
-        self._lanes, self._start, self._end, self._run_readings = tuple(lanes), start, end, run_readings
+    def show(self, tracks: Sequence[Track], start: float, end: float, run_readings: RunReadings = NO_RUN) -> None:
+        """Show these tracks from `start` to `end`, as far as the view's model has them, with the means and peaks of a run."""
+        self._tracks, self._start, self._end, self._run_readings = tuple(tracks), start, end, run_readings
         self._draw()
 
     def _draw(self) -> None:
         """Make the rows again, and refresh those that look different."""
-        if self.columns < 1 or not self._lanes:
+        if self.columns < 1 or not self._tracks:
             self._rows = []
             self.refresh()
             return
         window = self.window
         model, bins = self._view.model, dict[DeviceId | None, Bins]()
-        gpus = {lane.gpu for lane in self._lanes}
-        for gpu in gpus if gpus - {None} else {*gpus, model.watched}:  # a GPU for the lane of throttling
-            names = tuple(lane.name for lane in self._lanes if lane.gpu == gpu)
+        gpus = {track.gpu for track in self._tracks}
+        for gpu in gpus if gpus - {None} else {*gpus, model.watched}:  # a GPU for the track of throttling
+            names = tuple(track.name for track in self._tracks if track.gpu == gpu)
             drawn_bins = self._bins.get(gpu)
             if drawn_bins is None or (drawn_bins.seconds, drawn_bins.names) != (window.seconds, names):
                 drawn_bins = Bins(window.seconds, names)
@@ -335,7 +336,9 @@ class LaneChart(ValueCursor):
         self._bins = bins
         run_id = self._view.run.id if self._view.run is not None else None
         before = self._rows
-        self._rows = Lanes(model, run_id, self._lanes, bins, window, self.heights, self.at, self._tops, self._run_readings).rows()
+        self._rows = Tracks(
+            model, run_id, self._tracks, bins, window, self.heights, self.at, self._tops, self._run_readings
+        ).rows()
         if len(before) != len(self._rows):
             self.refresh()
             return

@@ -1,4 +1,4 @@
-"""Quantities over time: which are shown, the ends of their scales, and their readings in bins of equal length."""
+"""Telemetry over time: the tracks of quantities and GPUs, their readings in bins of equal length, and round times."""
 
 from __future__ import annotations
 
@@ -10,61 +10,35 @@ from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
-from fwtui.stream.quantity import Quantity
 
 HOLD_SECONDS = 1.5  # a reading holds until the next one, but not for longer than this, or twice what is usual between two
 T = TypeVar("T")
 V = TypeVar("V")
 
 
-def usual(model: Model, host: bool = False) -> dict[str, Quantity]:
-    """What is shown before the user has chosen: the GPU's quantities, or the machine's without a GPU or if `host`."""
-    host = host or model.gpu is None
-    return {key: quantity for key, quantity in QUANTITIES.items() if not quantity.later and quantity.host == host}
-
-
-def among(model: Model, gpus: Sequence[DeviceId]) -> dict[str, Quantity]:
-    """What is shown of several GPUs before the user has chosen: what their last readings have, the most telling first."""
-    last = [reading for gpu in gpus for reading in model.readings.get(gpu, ())[-2:]]
-    at: dict[int, str] = {}
-    for key, quantity in QUANTITIES.items():
-        if quantity.among and any(getattr(reading, key) is not None for reading in last):
-            at.setdefault(quantity.among, key)
-    return {at[place]: QUANTITIES[at[place]] for place in sorted(at)} or usual(model)
-
-
-def most_of(quantity: Quantity, model: Model, gpu: DeviceId | None = None) -> float | None:
-    """The greatest possible value, on that GPU or the one that is watched; None if it is not known."""
-    if not isinstance(quantity.most, str):
-        return quantity.most
-    machine = model.header.machine if model.header is not None else None
-    device = model.gpu if gpu is None else model.devices.get(gpu)
-    return getattr(machine if quantity.host else device, quantity.most, None)
-
-
-class TelemetryLane(NamedTuple):
+class Track(NamedTuple):
     """A quantity of one GPU, or of the machine, over time."""
 
     name: str
     gpu: DeviceId | None  # None: the machine's
     title: str
-    head: str = ""  # a line above it, where a group of lanes begins
+    head: str = ""  # a line above it, where a group of tracks begins
 
     def readings(self, model: Model) -> Sequence[events.Telemetry]:
         return model.of_host if self.gpu is None else model.readings.get(self.gpu, ())
 
 
-def lanes_of(model: Model, names: Sequence[str], gpus: Sequence[DeviceId]) -> list[TelemetryLane]:
-    """A lane for each quantity of one GPU; a group of lanes for each quantity of several."""
-    lanes: list[TelemetryLane] = []
+def tracks_of(model: Model, names: Sequence[str], gpus: Sequence[DeviceId]) -> list[Track]:
+    """A track for each quantity of one GPU; a group of tracks for each quantity of several."""
+    tracks: list[Track] = []
     for name in names:
         quantity = QUANTITIES[name]
         if quantity.host or len(gpus) == 1:
-            lanes.append(TelemetryLane(name, None if quantity.host else gpus[0], quantity.title))
+            tracks.append(Track(name, None if quantity.host else gpus[0], quantity.title))
             continue
         heads = [f"{quantity.title}, {quantity.meaning}", *[""] * len(gpus)]
-        lanes += [TelemetryLane(name, gpu, f"GPU {gpu}", head) for gpu, head in zip(gpus, heads, strict=False)]
-    return lanes
+        tracks += [Track(name, gpu, f"GPU {gpu}", head) for gpu, head in zip(gpus, heads, strict=False)]
+    return tracks
 
 
 class Bins:
