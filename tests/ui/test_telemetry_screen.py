@@ -23,7 +23,8 @@ from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui.frame import telemetry_strip
 from fwtui.tui.telemetry.screen import QuantitiesScreen
-from fwtui.tui.telemetry.track_chart import GUTTER, Row, TrackChart, Tracks, Window, changes, stepped
+from fwtui.tui.telemetry.track_chart import TrackChart
+from fwtui.tui.telemetry.track_drawing import GUTTER, WIDE_GUTTER, Row, TrackDrawing, Window, changes, stepped
 from fwtui.tui.telemetry.tracks import HOLD_SECONDS, Bins, Track, moments, span_for, tracks_of
 from fwtui.tui.widgets.shown_quantities import usual
 
@@ -79,10 +80,10 @@ def test_an_area_is_solid_and_a_gradient_from_its_foot_to_its_top() -> None:
     bins = Bins(1.0, ("gpu_power_watts",))
     bins.take(model.telemetry)
     tracks = [Track("gpu_power_watts", FIRST_GPU, "power")]
-    rows = Tracks(model, None, tracks, {FIRST_GPU: bins}, Window(1.0, 0, 5), [4], None, {}).rows()[1:5]
+    rows = TrackDrawing(model, None, tracks, {FIRST_GPU: bins}, Window(1.0, 0, 5), [4], None, {}).rows()[2:6]
     # never quite full; what was not read for a moment is what it was, and what was never read has a foot
-    assert [row[-1][0] for row in rows] == [" ▇▇  ", " ██  ", " ███ ", "▁███╌"]
-    assert [row[-1][1] for row in rows] == ["area-4", "area-3", "area-1", "area-0"]
+    assert ["".join(text for text, _ in row)[GUTTER:] for row in rows] == ["┄▇▇┄┄", " ██  ", " ███ ", "▁███╌"], "┄: maximum"
+    assert [row[-1][1] for row in rows] == ["peak", "area-3", "area-1", "area-0"]
 
 
 def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
@@ -98,7 +99,7 @@ def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
     bins: dict[DeviceId | None, Bins] = {gpu: Bins(1.0, ("pcie_bytes_per_second",)) for gpu in gpus}
     for gpu in gpus:
         bins[gpu].take(model.readings[gpu])
-    rows = Tracks(model, None, tracks[:2], bins, Window(1.0, 0, 10), [1, 1], None, {}).rows()[1:4]
+    rows = TrackDrawing(model, None, tracks[:2], bins, Window(1.0, 0, 10), [1, 1], None, {}).rows()[2:5]
     head, first, second = ("".join(text for text, _ in row) for row in rows)
     assert head.startswith("PCIe, sent and received")
     assert first[GUTTER:] == "█" * 10 and first.split()[:3] == ["GPU", "0", "4.00"]
@@ -232,13 +233,12 @@ async def test_tracks_are_there_at_once_and_cursor_and_mouse_say_when_and_how_mu
     async with opened(app, "5") as pilot:
         text = await shown(pilot)
         runs = row(text, "run 3")
-        assert "┣━" in runs and "1 naive" in runs and "2 katz-kider" in runs and "mean ↑ peak" in runs
-        assert row(text, "SM clock")[: GUTTER + 1].rstrip().endswith(" MHz") and "0 to 700 W" in text and "20 to 95 °C" in text
-        assert " ↑ " in text.split("\n")[text.split("\n").index(row(text, "SM clock")) + 1], "its peak"
+        assert "┣━" in runs and runs.split()[2:5] == ["now", "mean", "max"] and "1 naive" in text and "2 katz-kider" in text
+        assert row(text, "SM clock")[:WIDE_GUTTER].count(" MHz") == 3 and "0 to 700 W" in text and "0 to 100 %" in text
         for title in ("SM clock", "temp", "GPU util", "SM occupancy", "DRAM util", "memory used", "throttle"):
             assert row(text, title)
         assert "none" in row(text, "throttle") and "····" in row(text, "throttle")
-        assert "  00:10" in text and "all of it" in text and "█" in text
+        assert "  00:10" in text and "whole session" in text and "█" in text
         assert "GPU 0" not in text and "even in" not in text
         assert "telemetry of one GPU at most" in await shown(pilot, "H")
         before = text
@@ -262,12 +262,12 @@ async def test_tracks_are_there_at_once_and_cursor_and_mouse_say_when_and_how_mu
         await press(pilot, "escape")
         assert app.view.selected is None
         text = await shown(pilot)
-        column = row(text, "run 3").index("2 katz-kider")
-        await pilot.click(chart, offset=(column, 3))
+        column = next(line for line in text.split("\n") if "2 katz-kider" in line and "1 naive" in line).index("2 katz-kider")
+        await pilot.click(chart, offset=(column + 3, 3))
         await pilot.pause()
         assert app.view is not None and app.view.selected == 2 and chart.at is not None
         start, end = chart.window.start, chart.window.end
-        chart.post_message(MouseScrollUp(chart, column, 3, 0, -1, 0, False, False, False))
+        chart.post_message(MouseScrollUp(chart, column + 3, 3, 0, -1, 0, False, False, False))
         await press(pilot)
         assert chart.window.end - chart.window.start < end - start
         assert chart.window.start <= chart.at <= chart.window.end
@@ -282,8 +282,8 @@ async def test_zoom_goes_nearer_wider_and_back_and_series_are_chosen(replay_of: 
         narrow = app.screen.query_one(TrackChart).window
         assert narrow.end - narrow.start < whole.end - whole.start and narrow.end == pytest.approx(whole.end, abs=0.5)
         await press(pilot, *["plus"] * 8)
-        assert "1.00 s wide" in await shown(pilot) and "1.00 s is the shortest stretch" in await shown(pilot)
-        assert "this is all of it" in await shown(pilot, *["minus"] * 9)
+        assert "1.00 s wide" in await shown(pilot) and "1.00 s is the shortest time" in await shown(pilot)
+        assert "the whole session is visible" in await shown(pilot, *["minus"] * 9)
         assert app.screen.query_one(TrackChart).window == whole
         await press(pilot, "plus", "0")
         assert app.screen.query_one(TrackChart).window == whole
@@ -316,14 +316,19 @@ async def test_each_of_eight_gpus_has_a_track_on_a_small_terminal(replay_of: Rep
         text = await settled(pilot, "5")
         tracks = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
         assert all("█" in track for gpu, track in tracks.items() if gpu != 3) and "█" not in tracks[3], "one scale, equally high"
-        assert "uneven in run 1: SM activity 39 % on GPU 3, 92 % on GPU 2" in text
-        assert "SM activity, share of cycles" in text and "4 more quantities: v" in text
+        assert "uneven: SM activity 39 % on GPU 3, 92 % on GPU 2; NVLink up to 34 % full" in text
+        assert "SM activity, share of cycles" in text and "4 folded: v opens the next" in text
         assert "GPU 1" in row(await settled(pilot, *["x", "home"], *["right"] * 29), "throttle")
         text = await settled(pilot, "escape", "v", "v")
         assert "NVLink, sent and received: 0 to 956 GB/s" in text and row(text, "GPU 7").split()[3] == "GB/s"
         text = await settled(pilot, *["H"] * 3)
         assert "· GPU 2" in text and "uneven" in text and row(text, "NVLink") and row(text, "temp")
-        assert "all quantities of GPU 2 are shown" in await settled(pilot, "v")
+        # one open track, and the others folded to a row each; the next one opens instead
+        chart = app.screen.query_one(TrackChart)
+        assert sorted(chart.heights)[:-1] == [1] * (len(chart.heights) - 1) and max(chart.heights) > 1
+        opened = chart.heights.index(max(chart.heights))
+        await settled(pilot, "v")
+        assert chart.heights[opened] == 1 and max(chart.heights) > 1
         assert "8 GPUs" in await settled(pilot, *["H"] * 6)
 
 
@@ -356,4 +361,4 @@ async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
 async def test_a_run_too_short_for_a_quantity_says_so_beside_its_chart() -> None:
     app = replay_at_end(resolve("h200-n4096-naive-blocked"), "telemetry")
     async with opened(app) as pilot:
-        assert "power          too short" in await settled(pilot)
+        assert row(await settled(pilot), "power").split()[1:7] == ["160", "W", "too", "short", "too", "short"]

@@ -1,4 +1,4 @@
-"""The telemetry of the whole session on one clock, with runs as bands: what the GPU did, and what held it back."""
+"""The Telemetry screen: all readings of a session on one clock, with runs as bands and throttling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
-from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden_look, look, unless
+from fwtui.tui.actions import ACROSS, CHOOSE, hidden_look, look, unless
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import CLOSES, Dialog
 from fwtui.tui.frame.frame import Frame
@@ -30,8 +30,8 @@ from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.shown_quantities import among, usual
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, line, longest
 
-LIVE_SPAN = 60.0  # seconds that a live session begins with
-LATELY = 3.0  # seconds in which the work of several GPUs is compared, while a run goes on
+LIVE_SPAN = 60.0  # visible seconds of a live session at first
+LATELY = 3.0  # last seconds of a run in progress, over which the work of several GPUs is compared
 
 
 class Heading(NamedTuple):
@@ -40,8 +40,7 @@ class Heading(NamedTuple):
     state: str
     run: Run | None
     hidden: int  # tracks without room
-    more: int = 0  # quantities of several GPUs without room
-    key: str = ""  # to get to them
+    folded: str = ""  # tracks that are folded or have no room yet, and the key that opens them
 
 
 class HeadingLine(TextPanel[Heading | None]):
@@ -50,9 +49,7 @@ class HeadingLine(TextPanel[Heading | None]):
 
     def draw(self, subject: Heading, width: int) -> Sequence[Content]:
         window = f"{units.clock(subject.start)} to {units.clock(subject.end)}  "
-        note = (f"   {subject.hidden} more: no room", "$text-warning") if subject.hidden else ""
-        if subject.more and not note:
-            note = (f"   {units.counted(subject.more, 'more quantity', 'more quantities')}: {subject.key}", MUTED)
+        note = (f"   {subject.hidden} more: no room", "$text-warning") if subject.hidden else (subject.folded, MUTED)
         begin = line(("TELEMETRY  ", f"{STRONG} $text-primary"), (window, STRONG))
         left = longest((line(begin, (subject.state, MUTED), note), line(begin.rstrip(), note)), width)
         run = subject.run
@@ -64,19 +61,21 @@ class HeadingLine(TextPanel[Heading | None]):
 
 
 class BalanceLine(TextPanel[tuple[str, Balance] | None]):
-    """Which of several GPUs does most and which least, and when; no line for one GPU."""
+    """The GPUs that work most and least, and the fullest link; no line for one GPU."""
 
     DEFAULT_CSS = "BalanceLine { padding: 0 1; }"
 
     def draw(self, subject: tuple[str, Balance], width: int) -> Sequence[Content]:
         when, found = subject
-        words = (f"{found.word} {when}", f"{STRONG} {'$text-warning' if found.word == 'uneven' else '$text-primary'}")
-        words_line = line(words, f": {found.why}")
-        return [longest((*(line(words_line, (f"; {links}", MUTED)) for links in found.links), words_line), width)]
+        style = f"{STRONG} {'$text-warning' if found.word == 'uneven' else '$text-primary'}"
+        work = line((f"{found.word} {when}", style), f": {found.why}")
+        with_links = [line(work, (f"; {links}", MUTED)) for links in found.links]
+        short = [line((found.word, style), f": {found.why}", (f"; {links}", MUTED)) for links in found.links[1:]]
+        return [longest((*with_links, *short, work), width)]
 
 
 class Choices(SelectionList[str]):
-    """Textual's list shows the choice by colour alone; here only chosen lines have an X."""
+    """A selection list that also marks the choice without colours: only chosen lines have an X."""
 
     def render_line(self, y: int) -> Strip:
         strip, row = super().render_line(y), y + self.scroll_offset.y
@@ -87,7 +86,7 @@ class Choices(SelectionList[str]):
 
 
 class QuantitiesScreen(Dialog):
-    """Which tracks are shown."""
+    """The choice of visible quantities."""
 
     DEFAULT_CSS = """
     QuantitiesScreen Choices { height: auto; max-height: 16; min-width: 20; border: none; padding: 0; background: $surface; }
@@ -96,9 +95,9 @@ class QuantitiesScreen(Dialog):
 
     def __init__(self, selected: Sequence[str], details: bool):
         sources = {key: f" ({one.source})" * bool(details and one.source) for key, one in QUANTITIES.items()}
-        words = {key: Content(f"{one.title:<11}{one.meaning}{sources[key]}") for key, one in QUANTITIES.items()}
-        choices = Choices(*(Selection(label, key, key in selected) for key, label in words.items()))
-        super().__init__("What to show", choices, hint=f"Space or Enter chooses, {CLOSES}")
+        labels = {key: Content(f"{one.title:<11}{one.meaning}{sources[key]}") for key, one in QUANTITIES.items()}
+        choices = Choices(*(Selection(label, key, key in selected) for key, label in labels.items()))
+        super().__init__("Quantities", choices, hint=f"Space or Enter chooses, {CLOSES}")
 
     def on_mount(self) -> None:
         choices = self.query_one(Choices)
@@ -109,12 +108,9 @@ class QuantitiesScreen(Dialog):
         self.dismiss(",".join(self.query_one(Choices).selected))
 
 
-_all_of_it = unless(lambda screen: not screen.all_shown, "this is all of it")
+_all_of_it = unless(lambda screen: not screen.all_shown, "the whole session is visible")
 _one_gpu = unless(attrgetter("several"), "this session has telemetry of one GPU at most")
-_all_quantities = first(
-    unless(attrgetter("several"), "all quantities of the GPU are shown"),
-    unless(lambda screen: screen.gpu is None, "all quantities of GPU {screen.gpu} are shown"),
-)
+_all_open = unless(lambda screen: not screen.is_mounted or screen.closed, "all tracks are open")
 
 
 class TelemetryScreen(Frame):
@@ -122,38 +118,39 @@ class TelemetryScreen(Frame):
     STRIP = False
     AUTO_FOCUS = ""
     WORDS = (
-        ("runs", "each run from its start to its end; the one that is shown on all screens is bold"),
-        ("mean ↑ max", "of the shown run, during its timed repetitions; under a cursor, the values at that time"),
-        ("╌", "not read"),
-        ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank if it was not read"),
-        ("0 to 700 W", "the ends of a track's scale; they are the GPU's own limits where those are known"),
-        ("uneven", "of several GPUs, one does less than 90 % of what the busiest does: it waits, or has less to do"),
+        ("runs", "each run from its start to its end; the shown run is bold"),
+        ("mean, max", "of the shown run during its timed repetitions, else of the visible time; ┄ is the maximum"),
+        ("╌", "no reading"),
+        ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank without readings"),
+        ("0 to 700 W", "the ends of a track's scale: the limits of the GPU, if it reports them"),
+        ("uneven", "one GPU does less than 90 % of the work of the busiest one: it waits, or has less to do"),
         (
             "NVLink",
-            "what a GPU's links to the others carry, sent and received together; what goes one way only fills half of them",
+            "traffic of a GPU's links to other GPUs, sent plus received; one-way traffic fills at most half of the peak",
         ),
     )
     MOVES: ClassVar = ("In the chart ({key[cursor]})", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
         bindings.CURSOR,
         look("Q", "tracks", "Quantities", "choose which quantities are shown", id="telemetry.series"),
-        hidden_look("v", "quantity", "View", "the next quantity of every GPU", _all_quantities, "telemetry.quantity"),
-        look("H", "gpu", "GPU", "one GPU with all its quantities, the next one, or every GPU", _one_gpu, "telemetry.gpu"),
-        look("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time", id="telemetry.nearer", key_display="+"),
-        hidden_look("minus", "zoom(-1)", "Wider", "a longer stretch of time", id="telemetry.wider", key_display="-"),
+        hidden_look("v", "quantity", "View", "fold the open tracks and open the next ones", _all_open, "telemetry.quantity"),
+        look("H", "gpu", "GPU", "all quantities of one GPU, of the next one, or every GPU", _one_gpu, "telemetry.gpu"),
+        look("plus,equals_sign", "zoom(1)", "Zoom in", "a shorter time", id="telemetry.nearer", key_display="+"),
+        hidden_look("minus", "zoom(-1)", "Zoom out", "a longer time", id="telemetry.wider", key_display="-"),
         hidden_look("0", "whole", "All", "the whole session", _all_of_it, "telemetry.all"),
         *bindings.SHARED,
     ]
 
     def __init__(self, view: View):
         super().__init__(view)
-        self._names: tuple[str, ...] = ()  # chosen ones; nothing is what is usual for this machine
-        self.gpu: DeviceId | None = None  # the only one of several that is shown
-        self._first = 0  # of the quantities, which group of tracks is at the top
-        self._worked: tuple[object, Balance | None] = (None, None)  # how the GPUs worked in a run that is over
-        self._means: tuple[object, RunReadings] = (None, NO_RUN)
-        self._span: float | None = LIVE_SPAN if view.playback is None else None  # None is the whole session
-        self._held: float | None = None  # where the window ends, while a cursor holds it
+        self._names: tuple[str, ...] = ()  # chosen quantities; empty: the default ones of this machine
+        self.gpu: DeviceId | None = None  # the only GPU of several that is shown
+        self.closed = 0  # number of tracks that are folded or have no room
+        self._first = 0  # index of the quantity whose group of tracks is at the top
+        self._worked: tuple[object, Balance | None] = (None, None)  # cached balance of a finished run
+        self._means: tuple[object, RunReadings] = (None, NO_RUN)  # cached mean and maximum of a finished run
+        self._span: float | None = LIVE_SPAN if view.playback is None else None  # None: the whole session
+        self._held: float | None = None  # end of the window, while a cursor holds it
 
     def body(self) -> ComposeResult:
         yield HeadingLine(None)
@@ -161,22 +158,22 @@ class TelemetryScreen(Frame):
         yield TrackChart(self.view, self._choose, self._hold, self.action_zoom)
 
     def state(self) -> object:
-        return (self._names, self._span, self._held, self.gpu, self._first)
+        return (self._names, self._span, self._held, self.gpu, self._first, self.closed)
 
     @property
     def all_shown(self) -> bool:
-        """Whether all of the session is shown."""
+        """Return True if the whole session is visible."""
         return self._span is None and self._held is None
 
     @property
     def several(self) -> tuple[DeviceId, ...]:
-        """The GPUs that were read in this session, if they are several."""
+        """Return the GPUs with readings in this session, if there are several."""
         gpus = tuple(sorted(self.model.readings))
         return gpus if len(gpus) > 1 else ()
 
     @property
     def _quantities(self) -> tuple[str, ...]:
-        """What is shown, as far as there is room."""
+        """Return the visible quantities: the chosen ones, else those of this machine."""
         if self._names or not self.several:
             return self._names or tuple(usual(self.model))
         compared = among(self.model, self.several)
@@ -193,13 +190,13 @@ class TelemetryScreen(Frame):
         tracks = tracks_of(self.model, visible, (one,) if not gpus or self.gpu is not None else gpus)
         chart.show(tracks, start, end, self._of_run({track.gpu for track in tracks}))
         hidden = sum(height == 0 for height in chart.heights)
-        key = self.key_of("telemetry.quantity")
-        heading = Heading(start, end, self._state_words(), self.view.run, hidden, len(names) - len(visible), key)
-        self.query_one(HeadingLine).show(heading)
+        self.closed = len(names) - len(visible) or (len(tracks) - chart.open_tracks if chart.open_tracks else 0)
+        folded = f"   {self.closed} folded: {self.key_of('telemetry.quantity')} opens the next" if self.closed else ""
+        self.query_one(HeadingLine).show(Heading(start, end, self._state, self.view.run, hidden, folded))
         self.query_one(BalanceLine).show(self._balance(gpus) if gpus else None)
 
     def _of_run(self, gpus: set[DeviceId | None]) -> RunReadings:
-        """Mean and peak of the shown run, once it is over and until the next one begins: what is read since is idle."""
+        """Return mean and maximum of the shown run after its end; none during a run, when the visible time counts."""
         run = self.view.run
         if run is None or self.view.busy or run.state == "running":
             return NO_RUN
@@ -210,7 +207,7 @@ class TelemetryScreen(Frame):
         return self._means[1]
 
     def _balance(self, gpus: tuple[DeviceId, ...]) -> tuple[str, Balance] | None:
-        """How several GPUs worked, and when: in the run that is shown, or lately while it goes on."""
+        """Return the balance of several GPUs and its time: the shown run, or the last seconds of a run in progress."""
         run, now = self.view.run, self.model.t
         window = run.clean_window if run is not None else None
         if run is None or window is None or run.finished is None or window[0] == window[1]:
@@ -222,8 +219,9 @@ class TelemetryScreen(Frame):
         found = self._worked[1]
         return (f"in run {run.id}", found) if found is not None else None
 
-    def _state_words(self) -> str:
-        span = "all of it" if self._span is None else f"{units.duration(min(self._span, self._whole))} wide"
+    @property
+    def _state(self) -> str:
+        span = "whole session" if self._span is None else f"{units.duration(min(self._span, self._whole))} wide"
         if gpus := self.several:
             span += f" · {len(gpus)} GPUs" if self.gpu is None else f" · GPU {self.gpu}"
         if self._held is not None:
@@ -232,12 +230,12 @@ class TelemetryScreen(Frame):
 
     @property
     def _whole(self) -> float:
-        """How long the session is: a recording's length is known, a live one is as long as the next round time."""
+        """Return the length of the session in seconds; that of a live session is rounded up."""
         playback = self.view.playback
         return max(playback.player.length, 1.0) if playback is not None else span_for(self.model.t)
 
     def _window(self) -> tuple[float, float]:
-        """Session time at both ends."""
+        """Return the session times at both ends of the chart."""
         whole = self._whole
         if self._span is None or self._span >= whole:
             return 0.0, whole
@@ -249,11 +247,13 @@ class TelemetryScreen(Frame):
         now = len(steps) if self._span is None or self._span >= self._whole else steps.index(span_for(self._span))
         place = now - direction
         if not 0 <= place <= len(steps):
-            self.say(f"{units.duration(steps[0])} is the shortest stretch" if direction > 0 and steps else "this is all of it")
+            self.say(
+                f"{units.duration(steps[0])} is the shortest time" if direction > 0 and steps else "the whole session is visible"
+            )
             return
         at = self.query_one(TrackChart).at
         self._span = steps[place] if place < len(steps) else None
-        if at is not None and self._span is not None:  # what is under the cursor stays in sight
+        if at is not None and self._span is not None:  # the cursor stays visible
             self._held = min(max(at + self._span / 2, self._span), max(self.model.t, self._span))
         self.update()
 
@@ -271,7 +271,10 @@ class TelemetryScreen(Frame):
         self.ask(QuantitiesScreen(self._quantities, self.look.details), chosen)
 
     def action_quantity(self) -> None:
-        self._first = (self._first + 1) % len(self._quantities)
+        if self.several and self.gpu is None:
+            self._first = (self._first + 1) % len(self._quantities)
+        else:
+            self.query_one(TrackChart).open_next()
         self.update()
 
     def action_gpu(self) -> None:
@@ -285,6 +288,6 @@ class TelemetryScreen(Frame):
         self.update()
 
     def _hold(self, on: bool) -> None:
-        """Let the window stay where it is while a key has set the cursor."""
+        """Hold the window while keys move the cursor."""
         self._held = (self._held or self.model.t) if on else None
         self.update()

@@ -11,7 +11,7 @@ from fwtui.stream import events
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
 
-HOLD_SECONDS = 1.5  # a reading holds until the next one, but not for longer than this, or twice what is usual between two
+HOLD_SECONDS = 1.5  # a reading holds until the next one, for at most this or twice the mean interval
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -22,14 +22,14 @@ class Track(NamedTuple):
     name: str
     gpu: DeviceId | None  # None: the machine's
     title: str
-    head: str = ""  # a line above it, where a group of tracks begins
+    head: str = ""  # the line above a group, in its first track
 
     def readings(self, model: Model) -> Sequence[events.Telemetry]:
         return model.of_host if self.gpu is None else model.readings.get(self.gpu, ())
 
 
 def tracks_of(model: Model, names: Sequence[str], gpus: Sequence[DeviceId]) -> list[Track]:
-    """A track for each quantity of one GPU; a group of tracks for each quantity of several."""
+    """Return a track per quantity of one GPU; for several GPUs a group of tracks per quantity."""
     tracks: list[Track] = []
     for name in names:
         quantity = QUANTITIES[name]
@@ -42,7 +42,10 @@ def tracks_of(model: Model, names: Sequence[str], gpus: Sequence[DeviceId]) -> l
 
 
 class Bins:
-    """Means of readings in bins of `seconds`, counted from time 0; follows a list that grows, or is cut by a rewind."""
+    """Means and maxima of readings, in bins of `seconds` from time 0.
+
+    It follows a list that grows, or that a rewind has cut.
+    """
 
     def __init__(self, seconds: float, names: Sequence[str]):
         self.seconds = seconds
@@ -50,11 +53,12 @@ class Bins:
         self._clear()
 
     def _clear(self) -> None:
-        self._sums: list[dict[int, tuple[float, int]]] = [{} for _ in self.names]  # per quantity: bin -> sum, count
+        # by quantity: bin -> sum, count and maximum of its readings
+        self._values: list[dict[int, tuple[float, int, float]]] = [{} for _ in self.names]
         self._masks: dict[int, int] = {}  # bin -> reasons for lowered clocks
         self._taken = 0
         self._last: events.Telemetry | None = None
-        self._between = 0.0  # seconds between two readings, on average
+        self._between = 0.0  # mean seconds between two readings
 
     def take(self, readings: Sequence[events.Telemetry]) -> None:
         """Take these readings; only new ones cost anything."""
@@ -62,10 +66,10 @@ class Bins:
             self._clear()
         for reading in readings[self._taken :]:
             place = self.place(reading.t)
-            for name, sums in zip(self.names, self._sums, strict=True):
+            for name, values in zip(self.names, self._values, strict=True):
                 if (value := getattr(reading, name)) is not None:
-                    total, count = sums.get(place, (0.0, 0))
-                    sums[place] = (total + value, count + 1)
+                    total, count, highest = values.get(place, (0.0, 0, value))
+                    values[place] = (total + value, count + 1, max(highest, value))
             if reading.throttle is not None:
                 self._masks[place] = self._masks.get(place, 0) | reading.throttle
         self._taken = len(readings)
@@ -73,20 +77,27 @@ class Bins:
         self._between = (readings[-1].t - readings[0].t) / (len(readings) - 1) if len(readings) > 1 else 0.0
 
     def place(self, t: float) -> int:
-        """The bin of a time."""
+        """Return the bin of a time."""
         return int(t / self.seconds)
 
     def means(self, number: int, first: int, count: int) -> list[float | None]:
-        """Means in the bins from `first` on. A reading holds until the next one, but not for too long."""
-        return self._held(self._sums[number], first, count, lambda pair: pair[0] / pair[1])
+        """Return the means of `count` bins from `first` on; a reading holds until the next one, but not for too long."""
+        return self._held(self._values[number], first, count, lambda one: one[0] / one[1])
+
+    def mean_and_maximum(self, number: int, first: int, count: int) -> tuple[float | None, float | None]:
+        """Return the mean and the maximum of all readings in these bins; None without readings."""
+        there = [one for place in range(first, first + count) if (one := self._values[number].get(place)) is not None]
+        if not there:
+            return None, None
+        return sum(total for total, _, _ in there) / sum(count for _, count, _ in there), max(highest for *_, highest in there)
 
     def masks(self, first: int, count: int) -> list[int | None]:
-        """The throttle masks of those bins; None if nothing was read."""
+        """Return the throttle masks of these bins; None for a bin without a reading."""
         return self._held(self._masks, first, count, lambda mask: mask)
 
     def _held(self, values: Mapping[int, T], first: int, count: int, value: Callable[[T], V]) -> list[V | None]:
         hold = math.ceil(max(HOLD_SECONDS, 2 * self._between) / self.seconds)
-        end = self.place(self._last.t) if self._last is not None else -1  # nothing is known after the last reading
+        end = self.place(self._last.t) if self._last is not None else -1  # bins after the last reading are empty
         row: list[V | None] = []
         last: int | None = None
         for place in range(first - hold, first + count):
@@ -101,7 +112,7 @@ SPANS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4
 
 
 def span_for(seconds: float) -> float:
-    """The least of the usual spans that covers that many seconds."""
+    """Return the shortest of SPANS that covers this many seconds."""
     return next((span for span in SPANS if span >= seconds), max(SPANS[-1], seconds))
 
 
@@ -109,7 +120,7 @@ STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600,
 
 
 def moments(start: float, end: float, most: int) -> list[float]:
-    """Round times between two times, at most that many, divided like a clock."""
+    """Return at most `most` round clock times between two times."""
     if most < 1 or end <= start:
         return []
     step = next((step for step in STEPS if (end - start) / step <= most), (end - start) / most)
