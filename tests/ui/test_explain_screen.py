@@ -1,4 +1,4 @@
-"""Why a run is as fast as it is: roofline, ledger, occupancy with sliders."""
+"""The Explain screen: roofline, phase table, and occupancy with its curves."""
 
 import re
 import shutil
@@ -29,15 +29,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import column_of, draw
 from fwtui.tui.explain import roofline
-from fwtui.tui.explain.occupancy_panel import (
-    BlockChoice,
-    OccupancyLines,
-    OccupancyPanel,
-    OccupancySubject,
-    Slider,
-    curve,
-    estimate,
-)
+from fwtui.tui.explain.occupancy_panel import Block, OccupancyLines, OccupancyPanel, OccupancySubject, curve
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import TITLES
 from fwtui.tui.explain.warp_panel import warp_subject
@@ -54,7 +46,7 @@ LIMITS = events.Limits(
 
 
 def test_what_was_compiled_is_said_to_be_unknown_where_nobody_told_it() -> None:
-    rows = [row.plain for row in OccupancyLines(None).draw(OccupancySubject(1, "", (9, 0), None, BlockChoice(), None, True), 60)]
+    rows = [row.plain for row in OccupancyLines(None).draw(OccupancySubject(True, (9, 0)), 60)]
     assert [row.split()[-1] for row in rows if row.startswith(("theoretical", "achieved"))] == ["n/a", "n/a"]
 
 
@@ -80,7 +72,7 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
         assert await shown(pilot, "v") == every
         await pilot.resize_terminal(*NARROW)
         seen = [await shown(pilot), await shown(pilot, "v"), await shown(pilot, "v")]
-        assert ["ROOFLINE" in seen[0], "unknown" in seen[1], "threads/block" in seen[2]] == [True] * 3
+        assert ["ROOFLINE" in seen[0], "unknown" in seen[1], "registers/thread" in seen[2]] == [True] * 3
         assert "roofline time" in seen[1] and "< 0.1 %" not in seen[0]
         assert "no PC samples of this run" in await shown(pilot, "v")
         assert await shown(pilot, "v") == seen[0]
@@ -143,27 +135,16 @@ async def test_other_runs_are_explained_and_sliders_change_the_estimate(replay_o
         place = (chart.drawing.left + column_of(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
         await pilot.click(chart, offset=place)
         assert "SPEED OF LIGHT  run 2 " in await shown(pilot) or "SPEED OF LIGHT  run 3 " in await shown(pilot)
-        await press(pilot, "escape", "J", "J")
-        before = await shown(pilot, "x", "x")
-        panel = app.screen.query_one(OccupancyPanel)
-        assert isinstance(app.screen.focused, Slider) and app.screen.focused.id == "threads"
-        assert panel.subject.choice == BlockChoice(256, 40, 12) and "changed" not in before
-        text = await shown(pilot, "right", "right")
-        assert panel.subject.choice.threads == 320 and "what-if; u resets" in text and "u Undo" in text
-        await press(pilot, "x", "home")
-        assert panel.subject.choice == BlockChoice(320, 16, 12)
-        assert "registers/thread" in text
+
+
+async def test_the_curves_of_the_occupancy_are_read_with_the_cursor(replay_of: Replay) -> None:
+    async with opened(replay_of(scenes.gpu_session())) as pilot:
+        text = await shown(pilot, "4")
+        assert "50.0 % 32/64 warps" in text and "256 threads · 40 registers/thread" in text and "compiled:" not in text
+        text = await shown(pilot, "v", "v", "v")
+        assert all(f"compiled: {value}" in text for value in ("40", "256", "12 KiB"))
         text = await shown(pilot, "x", "end")
-        assert panel.subject.choice.shared == 227 and "limiter     shared memory" in text
-        one = estimate((9, 0), panel.subject.choice)
-        assert one is not None and f"{one.warps}/{one.max_warps} warps" in text
-        assert "from driver" in text and "50.0 % from driver" in text  # what was compiled stays beside it
-        text = await shown(pilot, "u", "escape")
-        assert panel.subject.choice == BlockChoice(256, 40, 12) and "u Undo" not in text
-        slider = app.screen.query_one("#registers", Slider)
-        await pilot.click(slider, offset=(slider.size.width - 1, 0))
-        await pilot.pause()
-        assert app.screen.query_one(OccupancyPanel).subject.choice.registers == 255
+        assert "registers/thread 255   ① occupancy 12.5 %" in text or "registers/thread 255" in text
 
 
 def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
@@ -182,9 +163,7 @@ def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
     st.sampled_from(["threads", "registers", "shared"]),
 )
 def test_every_what_if_has_a_curve(capability: tuple[int, int], threads: int, registers: int, shared: int, varied: str) -> None:
-    choice = BlockChoice(threads, registers, shared)
-    most = {"threads": 1024, "registers": 255, "shared": TABLE[capability].shared_per_block // 1024}[varied]
-    figure = curve(capability, choice, varied, most)
+    figure = curve(capability, Block(threads, registers, shared), varied)
     (series,) = figure.series
     values = [y for y in series.ys if y is not None]
     assert len(values) == len(series.xs) and all(0 <= y <= 1 for y in values)
@@ -200,13 +179,12 @@ async def test_operations_are_gone_through_and_doubtful_runs_crossed_out(replay_
     app = replay_of([msgspec.structs.replace(e, verdict="wrong") if isinstance(e, events.Verdict) else e for e in told])
     async with opened(app) as pilot:
         text = await shown(pilot, "4")
-        assert "OCCUPANCY  rest" in text and "✖" in text and "unreliable" in text and "✗ INCORRECT" in text
+        assert "OCCUPANCY  remaining tiles" in text and "✖" in text and "unreliable" in text and "✗ INCORRECT" in text
         segments = [segment for strip in strips(app.screen) for segment in strip if "62.4 ms" in segment.text]
         assert segments and all(segment.style is not None and segment.style.strike for segment in segments)
         text = await shown(pilot, "O")
-        assert "OCCUPANCY  pivot" in text and "25.0 % from driver" in text
-        assert app.screen.query_one(OccupancyPanel).subject.choice.registers == 90
-        assert "OCCUPANCY  rest" in await shown(pilot, "O")
+        assert "OCCUPANCY  pivot" in text and "25.0 % 16/64 warps" in text and "90 registers/thread" in text
+        assert "OCCUPANCY  remaining tiles" in await shown(pilot, "O")
         await pilot.resize_terminal(*NARROW)
         text = await shown(pilot, *["v"] * 4)
         assert "no PC samples of this run" in text and "omputes" not in text, "samples of nothing are none"
@@ -235,7 +213,7 @@ async def test_a_cpu_run_has_its_cores_and_caches_and_nothing_of_a_gpu(replay_of
             text = await shown(pilot)
             for words in ("CORES AND CACHES", "4.0 of 16 busy", "16 relaxations an instruction (512 bits)", "(noisy)  ◀ matrix"):
                 assert words in text, words
-            assert not any(slider.region for slider in app.screen.query(Slider)), "sliders are of a GPU's occupancy"
+            assert not app.screen.query_one(OccupancyPanel).region
             assert ("ROOFLINE" in text) == (moved > 0 and size == WIDE), "a roofline without a place for the run would be blank"
             titles = [await shown(pilot, "v") for _ in range(3 + (moved > 0))]
             assert not any("OCCUPANCY" in text or "WARPS" in text for text in titles)
@@ -267,7 +245,7 @@ async def test_it_follows_a_live_run() -> None:
         for _ in range(8):
             app.tick()
         text = await shown(pilot)
-        assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "run 1 ▥" in text
+        assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "run 1 katz-kider ▥" in text
 
 
 async def test_the_first_idle_minute_offers_to_measure_limits_and_a_key_does(live: FakeLive, tmp_path: Path) -> None:

@@ -168,8 +168,11 @@ def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Draw
     room = height - 2 - above
     y_ticks = ticks(up, max(2, room // 3), figure.y.base)
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
-    left = min(max(map(len, y_texts), default=0), width // 3) + 1
     places = {row_of(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
+    # a row with a rule has the rule's own value, which differs from a tick in that row
+    ruled = {row_of(up.share(rule.value), room): rule for rule in figure.rules if not rule.vertical and _reached(rule, up)}
+    places |= {row: tick_text(rule.value, figure.y.text) for row, rule in ruled.items()}
+    left = min(max(map(len, places.values()), default=0), width // 3) + 1
     margin = _margin(plotted, width, left)
     body = _body(plotted, width - left - margin, room)
     unnamed = _write_names(plotted, body, margin)
@@ -224,8 +227,8 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
     placed: list[tuple[Rule, int]] = []  # each with its column or its row
     for rule in plotted.figure.rules:
         along = plotted.across if rule.vertical else plotted.up
-        share = along.share(rule.value) if finite((rule.value,))[0] is not None else -1.0
-        if 0 <= share <= 1:  # its axis reaches it
+        if _reached(rule, along):
+            share = along.share(rule.value)
             placed.append((rule, column_of(share, width) if rule.vertical else row_of(share, height)))
     for rule, at in placed:
         if rule.vertical:
@@ -242,6 +245,11 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
             near = [cells[row] for row in (at + 1, at - 1) if 0 <= row < height]
             any(_write(row, words, start, "rule") for words in labels for start in (width - len(words), 1) for row in near)
     return cells
+
+
+def _reached(rule: Rule, along: Scale) -> bool:
+    """Return True if the rule is finite and within its axis."""
+    return finite((rule.value,))[0] is not None and 0 <= along.share(rule.value) <= 1
 
 
 def _strength(figure: Figure, series: int, text: str) -> str:

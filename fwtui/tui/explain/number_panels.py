@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from textual.content import Content
@@ -21,12 +21,15 @@ from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.run_text import meter
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, hanging, line
 
-ROOFLINE, MEASURED, SHARE = "roofline time", "measured", "% of roofline"
-COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), (ROOFLINE, 15), (MEASURED, 11), (SHARE, 15))
-NARROW = ((ROOFLINE, 15), (MEASURED, 10), (SHARE, 15))  # the bottlenecks are listed below the table
-TITLE, NARROW_TITLE = 16, 12
+ROOFLINE, MEASURED, SHARE, GAIN = "roofline time", "measured", "% of roofline", "at most"
+COLUMNS = (("launches", 9), ("relax", 8), ("bytes", 10), (ROOFLINE, 14), (MEASURED, 10), (SHARE, 14), (GAIN, 9))
+NARROW = ((ROOFLINE, 15), (MEASURED, 10), (SHARE, 15), (GAIN, 9))  # the bottlenecks are listed below the table
+TITLE, NARROW_TITLE = 14, 12
 WIDE_CELLS = 100
-HOW = "roofline time = max(bytes / peak bandwidth, relaxations / peak rate); bytes from the kernel's cost model"
+HOW = (
+    "roofline time = max(bytes / peak bandwidth, relaxations / peak rate), bytes from the kernel's cost model",
+    "at most: speedup of the run if this phase took its roofline time",
+)
 CPU_HEAD = line(("CORES AND CACHES  ", f"{STRONG} $text-primary"))
 CPU_LABEL = 10
 MAX_NAMED = 6  # instructions of a loop
@@ -39,6 +42,7 @@ class PhaseTableSubject(NamedTuple):
     roofs: Roofs
     lines: tuple[PhaseRow, ...]
     missing: str  # roofs that are not measured
+    formulas: bool = True  # show the calculation of each roofline time
 
 
 class PhaseTable(TextPanel[PhaseTableSubject | None]):
@@ -55,15 +59,19 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
         wide = width >= WIDE_CELLS
         columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
         # a column without any value is omitted
-        columns = [(name, cells) for name, cells in columns if any(_texts(one)[name] != units.ABSENT for one in subject.lines)]
+        total = sum(one.seconds for one in subject.lines if one.key or len(subject.lines) == 1)
+        texts = [_texts(one, total) for one in subject.lines]
+        columns = [(name, cells) for name, cells in columns if any(text[name] != units.ABSENT for text in texts)]
         used = title + sum(cells for _, cells in columns) + 2
         names = "".join(f"{name:>{cells}}" for name, cells in columns)
         rows = [head, line((f"{'phase':<{title}}{names}" + ("  bottleneck" if wide else ""), MUTED))]
         struck = "strike" if wording.is_unreliable(run) else ""
-        rows += [_row(one, title, columns, width - used if wide else 0, struck) for one in subject.lines]
-        rows += [line(""), *(line((HOW, MUTED)).wrap(width) if any(name == ROOFLINE for name, _ in columns) else [])]
+        room = width - used if wide else 0
+        rows += [_row(*both, title, columns, room, struck) for both in zip(subject.lines, texts, strict=True)]
+        if any(name == ROOFLINE for name, _ in columns):
+            rows += hanging("", 0, HOW, width, MUTED)
         for one in subject.lines:
-            formulas = [formula(subject.roofs, one)] if one.roofline_seconds is not None else []
+            formulas = [formula(subject.roofs, one)] if subject.formulas and one.roofline_seconds is not None else []
             if one.key and (formulas or not wide):
                 name = shortened(one.title, title - 1)
                 rows += hanging(name, title, formulas if wide else [str(one.limiter), *formulas], width)
@@ -85,32 +93,35 @@ def _head(run: Run, width: int) -> Content:
     return apart(line(left, (what, STRONG)), line((words, style)), width)
 
 
-def _texts(one: PhaseRow) -> dict[str, str]:
-    share = one.share
+def _texts(one: PhaseRow, total: float) -> dict[str, str]:
+    """Return the cells of a phase; `total` is the time of all phases."""
+    share, roofline = one.share, one.roofline_seconds
+    best = total - one.seconds + roofline if roofline is not None and one.key else roofline
     return {
         "launches": f"{one.launches:,}",
         "relax": units.scaled(one.relaxations, "").rstrip(),
         "bytes": units.scaled(one.device_bytes, "B") if one.device_bytes else units.ABSENT,
-        ROOFLINE: units.duration(one.roofline_seconds),
+        ROOFLINE: units.duration(roofline),
         MEASURED: units.duration(one.seconds),
         SHARE: "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),
+        GAIN: units.gain(total / best) if best and best < total else units.ABSENT,
     }
 
 
-def _row(one: PhaseRow, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
+def _row(
+    one: PhaseRow, texts: Mapping[str, str], title: int, columns: Sequence[tuple[str, int]], room: int, struck: str
+) -> Content:
     """Return the row of a phase, with its bottleneck in `room` cells; without room, no bottleneck."""
-    texts = _texts(one)
     strong = STRONG if not one.key else ""
     pieces: list[tuple[str, str]] = [(f"{shortened(one.title, title - 1):<{title}}", strong or MUTED)]
     for name, cells in columns:
         text = texts[name]
-        style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in (MEASURED, SHARE) else strong
+        style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in (MEASURED, SHARE, GAIN) else strong
         pieces.append((f"{text:>{cells}}", style))
-    if room < 1:
-        return line(*pieces)
-    return line(
-        *pieces, (f"  {str(one.limiter) if len(str(one.limiter)) <= room else shortened(one.limiter.what, room)}", strong)
-    )
+    if room > 0:
+        limiter = str(one.limiter)
+        pieces.append((f"  {limiter if len(limiter) <= room else shortened(one.limiter.what, room)}", strong))
+    return line(*pieces)
 
 
 class CpuSubject(NamedTuple):

@@ -38,7 +38,7 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
         return Figure(empty=NO_TIME if run is None else wording.simulated(run)), ()
     roofs = roofs_of(model, run)
     runs = comparable(model, run)
-    this_run = f"run {run.id}"
+    this_run = f"run {run.id} {run.experiment.kernel}"
     groups: dict[str, list[Run]] = {}
     for other in runs:
         name = this_run if other.id == run.id else DOUBTFUL if wording.is_unreliable(other) else other.experiment.kernel

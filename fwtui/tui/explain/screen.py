@@ -1,4 +1,4 @@
-"""The Explain screen: stall reasons, roofline, phase table, and occupancy with what-if sliders or a CPU's caches."""
+"""The Explain screen: stall reasons, roofline, phase table, and the occupancy of a GPU or the caches of a CPU."""
 
 from __future__ import annotations
 
@@ -78,9 +78,6 @@ _no_source = unless(
     lambda screen: screen.view.run is not None and screen.view.run.source,
     "no source was recorded; --record-source records your kernel's",
 )
-_sliders_unmoved = unless(
-    lambda screen: screen.is_mounted and screen.query_one(OccupancyPanel).changed, "the sliders have not been moved"
-)
 _NO_LINE = first(
     _no_warps,
     unless(lambda screen: not screen.has_class("-versus"), "press {key[explain.versus]} for the lines of this run only"),
@@ -118,6 +115,9 @@ class ExplainScreen(Frame):
     ExplainScreen .panel { padding: 0 1; scrollbar-size-vertical: 1; }
     ExplainScreen #upper { border-bottom: solid $border-blurred; }
     ExplainScreen #occupancy { width: 50; border-left: solid $border-blurred; }
+    ExplainScreen #occupancy Chart { margin-top: 1; display: none; }
+    ExplainScreen.-high #registers, ExplainScreen.-one #occupancy Chart { display: block; }
+    ExplainScreen #occupancy.-none Chart { display: none; }
     ExplainScreen #cpu { width: 56; border-right: solid $border-blurred; }
     ExplainScreen.-narrow #cpu { width: 1fr; height: auto; max-height: 100%; border-right: none; }
     ExplainScreen.-narrow #upper { height: auto; max-height: 75%; }
@@ -146,13 +146,14 @@ class ExplainScreen(Frame):
     WORDS = (
         ("roofline", "each run is below two roofs: memory bandwidth (slope) and compute (flat)"),
         ("relaxations/byte", "arithmetic intensity: n^3 / bytes of the kernel's cost model"),
+        ("at most 1.2x", "speedup of the run without that stall, or if that phase took its roofline time"),
         ("shared-memory ceiling", "bandwidth of 128 B per clock and SM, with the counted accesses and bank conflicts"),
         ("letters", f"{LETTERS}; the glossary has advice for each"),
-        ("what-if", "theoretical occupancy of another block size, from the tables of the compute capability"),
+        ("occupancy curves", "theoretical occupancy if one resource of the block changes, as in Nsight Compute's calculator"),
         ("per cycle", "relaxations per cycle of a busy core, and the measured peak"),
         ("◀ matrix", "the nearest cache that holds the matrix; bandwidths are measured by updating cells in place"),
     )
-    MOVES: ClassVar = ("In charts and sliders ({key[cursor]})", (*ACROSS, CHOOSE))
+    MOVES: ClassVar = ("In charts ({key[cursor]})", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
         look("v", "panel", "View", "each panel on the whole screen in turn, then all", bindings.no_run, "explain.view"),
         bindings.CURSOR,
@@ -175,7 +176,6 @@ class ExplainScreen(Frame):
             "explain.versus",
         ),
         hidden("s", "source", "Source", "the source of your kernel, if it was recorded", _no_source, "explain.source"),
-        look("u", "undo", "Undo", "move the sliders back to the compiled values", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
         replace(bindings.COUNTERS, unavailable=_cannot_count),
         *bindings.SHARED,
@@ -199,7 +199,7 @@ class ExplainScreen(Frame):
                     yield Static(id="roofs", classes="title", markup=False)
                     yield Chart(on_choice=self._choose, hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield RunPanel()
-                yield OccupancyPanel(self.update, self.key_of)
+                yield OccupancyPanel()
             with Vertical(id="warps", classes="panel tall"):
                 yield WarpHead(None, classes="alone")
                 yield WarpLoop(None, classes="alone")
@@ -248,7 +248,7 @@ class ExplainScreen(Frame):
         return self.query_one(panel if self.single == "warps" else self.PANEL)
 
     def state(self) -> object:
-        return (self._one, self._op, self._hotspot, self._versus, self.query_one(OccupancyPanel).changed)
+        return (self._one, self._op, self._hotspot, self._versus)
 
     def on_mount(self) -> None:
         # which keys can do anything depends on the panels that are displayed, which is known with the layout
@@ -270,7 +270,9 @@ class ExplainScreen(Frame):
         lines = phase_rows(model, run) if run is not None else ()
         if self.look.details:
             lines = tuple(one._replace(limiter=one.limiter.sourced) for one in lines)
-        self.query_one(PhaseTable).show(PhaseTableSubject(run, roofs_of(model, run), lines, reason) if run is not None else None)
+        formulas = bool(single) or self.has_class("-high")
+        table = PhaseTableSubject(run, roofs_of(model, run), lines, reason, formulas) if run is not None else None
+        self.query_one(PhaseTable).show(table)
         self.query_one(CountersTable).show(run if single == "counters" else None)
         visible = self.query_one("#warps").display
         self._show_warps(self._warps(run, self._op) if visible and run is not None else None)
@@ -419,10 +421,6 @@ class ExplainScreen(Frame):
             Dialog(heading, ScrollableText([(line((chosen_line.text.strip(), STRONG)), ""), *rows])),
             opener="explain.instructions",
         )
-
-    def action_undo(self) -> None:
-        self.query_one(OccupancyPanel).reset()
-        self.update()
 
     def action_source(self) -> None:
         run = self.view.run

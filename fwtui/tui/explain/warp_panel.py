@@ -135,7 +135,8 @@ class WarpHead(TextPanel[WarpSubject | None]):
         named: list[Content] = []
         for name, share in list(shares(subject.samples.reasons).items())[:MAX_REASONS]:
             letter, colour = SIGNS.get(name, OTHERS)
-            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{100 * share:.0f} % {stall(name).label}   ")
+            gain = f", at most {units.gain(1 / (1 - share))}" if name not in ELIGIBLE and share < 1 else ""
+            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{100 * share:.0f} % {stall(name).label}", (f"{gain}   ", MUTED))
             if named and named[-1].cell_length + piece.cell_length <= width:
                 named[-1] = line(named[-1], piece)
             else:
