@@ -36,11 +36,11 @@ from fwtui.tui.compare.detail import (
     Deltas,
     Pair,
     columns,
-    passes,
+    repetitions,
     row_cells,
     share_changed,
 )
-from fwtui.tui.compare.race import Ending, RaceScreen, clock, ending
+from fwtui.tui.compare.race import RaceResult, RaceScreen, clock, race_result
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.run.live_screen import RunScreen
@@ -75,7 +75,7 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
         app.view.playback.go("100%")
         await pilot.resize_terminal(80, 24)
         await proceed(pilot)
-        assert not app.screen.query_one(Chart).display, "there is no room for both"
+        assert not app.screen.query_one(Chart).display, "v shows the repetitions"
         await proceed(pilot, "v")
         assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
 
@@ -188,14 +188,16 @@ def paired(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
 
 @pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])
 def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, kernels: list[str]) -> None:
-    assert [series.kernel for series in passes(pair_of(load_model(SESSION)[0], run, 3)).series] == kernels
+    assert [series.kernel for series in repetitions(pair_of(load_model(SESSION)[0], run, 3)).series] == kernels
 
 
 def test_bars_and_passes_of_runs_far_apart_still_differ() -> None:
     pair = pair_of(load_model(SESSION)[0], 8, 3)
     drawn = {row.plain.split()[0]: row.plain[LABEL : LABEL + 30] for row in Deltas(pair).draw(pair, 78)[1:]}
     assert drawn["pivot"].strip() == SLIVER and drawn["remainder"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
-    assert all(-0.05 < change < 0.05 for series in passes(pair).series for change in filter(None, series.ys)), "no two flat lines"
+    assert all(-0.05 < change < 0.05 for series in repetitions(pair).series for change in filter(None, series.ys)), (
+        "no two flat lines"
+    )
 
 
 def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
@@ -209,7 +211,7 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     for entrant, baseline in product((ComparedRun(model, run, "s" * 60) for run in model.runs.values()), repeat=2):
         pair = paired(entrant, baseline)
         assert all(text.plain is not None for text in row_cells(CompareRow(entrant, pair.comparison), 9).values())
-        assert passes(pair).empty
+        assert repetitions(pair).empty
         for width in (1, 3, 20, 79, 300):
             CompareVerdict(pair).draw(pair, width)
             Deltas(pair).draw(pair, width)
@@ -246,7 +248,7 @@ def test_a_change_of_many_times_is_not_a_percentage() -> None:
 
 RATIO = f"{TIMES[3] / TIMES[8]:.2f}x"
 SLOWED = f"{SECONDS / TIMES[3]:.1f}x slower"
-WINS = f"Katz-Kider (run 8) wins: {milliseconds(TIMES[8])} against {milliseconds(TIMES[3])}, {RATIO} as fast."
+WINS = f"Katz-Kider (run 8) wins: {milliseconds(TIMES[8])} against {milliseconds(TIMES[3])}, {RATIO} speedup."
 
 
 @pytest.fixture
@@ -269,25 +271,25 @@ def large(pilot: Pilot[None]) -> list[str]:
     return [digits.value for digits in pilot.app.screen.query(Digits)]
 
 
-def ended(one: Run, other: Run, model: Model) -> Ending:
+def ended(one: Run, other: Run, model: Model) -> RaceResult:
     entrant, baseline = ComparedRun(model, one), ComparedRun(model, other)
-    return ending(baseline, entrant, compare(entrant, baseline))
+    return race_result(baseline, entrant, compare(entrant, baseline))
 
 
 def test_the_end_says_who_won_only_where_that_is_known() -> None:
     model, _ = load_model(SESSION)
     naive, blocked = model.runs[3], model.runs[8]
     for won, place in ((ended(blocked, naive, model), 1), (ended(naive, blocked, model), 0)):
-        assert won.words.startswith(f"{WINS} Why: ") and won[1:] == (place, RATIO, True)
+        assert won.text.startswith(f"{WINS} Reason: ") and won[1:] == (place, RATIO, True)
     again = ended(replace(blocked, id=9), blocked, model)
-    assert again.words.startswith("A draw: time ") and again.winner is None
+    assert again.text.startswith("A draw: time ") and again.winner is None
     few = ended(replace(blocked, samples=blocked.samples[:1]), model.runs[7], model)
-    assert few.words.startswith("Katz-Kider (run 8) is first: ") and "That is unclear: " in few.words
+    assert few.text.startswith("Katz-Kider (run 8) is first: ") and "Unclear: " in few.text
     assert (few.winner, few.sure) == (1, False)
     smaller = ended(replace(blocked, n=1024), naive, model)
-    assert smaller == Ending("Nobody has won: n = 1024 is not the same work as n = 4096; rates can be compared, times cannot.")
+    assert smaller == RaceResult("No winner: n = 1024 is not the same work as n = 4096; rates can be compared, times cannot.")
     wrong = ended(replace(blocked, verdict=scenes.verdict("wrong")), naive, model)
-    assert wrong == Ending("Nobody has won: run 8 is wrong, so its time does not count.")
+    assert wrong == RaceResult("No winner: run 8 is wrong, so its time does not count.")
 
 
 @pytest.mark.parametrize(
@@ -322,11 +324,11 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         shown = await after(pilot, now, 60.0)
         assert "over" in shown and WINS in shown and shown.count("finished") == 2
         assert large(pilot) == [milliseconds(TIMES[3]), "100 %", milliseconds(TIMES[8]), RATIO]
-        why = screen_of(app, RaceScreen).ending.words
+        why = screen_of(app, RaceScreen).result.text
         for size in (NARROW, (60, 16)):
             await pilot.resize_terminal(*size)
             shown = " ".join(" ".join(row.strip("│ ") for row in (await keyed(pilot)).splitlines()).split())
-            assert "Why: " in why and why in shown, "all of it"
+            assert "Reason: " in why and why in shown, "all of it"
         await press(pilot, "space")
         assert large(pilot)[1] == "0%", "it begins anew, and on this screen without a space"
         await press(pilot, "escape")

@@ -27,10 +27,8 @@ from fwtui.tui.export.animation import animation
 from fwtui.tui.export.capture import MAX_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes, row_svg
-from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotspot, FilmStop, FilmStretch, FilmWarps, Ink, Lines, Span
+from fwtui.tui.export.film import SMALL, Film, FilmCut, FilmFrame, FilmHotspot, FilmStop, FilmStretch, FilmWarps, Ink, Span
 from fwtui.tui.export.page import page
-from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
-from fwtui.tui.frame.look import Appearance
 
 EVIL = (
     "</script><script>alert(1)</script>",
@@ -44,10 +42,6 @@ EVIL = (
 
 def played(path: Path, cut: FilmCut, size: tuple[int, int] = (80, 24)) -> Film:
     return filmed(path, reader.load(path), size, cut)
-
-
-def shown(screens: Screens, lines: Lines) -> list[list[tuple[str, Ink]]]:
-    return [[(text, screens.inks[ink]) for text, ink in screens.rows[line]] for line in lines]
 
 
 def by_hand(words: str = "words", frames: int = 3) -> Film:
@@ -149,18 +143,6 @@ class TestCapture:
         for at, frame, said in ((None, film.frames[-1], "‖ paused "), (done, ended, "▶ playing")):
             render(path, at, (80, 24), tmp_path / "screen.txt")
             assert film.text(frame.lines) == (tmp_path / "screen.txt").read_text().replace("‖ paused ", said)
-
-    def test_what_two_processes_draw_is_what_one_does(self, recorded: tuple[Path, Film]) -> None:
-        path, film = recorded
-        loaded = reader.load(path)
-        moments = tuple(CaptureMoment(frame.recorded, frame.played, frame.key) for frame in film.frames[::5])
-        stop = film.stops[0]
-        moments = (*moments[:-1], CaptureMoment(stop.recorded, stop.played, True, 1), moments[-1])
-        parts = [ScreensWanted(str(path), size, "run", Appearance(), loaded.duration, moments) for size in ((80, 24), SMALL)]
-        both, alone = (drawn_screens(loaded, parts, lambda share: None, least) for least in (0, 99))
-        for one, other in zip(both, alone, strict=True):
-            assert [shown(one, lines) for lines in one.lines] == [shown(other, lines) for lines in other.lines]
-            assert shown(one, one.first) == shown(other, other.first) and [*one.answers] == [1]
 
     def test_the_screen_of_an_answer_has_come_to_rest(self) -> None:
         film = played(LECTURE, FilmCut(begin=15.0), (120, 40))

@@ -62,8 +62,8 @@ def test_a_step_says_what_it_offers_here() -> None:
     assert offers_here(told, serial, None, gpu=False)["r"] == ("run it here, n 1024", "run serial")
     assert offers_here(told, last, None, gpu=True)["r"].answer == "run look-ahead"
     simulated = offers_here(told, last, None, gpu=False)["r"]
-    assert simulated.words.startswith("no GPU is here: run it in the simulator") and simulated.answer == "simulate look-ahead"
-    assert "n 4096" in offers_here(told, last, told.climb, gpu=True)["r"].words, "beside what was run already"
+    assert simulated.text.startswith("no GPU found: run it in the simulator") and simulated.answer == "simulate look-ahead"
+    assert "n 4096" in offers_here(told, last, told.climb, gpu=True)["r"].text, "beside what was run already"
     assert offers_here(told, last, None, gpu=True)["enter"].answer == "lesson look-ahead"
     gone = replace(last.run, experiment=replace(last.run.experiment, kernel="gone"))
     assert [offer.answer for offer in offers_here(told, last._replace(run=gone), None, gpu=True).values()] == [""]

@@ -1,4 +1,4 @@
-"""The runs that are compared, each with its verdict against the baseline; and of one its phases and passes beside those."""
+"""The table of compared runs; verdict, per-phase times and timed repetitions of one run and its baseline."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hangin
 from fwtui.tui.widgets.verdict_text import explained, headline
 
 LABEL = 16
-MIN = 70  # cells from which the line of both names has room
+MIN_NAMES = 70  # cells from which the line of both names has room
 NUMBER = 10
 STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning", NOT_COMPARED: MUTED}
 MAX_ROWS = 100
-# from that many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
-OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 6, 14, 14, 12), (0, 8, 12, 8))
+# cells of the table, and from them on the cells of the columns run, kernel and verdict
+CELLS = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 6, 14, 14, 12), (0, 8, 12, 8))
 MIN_BECAUSE = 30
 AROUND_MEDIAN = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
 
@@ -42,11 +42,11 @@ class Pair(NamedTuple):
     baseline: ComparedRun
     comparison: Comparison
     assessment: Assessment
-    details: bool = False  # whether it is said where the numbers come from
+    details: bool = False  # show the origin of the numbers
 
 
 class CompareVerdict(TextPanel[Pair | str]):
-    """Both names and how sure it is, the verdict in words, and in what else the two differ; or what to do without two runs."""
+    """Both names with the verdict, its explanation, and other differences; a hint if there are no two runs."""
 
     def draw(self, subject: Pair | str, width: int) -> Sequence[Content]:
         if isinstance(subject, str):
@@ -60,7 +60,7 @@ class CompareVerdict(TextPanel[Pair | str]):
             pieces.append((f"  {found.why}", MUTED))
         return [
             *([headline(assessment)] if compared else []),
-            *(line(*pieces).wrap(width) if width >= MIN or not sure else []),  # the table and the headline say it too
+            *(line(*pieces).wrap(width) if width >= MIN_NAMES or not sure else []),  # the table and the headline show it too
             *(
                 explained(assessment, width, sourced=subject.details)
                 if compared
@@ -72,21 +72,21 @@ class CompareVerdict(TextPanel[Pair | str]):
 
 
 class Deltas(TextPanel[Pair | None]):
-    """Median time, per-phase times and stages that are not timed: bars on one scale, times and changes; then the ranks."""
+    """Median time, per-phase times and untimed stages: bars on one scale, times and changes; then the ranks."""
 
     def draw(self, subject: Pair, width: int) -> Sequence[Content]:
         found = subject.comparison
         lines = [line((f"{'':<{LABEL}}{'':<{_room(width)}}{'baseline':>{NUMBER}}{'run':>{NUMBER}}{'change':>{NUMBER}}", MUTED))]
         lines += _bars((found.total, *found.phases), width)
         if found.stages:
-            both = [d for d in found.stages if d.baseline is not None and d.seconds is not None]  # a graph may have been there
+            both = [d for d in found.stages if d.baseline is not None and d.seconds is not None]  # a cached graph takes no time
             changes = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in both]
             lines += hanging("not timed", LABEL, changes, width, most=6)
         if ranks := rank_times(subject.entrant.run):
             lines += [line(""), *rank_lines(subject.entrant.run, ranks, width)]
         for entrant in (subject.entrant, subject.baseline):
-            if doubt := phases_doubt(entrant.run):
-                lines += hanging(shortened(entrant.label, LABEL - 1), LABEL, [doubt], width)
+            if warning := phases_doubt(entrant.run):
+                lines += hanging(shortened(entrant.label, LABEL - 1), LABEL, [warning], width)
         return lines
 
 
@@ -117,13 +117,13 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     return lines
 
 
-def passes(subject: Pair | ComparedRun | None) -> Figure:
-    """Plot the timed repetitions of one run or of both, relative to their medians: drift and noise, not the difference."""
+def repetitions(subject: Pair | ComparedRun | None) -> Figure:
+    """Plot the timed repetitions of one run or of both relative to their medians: they show drift and noise."""
     if subject is None:
-        return Figure(empty="the repetitions of a run appear here")
+        return Figure(empty="no timed repetitions")
     series: list[Series] = []
     both = (subject.baseline, subject.entrant) if isinstance(subject, Pair) else (subject,)
-    signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of a kernel need two signs
+    signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of one kernel need two signs
     for entrant in both:
         times, middle = entrant.run.passes, entrant.run.seconds
         if times and middle and not entrant.run.simulated:
@@ -134,7 +134,7 @@ def passes(subject: Pair | ComparedRun | None) -> Figure:
 
 
 class CompareRow(NamedTuple):
-    """A run and its comparison; the baseline's own line has none."""
+    """A run and its comparison; None for the baseline."""
 
     entrant: ComparedRun
     comparison: Comparison | None
@@ -142,8 +142,8 @@ class CompareRow(NamedTuple):
 
 
 def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
-    """Columns and their widths for a table of these runs of that many cells; the room left over says why."""
-    run, kernel, verdict = next(row_cells for least, *row_cells in OWN if width >= least)
+    """Return the columns of a table of `width` cells with their widths; the reason gets the remaining cells."""
+    run, kernel, verdict = next(row_cells for least, *row_cells in CELLS if width >= least)
     overrides = {"run": run, "kernel": kernel, "verdict": verdict, "n": size_cells(runs)}
     shown_columns = columns_of(COMPARISON, width, runs)
     fixed = [(c, overrides.get(c.key, c.cells)) for c in shown_columns if c.key != "because"]
@@ -152,33 +152,30 @@ def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
 
 
 def row_cells(line: CompareRow, label_width: int) -> dict[str, Text]:
-    """What the table says of one run; of a label that is too long the session's name is cut, not the run's number.
-
-    One that cannot be compared is grey; why not is said below the table, once it is marked.
-    """
+    """Return the cells of one run; a run that cannot be compared is grey, and its reason is below the table."""
     (model, run, _), found = line.entrant, line.comparison
     row = TableRow(model, run, run if line.pinned else None, found, short_label(line.entrant.label, label_width))
     decided = found is not None and found.verdict in (FASTER, SLOWER)
     styles = {"run": "bold" if found is None else "", "vs base": "" if decided or found is None else "dim"}
     styles |= {"verdict": "bold" if decided else "", "because": "dim"}
-    usual = ""
+    default = ""
     if found is not None and found.verdict == NOT_COMPARED:
-        row, styles, usual = row._replace(comparison=found._replace(why="")), {}, "dim"
-    return {column.key: cell(column, row, styles.get(column.key, usual)) for column in columns_of(COMPARISON, WIDEST)}
+        row, styles, default = row._replace(comparison=found._replace(why="")), {}, "dim"
+    return {column.key: cell(column, row, styles.get(column.key, default)) for column in columns_of(COMPARISON, WIDEST)}
 
 
 def short_label(label: str, width: int) -> str:
-    """The label in that many cells: h200-n4096-na…:8."""
+    """Shorten the session's name in a label, not the run's number: h200-n4096-na…:8."""
     name, colon, number = label.rpartition(":")
     room = width - len(colon) - len(number) - 1
     return label if len(label) <= width or room < 1 else f"{name[:room]}…{colon}{number}"
 
 
 class CompareTable(RunTable):
-    """The runs in the order in which they are given; its keys are their labels."""
+    """The compared runs in their given order; their labels are its keys."""
 
     def on_resize(self, event: Resize) -> None:
-        """Textual scrolls to the cursor before the table has its height: no further than is needed then."""
+        """Scroll no further than the cursor needs: Textual scrolls before the table has its height."""
         above = max(0, self.cursor_row + 2 - event.size.height)
         self.call_after_refresh(lambda: self.scroll_to(y=min(self.scroll_y, above), animate=False))
 

@@ -1,4 +1,4 @@
-"""The ladder: from recordings and this machine's own runs, and its screen, one step after the other."""
+"""The ladder screen: recorded runs or runs of this machine, rung by rung, and the actions of each rung."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject, R
 from fwtui.tui.widgets.text_panel import STRONG, line
 from fwtui_kernels import registry
 
-AROUND = 4  # rows of the screen around stairs and words
-FLAT = 20  # rows of the screen below which there are only the keys beside the stairs, on as few lines as they need
-N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes about a second; of one in the simulator
-OFFERED = {"enter": ("Enter", "Go on"), "r": (None, "Run"), "space": ("Space", "Play")}  # a step's keys: as shown, and titles
+AROUND = 4  # rows of the screen around chart and text
+FLAT = 20  # rows of the screen below which there are only the chart and the keys
+N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here (about a second for any kernel) and in the simulator
+OFFERED = {"enter": ("Enter", "Open"), "r": (None, "Run"), "space": ("Space", "Play")}  # keys of a rung: as shown, and labels
 
 
 class RungAction(NamedTuple):
-    """What a key does at a step in words, and the screen's answer; no answer if the key can do nothing."""
+    """The effect of a key at a rung, and the answer of the screen; an empty answer does nothing."""
 
-    words: str
+    text: str
     answer: str = ""
 
 
 RungActions = Callable[[Rung], Mapping[str, RungAction]]
 
 
-def experiment_here(climb: Ladder | None, kernel: str, simulated: bool = False) -> Experiment:
-    """A step's kernel on the graph of this machine's ladder, which it then joins; without one, or of a file, on a usual graph."""
-    graph = climb.rungs[0].run.experiment if climb is not None else Experiment(n=N_HERE)
+def experiment_here(ladder: Ladder | None, kernel: str, simulated: bool = False) -> Experiment:
+    """Return a run of the kernel on the graph of this machine's ladder; on a default graph without one, or for a file."""
+    graph = ladder.rungs[0].run.experiment if ladder is not None else Experiment(n=N_HERE)
     fields = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
     n = N_SIMULATED if simulated else min(fields["n"], registry()[kernel].max_n)
     return Experiment(**{**fields, "kernel": kernel, "n": n})
 
 
 def offers(view: View, rung: Rung) -> Mapping[str, RungAction]:
-    """What the keys of a step do."""
+    """Return the actions of a rung, by key."""
     if view.climb is None:
         return {"enter": RungAction(f"show run {rung.run.id}", f"show {rung.run.id}")}
     return offers_here(view.climb.recorded, rung, local_ladder(view), view.has_gpu)
 
 
 def take(frame: Frame, answer: str) -> None:
-    """Do what a step offers: open the course, replay the recording, show the run, or run the kernel here."""
+    """Perform an action: open the course, replay the recording, show the run, or run the kernel here."""
     view, (what, _, which) = frame.view, answer.partition(" ")
     match what:
         case "lesson":
@@ -70,45 +70,43 @@ def take(frame: Frame, answer: str) -> None:
     frame.post_message(TopBar.Chosen("learn" if what == "lesson" else "run"))
 
 
-def offers_here(recorded: RecordedLadder, rung: Rung, climb: Ladder | None, gpu: bool) -> dict[str, RungAction]:
-    """What a step of the dashboard's ladder offers: its lesson, a run of it here, and the recording."""
+def offers_here(recorded: RecordedLadder, rung: Rung, local: Ladder | None, gpu: bool) -> dict[str, RungAction]:
+    """Return the actions of a rung in a live session: its lesson, a run here, and the recording."""
     kernel = registry().get(rung.run.experiment.kernel)
     if kernel is None:
-        return {"enter": RungAction("this version has no such kernel")}
-    run = RungAction(f"run it here, n {experiment_here(climb, kernel.id).n}", f"run {kernel.id}")
+        return {"enter": RungAction("this version lacks this kernel")}
+    run = RungAction(f"run it here, n {experiment_here(local, kernel.id).n}", f"run {kernel.id}")
     if kernel.backend == "cuda" and not gpu:
-        run = RungAction(f"no GPU is here: run it in the simulator, n {N_SIMULATED}, without times", f"simulate {kernel.id}")
+        run = RungAction(f"no GPU found: run it in the simulator, n {N_SIMULATED}, without times", f"simulate {kernel.id}")
     name, title = recorded.steps.get(kernel.id, ("", ""))
-    lesson = RungAction(f"the course: {title}", f"lesson {name}") if name else RungAction("the course has no step about it")
-    replay = (
-        {"space": RungAction(f"replay {named(recorded.session)}", f"replay {recorded.session}")}
-        if recorded.session is not None
-        else {}
-    )
-    return {"enter": lesson, "r": run, **replay}
+    lesson = RungAction(f"the course: {title}", f"lesson {name}") if name else RungAction("not in the course")
+    actions = {"enter": lesson, "r": run}
+    if recorded.session is not None:
+        actions["space"] = RungAction(f"replay {named(recorded.session)}", f"replay {recorded.session}")
+    return actions
 
 
 class LadderScreen(Dialog):
-    """The stairs over the whole screen, with the words and the keys of the step that is marked."""
+    """The ladder on the whole screen, with a description and the keys of the marked rung."""
 
     DEFAULT_CSS = """
     LadderScreen > #box { width: 100%; max-width: 100%; height: 100%; }
     LadderScreen LadderChart { height: 1fr; }
     """
     BINDINGS: ClassVar = [
-        look("up", "walk(1)", "Up", "a step up", id="climb.up"),
-        look("down", "walk(-1)", "Down", "a step down", id="climb.down"),
-        look("v", "other", "View", "the ladder of the recording, or of this machine", id="climb.other"),
+        look("up", "walk(1)", "Up", "a rung up", id="climb.up"),
+        look("down", "walk(-1)", "Down", "a rung down", id="climb.down"),
+        look("v", "other", "View", "the recorded ladder, or the ladder of this machine", id="climb.other"),
         *(
-            look(key, f"take('{key}')", title, "what the step offers", id=f"climb.{key}", key_display=shown)
+            look(key, f"take('{key}')", title, "the action that is described for this rung", id=f"climb.{key}", key_display=shown)
             for key, (shown, title) in OFFERED.items()
         ),
     ]
 
-    def __init__(self, climbs: Sequence[Ladder], offers: RungActions):
-        other = " · {key[climb.other]}: recorded or this machine" if len(climbs) > 1 else ""
-        super().__init__("The ladder", hint=f"arrows: step by step{other} · {{key[dialog.close]}}: leave")
-        self._climbs = tuple(climbs)
+    def __init__(self, ladders: Sequence[Ladder], offers: RungActions):
+        other = " · {key[climb.other]}: recorded or this machine" if len(ladders) > 1 else ""
+        super().__init__("The ladder", hint=f"arrows: rung by rung{other} · {{key[dialog.close]}}: leave")
+        self._ladders = tuple(ladders)
         self._offers = offers
         self.marked = 0
 
@@ -123,31 +121,31 @@ class LadderScreen(Dialog):
 
     @property
     def rung(self) -> Rung:
-        return self._climbs[0].rungs[self.marked]
+        return self._ladders[0].rungs[self.marked]
 
     def show(self) -> None:
         run, kernel = self.rung.run, registry().get(self.rung.run.experiment.kernel)
         done = f"{units.duration(run.seconds)}, {large_number(run.rate or 0.0)} relaxations a second"
         first = f", {units.gain(self.rung.times)} speedup over the first rung" if self.marked else ""
-        height, words = self.app.size.height, self.query_one(DefinitionList)
+        height, text = self.app.size.height, self.query_one(DefinitionList)
         rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]
         offers, flat = self._offers(self.rung), height < FLAT
-        offered = {self.key_of(f"climb.{key}"): offer.words for key, offer in offers.items()}
-        keys = [(line((f"{key:<6}", "$text-primary")), words) for key, words in offered.items()]
+        offered = {self.key_of(f"climb.{key}"): offer.text for key, offer in offers.items()}
+        keys = [(line((f"{key:<6}", "$text-primary")), action) for key, action in offered.items()]
         if flat:
-            keys = [(line(""), " · ".join(f"{key} {words}" for key, words in offered.items()))]
+            keys = [(line(""), " · ".join(f"{key} {action}" for key, action in offered.items()))]
         self.query_one("#title").display = not flat
-        words.show((*(() if flat else rows), *keys))
-        around = AROUND - flat + len(words.lines)
-        self.query_one(LadderChart).show(LadderSubject(self._climbs[0], height - around, self.marked))
+        text.show((*(() if flat else rows), *keys))
+        around = AROUND - flat + len(text.lines)
+        self.query_one(LadderChart).show(LadderSubject(self._ladders[0], height - around, self.marked))
 
     def action_walk(self, direction: int) -> None:
-        self.marked = min(max(self.marked + direction, 0), len(self._climbs[0].rungs) - 1)
+        self.marked = min(max(self.marked + direction, 0), len(self._ladders[0].rungs) - 1)
         self.show()
 
     def action_other(self) -> None:
-        """The ladder of the recording, or that of this machine."""
-        self._climbs = (*self._climbs[1:], self._climbs[0])
+        """Switch between the recorded ladder and the ladder of this machine."""
+        self._ladders = (*self._ladders[1:], self._ladders[0])
         self.marked = 0
         self.show()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import DataTable
 
@@ -26,8 +26,9 @@ from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, first, hidden_look, look, unless
 from fwtui.tui.background import climb_for, in_background, ladder_for
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import MAX_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, passes
+from fwtui.tui.compare.detail import MAX_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, repetitions
 from fwtui.tui.compare.race import RaceScreen
+from fwtui.tui.explain.warp_panel import VersusHead, VersusTable, versus
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame
@@ -38,12 +39,12 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.ladder_chart import LadderChart, LadderSubject, ladder_of
 
-MAX_SESSIONS = 8  # beside this one
-AROUND_LADDER = 6  # lines above and below them
+MAX_SESSIONS = 8  # other sessions
+AROUND_LADDER = 6  # rows above and below the ladder
 
 
 def read(name: str) -> tuple[str, Model | str]:
-    """Another session by its name or path: its name, and its runs, or why there are none."""
+    """Read a session by its name or path; return its name, and its runs or the error."""
     title = clean(Path(name).name)
     try:
         path = resolve(name)
@@ -60,10 +61,7 @@ _no_race = first(
     unless(attrgetter("pair"), "a race needs a baseline and another marked run"),
     unless(lambda screen: all(can_race(one.run) for one in screen.pair[:2]), "only runs with a time can race"),
 )
-_no_view = first(
-    unless(attrgetter("pair"), "mark a run other than the baseline first"),
-    unless(attrgetter("narrow"), "phases and passes are both shown"),
-)
+_no_run = unless(lambda screen: screen.pair or screen.has_class("-alone"), "no run has ended yet")
 _still_read = unless(lambda screen: screen.view.source is None or screen.view.climb, "the ladder is still being read")
 
 
@@ -73,21 +71,19 @@ class CompareScreen(Frame):
     CompareScreen CompareTable { height: auto; min-height: 3; max-height: 35%; }
     CompareScreen CompareVerdict { margin-top: 1; }
     CompareScreen #parts { height: 1fr; min-height: 3; margin-top: 1; }
-    CompareScreen #deltas { width: 2fr; scrollbar-size-vertical: 1; }
-    CompareScreen Chart { width: 1fr; margin-left: 2; }
-    CompareScreen RunPanel { width: 2fr; padding: 0; display: none; }
+    CompareScreen #deltas { scrollbar-size-vertical: 1; }
+    CompareScreen.-tall #deltas, CompareScreen.-high #deltas { height: auto; max-height: 60%; }
+    CompareScreen RunPanel { padding: 0; display: none; }
     CompareScreen.-alone RunPanel { display: block; }
-    CompareScreen.-alone #deltas, CompareScreen.-alone.-narrow.-curves RunPanel { display: none; }
+    CompareScreen #stalls { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; display: none; }
+    CompareScreen.-sampled.-tall #stalls, CompareScreen.-sampled.-high #stalls { display: block; }
+    CompareScreen Chart { display: none; }
+    CompareScreen.-curves Chart { display: block; }
+    CompareScreen.-alone #deltas, CompareScreen.-curves #deltas, CompareScreen.-curves RunPanel { display: none; }
+    CompareScreen.-curves #stalls { display: none; }
     CompareScreen #recorded { display: none; height: 1fr; margin-top: 1; }
     CompareScreen.-none #recorded { display: block; }
     CompareScreen.-none #parts { display: none; }
-    CompareScreen.-tall #parts, CompareScreen.-high #parts { layout: vertical; }
-    CompareScreen.-tall #deltas, CompareScreen.-high #deltas { width: 1fr; height: auto; max-height: 60%; }
-    CompareScreen.-tall RunPanel, CompareScreen.-high RunPanel { width: 1fr; height: 1fr; }
-    CompareScreen.-tall Chart, CompareScreen.-high Chart { margin: 1 0 0 0; }
-    CompareScreen.-narrow Chart { display: none; margin-left: 0; }
-    CompareScreen.-narrow.-curves Chart { display: block; }
-    CompareScreen.-narrow.-curves #deltas { display: none; }
     CompareScreen.-short CompareVerdict, CompareScreen.-flat CompareVerdict { margin-top: 0; }
     CompareScreen.-short #parts, CompareScreen.-flat #parts { margin-top: 0; }
     CompareScreen.-flat #body { overflow-y: auto; scrollbar-size-vertical: 1; }
@@ -97,30 +93,33 @@ class CompareScreen(Frame):
     PLACE = "compare"
     PANEL = "#deltas"
     BINDINGS: ClassVar = [
-        look("b", "pin", "Baseline", "compare all other runs with the marked one", _none_ended, "compare.baseline"),
+        look("b", "pin", "Baseline", "compare all other runs with the marked run", _none_ended, "compare.baseline"),
         hidden_look("B", "bring", "Side by side", "compare with runs of another session", id="compare.open"),
-        look("g", "race", "Race", "the marked run races the baseline on the whole screen", _no_race, "compare.race"),
+        look("g", "race", "Race", "the marked run races the baseline", _no_race, "compare.race"),
         replace(bindings.CLIMB, unavailable=_still_read),
-        look("v", "view", "View", "phases or passes, where there is no room for both", _no_view, "compare.view"),
+        look("v", "view", "View", "per-phase times, or the timed repetitions around their median", _no_run, "compare.view"),
         bindings.CURSOR,
         *bindings.SHARED,
     ]
     MOVES = ("Table of runs", (*bindings.MARKS, Action("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
-        ("why", "quantities that changed, and behind the verdict the interval of the change; a disturbed run is never faster"),
+        (
+            "reason",
+            "the quantities that changed; the interval follows the verdict; a disturbed run is never FASTER",
+        ),
         (
             "race by time",
-            "all runs at the same moment after their start, slowed down; from the instrumented repetition",
+            "both runs at the same time after their start, slowed down; from the instrumented repetition",
         ),
-        ("race by round", "all runs at the same point of the work: how long each one took to get there"),
+        ("race by round", "both runs at the same point of the work, with the time that each needed"),
     )
 
     def __init__(self, view: View):
         super().__init__(view)
         self._others: dict[str, Model] = {}  # other sessions by name
         self.pinned = ""  # label of the baseline; empty: the first run that is verified
-        self._marked = ""  # label of the run that is looked at
-        self._visit = -1  # at which a run other than its baseline was marked
+        self._marked = ""  # label of the run under the cursor
+        self._visit = -1  # visit of the screen at which a compared run was marked
         self.pair: Pair | None = None
 
     def body(self) -> ComposeResult:
@@ -128,9 +127,12 @@ class CompareScreen(Frame):
             yield CompareTable()
             yield CompareVerdict("")
             yield LadderChart(None, id="recorded")
-            with Horizontal(id="parts"):
+            with Vertical(id="parts"):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
+                with VerticalScroll(id="stalls", can_focus=False):
+                    yield VersusHead(None)
+                    yield VersusTable(None)
                 yield RunPanel()
                 yield Chart()
 
@@ -141,7 +143,7 @@ class CompareScreen(Frame):
         return (tuple(self._others), self.pinned, self._marked, self.view.visits)
 
     def table(self) -> Table:
-        """The verdicts with their reasons."""
+        """Return the verdicts with their reasons."""
         entrants = self.entrants
         return (
             [COMPARED_HEAD, *(comparison_cells(line.entrant, line.comparison) for line in self._lines(entrants))]
@@ -151,14 +153,16 @@ class CompareScreen(Frame):
 
     @property
     def entrants(self) -> list[ComparedRun]:
-        """Every run that has ended, the newest of this session first, then those of the others."""
+        """Return all finished runs, the newest of this session first, then those of other sessions."""
         ours = [ComparedRun(self.model, run) for run in reversed([*self.model.runs.values()])]
         others = [ComparedRun(model, run, name) for name, model in self._others.items() for run in model.runs.values()]
         return [entrant for entrant in ours + others if entrant.run.state != "running"]
 
     def baselines(self, entrants: Sequence[ComparedRun]) -> Callable[[ComparedRun], ComparedRun | None]:
-        """What each is compared with: the pinned one, else the run that is the baseline elsewhere, else the first verified one
-        of its size, of several devices the one on the fewest; where its size has none the first one of all.
+        """Return a function from a run to its baseline.
+
+        That is the pinned run, else the baseline of the other screens, else the first verified run of its size (on the fewest
+        devices), else the first verified run; None if there is none.
         """
         label = self.pinned or f"run {self.view.baseline}"
         pinned = next((e for e in entrants if e.label == label), None)
@@ -190,14 +194,18 @@ class CompareScreen(Frame):
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)
+        stalls = versus(pair.entrant, pair.baseline) if pair is not None else None
+        self.set_class(stalls is not None, "-sampled")
+        self.query_one(VersusHead).show(stalls)
+        self.query_one(VersusTable).show(stalls)
         self._show_recorded(bool(entrants))
         self.set_class(pair is None and marked is not None, "-alone")
         if pair is None and marked is not None:
             self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, (), recorded=ladder_for(self))
-        self.query_one(Chart).show(passes(pair or (marked.entrant if marked is not None else None)))
+        self.query_one(Chart).show(repetitions(pair or (marked.entrant if marked is not None else None)))
 
     def _open_on_other(self, lines: Sequence[CompareRow]) -> None:
-        """Mark the run that other places show, else the first one that is compared, where a baseline is marked."""
+        """Mark the run that other screens show, else the first compared run."""
         table, run = self.query_one(CompareTable), self.view.run
         others = {line.entrant.label: row for row, line in enumerate(lines) if line.comparison is not None}
         if self._visit != self.view.visits and others and table.key not in others:
@@ -206,30 +214,30 @@ class CompareScreen(Frame):
         self._visit = self.view.visits if others else self._visit
 
     def _show_recorded(self, machine: bool) -> None:
-        """The recorded ladder, until a run has ended here."""
+        """Show the recorded ladder until a run has ended here."""
         ladder = None if machine else ladder_for(self)
         where = ladder.device.name if ladder is not None and ladder.device is not None else "recorded"
         climb = ladder_of(ladder.runs.values(), where) if ladder is not None else None
         self.set_class(climb is not None, "-none")
-        stairs = self.query_one("#recorded", LadderChart)
-        stairs.show(LadderSubject(climb, self.query_one("#body").size.height - AROUND_LADDER) if climb is not None else None)
+        chart = self.query_one("#recorded", LadderChart)
+        chart.show(LadderSubject(climb, self.query_one("#body").size.height - AROUND_LADDER) if climb is not None else None)
 
     def _advice(self, entrants: Sequence[ComparedRun], marked: CompareRow | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
         recorded = self.view.playback is not None
         if not entrants:
-            way = "" if recorded else "run two experiments, or "
-            return f"no run has ended yet; {way}press {other} for those of another session"
+            fix = "" if recorded else "run two experiments, or "
+            return f"no run has ended yet; {fix}press {other} for runs of another session"
         if marked is None or not marked.pinned:
             return "no verified run to compare with yet"
         label = marked.entrant.label
         if len(entrants) == 1:
-            way = "no other run has ended yet;" if recorded else "run another experiment, or"
-            return f"{label} is the baseline; {way} press {other} for another session's runs"
-        return f"{label} is the baseline; mark another run to see where it differs, {pin} makes it the baseline"
+            fix = "no other run has ended yet;" if recorded else "run another experiment, or"
+            return f"{label} is the baseline; {fix} press {other} for runs of another session"
+        return f"{label} is the baseline; mark another run to compare it, or press {pin} to make that run the baseline"
 
     def _lines(self, entrants: Sequence[ComparedRun]) -> list[CompareRow]:
-        """Of too many runs the newest, also of the other sessions, and always the baseline of the newest."""
+        """Return at most MAX_ROWS runs: the newest, runs of other sessions, and the baseline of the newest."""
         ours, others = [e for e in entrants if not e.session], [e for e in entrants if e.session][: MAX_ROWS // 2]
         runs, baseline = [*ours[: MAX_ROWS - len(others) - 1], *others], self.baselines(entrants)
         first = baseline(runs[0]) if runs else None
@@ -245,7 +253,7 @@ class CompareScreen(Frame):
         return [*map(row, runs)]
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        label = self.query_one(CompareTable).key or ""  # a key in an empty table is told as well, without a row
+        label = self.query_one(CompareTable).key or ""  # an empty table also sends this event
         if label != self._marked:
             self._marked = label
             self.update(True)
@@ -288,7 +296,7 @@ class CompareScreen(Frame):
         self.ask(PickFile("Another session", zip(names, names, strict=True), "or the path of a session file"), self.bring)
 
     def bring(self, name: str) -> None:
-        """Read another session, by its name or path, in the background."""
+        """Read another session in the background."""
         self.say(f"opening {clean(Path(name).name)}")
         in_background(self, partial(read, name), self.add_session, "reader")
 
@@ -297,10 +305,9 @@ class CompareScreen(Frame):
         if isinstance(model, str):
             self.say(clean(model), "error")
         elif not model.runs:
-            self.say(f"{name} holds no runs", "warning")
+            self.say(f"{name} contains no runs", "warning")
         elif len(self._others) >= MAX_SESSIONS and name not in self._others:
-            limit = f"{MAX_SESSIONS} sessions are open beside this one, the limit"
-            self.say(f"{limit}; leave and come back to start again", "warning")
+            self.say(f"at most {MAX_SESSIONS} other sessions can be compared; reopen this screen to start again", "warning")
         else:
             self._others[name] = model
             self.say(f"{units.counted(len(model.runs), 'run')} of {name}")

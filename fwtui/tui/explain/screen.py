@@ -31,9 +31,13 @@ from fwtui.tui.explain.warp_panel import (
     VersusTable,
     WarpHead,
     WarpLoop,
+    WarpPair,
     WarpSubject,
     WarpTable,
     instruction_rows,
+    kernel_functions,
+    slowest_op,
+    versus,
     warp_subject,
 )
 from fwtui.tui.frame import bindings
@@ -49,20 +53,6 @@ TITLES |= {"cpu": "Cores and caches", "counters": "Counters", "planned": "Plan"}
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")
 OF_CPU_ALONE = ("cpu", "ledger")  # of a run whose bytes are not known
-
-
-def _ops(run: Run | None) -> list[str]:
-    """Return the kernel functions with an occupancy, PC samples or an inner loop."""
-    return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps, *run.loops))) if run is not None else []
-
-
-def _slowest(run: Run | None) -> str:
-    """Return the kernel function that takes longest."""
-    phase = max(run.phases, key=lambda one: one.seconds).key if run is not None and run.loops and run.phases else ""
-    if phase in _ops(run):
-        return phase
-    main = run.main_occupancy if run is not None else None
-    return main.op if main is not None else next(iter(_ops(run)), "")
 
 
 _no_other_run = unless(lambda screen: len(screen.model.runs) > 1, "there is no other run")
@@ -346,14 +336,14 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_op(self) -> None:
-        ops, op = self.ops, self._op or _slowest(self.view.run)
+        ops, op = self.ops, self._op or slowest_op(self.view.run)
         self._hotspot = 0
         self._op = ops[(ops.index(op) + 1) % len(ops) if op in ops else 0]
         self.update()
 
     def _cpu(self, run: Run, facts: CpuFacts) -> CpuSubject:
         """The facts of a run on a CPU, with the loop of the operation that is shown."""
-        op = self._op or _slowest(run)
+        op = self._op or slowest_op(run)
         roofs, limits = roofs_of(self.model, run), self.model.measured.get(run.device)
         why = explain(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
         levels = limits.levels if limits is not None else ()
@@ -361,22 +351,20 @@ class ExplainScreen(Frame):
 
     @property
     def ops(self) -> list[str]:
-        return _ops(self.view.run)
+        return kernel_functions(self.view.run)
 
     def _warps(self, run: Run, op: str) -> WarpSubject:
         """The samples of an operation of the run, by default its slowest one."""
-        return warp_subject(self.model, run, op or _slowest(run), self._hotspot)
+        return warp_subject(self.model, run, op or slowest_op(run), self._hotspot)
 
     @property
-    def versus(self) -> tuple[WarpSubject, WarpSubject] | None:
-        """The run and its baseline, if they are to be compared and can be."""
+    def versus(self) -> WarpPair | None:
+        """The run and its baseline, while they are shown side by side and both have samples."""
         run = self.view.run
         baseline = self.view.baseline_of(run) if run is not None else None
         if not self._versus or run is None or baseline is None or _NO_VERSUS(self) is not None:
             return None
-        ours = self._warps(run, self._op)
-        theirs = self._warps(baseline, ours.op if any(samples.op == ours.op for samples in baseline.warps) else "")
-        return (ours, theirs) if ours.samples is not None and theirs.samples is not None else None
+        return versus(ComparedRun(self.model, run), ComparedRun(self.model, baseline), self._op, self._hotspot)
 
     def _show_warps(self, subject: WarpSubject | None) -> None:
         versus, changes = self.versus, self.query_one(VersusTable)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from textual.containers import VerticalScroll
 from textual.content import Content
 
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.warps import (
     ELIGIBLE,
     LONG_SCOREBOARD,
@@ -275,6 +276,28 @@ def _nothing(run: Run) -> str:
 
 
 WarpPair = tuple[WarpSubject, WarpSubject]  # the run and its baseline
+
+
+def slowest_op(run: Run | None) -> str:
+    """Return the kernel function that takes longest."""
+    phase = max(run.phases, key=lambda one: one.seconds).key if run is not None and run.loops and run.phases else ""
+    if phase in kernel_functions(run):
+        return phase
+    main = run.main_occupancy if run is not None else None
+    return main.op if main is not None else next(iter(kernel_functions(run)), "")
+
+
+def kernel_functions(run: Run | None) -> list[str]:
+    """Return the kernel functions with an occupancy, PC samples or an inner loop."""
+    return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps, *run.loops))) if run is not None else []
+
+
+def versus(entrant: ComparedRun, baseline: ComparedRun, op: str = "", place: int = 0) -> WarpPair | None:
+    """Return the samples of a run and of its baseline, by default of their slowest functions; None if one has no samples."""
+    ours = warp_subject(entrant.model, entrant.run, op or slowest_op(entrant.run), place)
+    same = any(samples.op == ours.op for samples in baseline.run.warps)
+    theirs = warp_subject(baseline.model, baseline.run, ours.op if same else slowest_op(baseline.run), place)
+    return (ours, theirs) if ours.samples is not None and theirs.samples is not None else None
 
 
 class VersusHead(TextPanel[WarpPair | None]):

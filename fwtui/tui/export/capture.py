@@ -1,4 +1,4 @@
-"""Making a film: which screens of a replay it has, and what is said beside them."""
+"""Make a film of a replay: the moments of its screens, its runs, markers and tables."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from fwtui.tui.export.film import (
     FilmStretch,
     FilmWarps,
 )
-from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, drawn_screens
+from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, capture_screens
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, first_seconds, named
 
 MAX_FRAMES = 2000
 MAX_RUNS, MAX_STOPS = 1000, 300  # in the table and on the timeline
-MAX_SAMPLED, MAX_LINES, WIDEST = 100, 3, 200  # runs whose samples are shown; of each phase, lines; their characters
-DIGITS = 3  # of seconds, everywhere: a run begins with the frame in which it does
-STILL = 1.0  # seconds of a film without a new frame, where nothing happens
-KEYS = events.RunStarted | events.RunDone | events.Marker | events.Fault  # each has a frame of its own
+MAX_SAMPLED, MAX_LINES, WIDEST = 100, 3, 200  # runs with PC samples, hotspots of a phase, and characters of a line
+DIGITS = 3  # decimals of seconds: a run must begin exactly at its frame
+STILL = 1.0  # seconds between frames if nothing happens
+KEYS = events.RunStarted | events.RunDone | events.Marker | events.Fault  # each has a separate frame
 BAD = ("failed", "refused", "cancelled")
 
 
 class FilmClock:
-    """The film's time and the session's: idle gaps are shortened, and it begins where the cut does."""
+    """Conversion between session time and film time, which shortens idle gaps and starts at the cut."""
 
     def __init__(self, loaded: LoadedSession, cut: FilmCut):
         self._player = Player(loaded.lines, cut.gap)
@@ -78,19 +78,19 @@ def capture(
     place: str,
     look: Appearance,
     cut: FilmCut,
-    tell: Callable[[float], None],
+    report: Callable[[float], None],
     small: bool = False,
 ) -> Film:
-    """The film of that session, also in few and large letters if `small`; `tell` is given the share (0..1) that is there."""
+    """Return the film of a session, with `small` also in few and large letters; `report` gets the completed share (0 to 1)."""
     ends = cut.end >= loaded.duration
-    # the end comes first, and is as render() shows it: nothing that came before has scrolled a panel
+    # the end is captured first, as render() shows it: no earlier moment has scrolled a panel
     start = loaded.duration if ends else cut.begin
     clock = FilmClock(loaded, cut)
     wanted_screens = [
-        ScreensWanted(str(path), cells, place, look, start, tuple(moments(loaded, clock, rate)))
+        ScreensWanted(named(path), cells, place, look, start, tuple(moments(loaded, clock, rate)))
         for cells, rate in [(size, cut.rate), (SMALL, min(cut.rate, SMALL_RATE))][: 1 + small]
     ]
-    screens_at = drawn_screens(loaded, wanted_screens, tell)
+    screens_at = [capture_screens(loaded, part, report) for part in wanted_screens]
     if ends:
         for screens in screens_at:
             screens.lines[-1] = screens.first
@@ -136,7 +136,7 @@ def _stops(part: ScreensWanted, screens: Screens, markers: Sequence[events.Marke
 
 
 def _ground(screens: Screens) -> str:
-    """The commonest colour behind the last screen."""
+    """Return the most frequent background colour of the last screen."""
     grounds = Counter[str]()
     for text, ink in chain.from_iterable(screens.rows[line] for line in screens.lines[-1]):
         grounds[screens.inks[ink].ground] += cell_len(text)
@@ -144,7 +144,7 @@ def _ground(screens: Screens) -> str:
 
 
 def moments(loaded: LoadedSession, clock: FilmClock, rate: float) -> list[CaptureMoment]:
-    """When frames are taken: at the film's rate while something happens, at both ends of a run, and at markers.
+    """Return the times of the frames: at the film's rate while something happens, at both ends of each run, and at markers.
 
     More than MAX_FRAMES are thinned evenly.
     """
@@ -169,11 +169,11 @@ def moments(loaded: LoadedSession, clock: FilmClock, rate: float) -> list[Captur
         if isinstance(event, events.Marker):
             if markers <= MAX_STOPS:
                 keys.append(key._replace(marker=markers))
-        elif not keys or keys[-1] != key:  # what happens at once is seen at once
+        elif not keys or keys[-1] != key:  # simultaneous events share a frame
             keys.append(key)
     key_times = [*sorted({key.played for key in keys} | {clock.duration}), inf]
     found = [moment for moment in found if key_times[bisect_left(key_times, moment.played - step / 4)] > moment.played + step / 4]
-    found = sorted([*found, *keys], key=lambda moment: moment.played)  # of one time: as they are in the file
+    found = sorted([*found, *keys], key=lambda moment: moment.played)  # stable: equal times keep the order of the file
     found = found[:: -(-len(found) // MAX_FRAMES) or 1]
     return [*found, CaptureMoment(clock.end, clock.duration, key=True)]
 
