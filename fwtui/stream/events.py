@@ -369,7 +369,8 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     ] = None
     cpu_utilisation: Annotated[Share | None, Quantity("CPU", PERCENT, "utilisation of all cores", 1, host=True)] = None
     cpu_clock_mhz: Annotated[
-        Amount | None, Quantity("CPU clock", MEGAHERTZ, "mean clock of the cores", about=5000, host=True, short="clock")
+        Amount | None,
+        Quantity("OS CPU clock", MEGAHERTZ, "from the OS; nominal in a VM", about=5000, host=True, short="OS clock"),
     ] = None
     host_memory_bytes: Annotated[Count | None, Quantity("host mem", MEMORY, "used", "memory_bytes", 2**36, host=True)] = None
     other_cpu_utilisation: Annotated[

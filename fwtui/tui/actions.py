@@ -53,6 +53,8 @@ class Action(Binding):
     shows: bool = False  # it only shows something, so that it works in a read-only dashboard
     belongs: Callable[[Any], object] = bool  # whether a view has it at all; the help of others does not name it
     place: str = ""  # the only one that has it; sentences of others name its key after that of the place
+    deliberate: bool = False  # it starts or ends something: a letter typed in a row with others does not do it
+    title_now: Callable[[Any], str] | None = None  # the footer's title, if it depends on the state of the screen
 
 
 def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason = always, id: str = "", **more: Any) -> Action:

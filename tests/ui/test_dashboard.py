@@ -31,7 +31,7 @@ async def test_a_newcomer_presses_r_and_sees_a_verified_result(dashboard: FwtuiA
         assert "r         run the experiment: Tiled CPU" in screen_text(dashboard)
         offered = {active.binding.action for active in dashboard.screen.active_bindings.values()}
         assert {"run", "record", "help", "leave"} <= offered
-        assert offered.isdisjoint({"cancel", "baseline", "mark", "again", "edit", "back"})
+        assert offered.isdisjoint({"cancel", "baseline", "mark", "again", "back"})
         shown = await go(pilot, "r")
         assert live.started[0].kernel == "tiled-cpu"
         assert "✓ verified · 16 rows · checksum 9f3c…e1" in shown
@@ -114,6 +114,24 @@ async def test_runs_are_newest_first_chosen_compared_and_repeated(dashboard: Fwt
         await proceed(pilot, "a")
         assert live.model.runs[6].experiment.file == "roads.gr"
         assert [e.file for e in live.started[5:]] == ["/somewhere/roads.gr"] * 2, "its folder is kept"
+
+
+async def test_the_table_of_runs_is_sorted_and_filtered(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
+        screen = screen_of(dashboard, RunScreen)
+        for kernel in ("tiled-cpu", "serial"):
+            screen.choose(kernel)
+            await proceed(pilot, "r")
+        table = screen.query_one(HistoryTable)
+
+        def runs() -> list[str]:
+            return [str(table.get_row_at(row)[0]) for row in range(table.row_count)]
+
+        assert runs() == ["2", "1"]
+        assert "runs sorted by median time" in await go(pilot, "S")
+        assert runs() == sorted(runs(), key=lambda run: live.model.runs[int(run)].seconds or 0.0)
+        assert "1 of 2 runs with 'tiled'" in await go(pilot, "slash", *"tiled", "enter") and runs() == ["1"]
+        assert "all runs are shown" in await go(pilot, "slash", "ctrl+u", "enter") and len(runs()) == 2
 
 
 async def test_what_is_next_is_offered_and_run_on_the_same_graph(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -72,7 +72,7 @@ async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, 
         assert answers == ["this"] and isinstance(dashboard.screen, RunScreen)
         await proceed(pilot, "question_mark")
         await proceed(pilot, "ctrl+p")
-        assert isinstance(dashboard.screen, CommandPalette) and "Run: start what the form says" in await offered(pilot)
+        assert isinstance(dashboard.screen, CommandPalette) and "Run: start the experiment of the form" in await offered(pilot)
         await proceed(pilot, "escape")
         assert isinstance(dashboard.screen, RunScreen)
         broken = tmp_path / "broken.fwt.jsonl"
@@ -158,7 +158,8 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         ("occupancy", "Go to Explain", "explain"),
         ("bandwidth", "Go to Run", "run"),
         ("memory ceiling", "Explain: shared-memory ceiling", "explain"),
-        ("warp stall", "Glossary: warp stall reasons", "telemetry"),
+        ("warp stall", "Go to Explain", "explain"),
+        ("hotspot", "Go to Explain", "explain"),
         ("supernode", "Glossary: separator, supernode", "telemetry"),
     ],
 )

@@ -15,19 +15,22 @@ from textual.actions import parse
 from textual.dom import DOMNode
 from textual.events import Event, Key, MouseDown, Paste
 from textual.pilot import Pilot
-from textual.widgets import Footer, Input
+from textual.widgets import Footer, Input, Select
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import folders, library
 from fwtui.tui.actions import READ_ONLY, Action, only_shows, rows_of, table
+from fwtui.tui.app import input_queue
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import HelpScreen, PromptScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.read_only import NoEngine
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.form import ExperimentForm
+from fwtui.tui.widgets.run_table import HistoryTable
 
 # what must never be marked as showing only, whatever else is
 FORBIDDEN = {
@@ -217,6 +220,8 @@ async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_let
         dashboard.screen.query_one("#field-n").focus()
         await proceed(pilot, "enter")
         assert dashboard.view is not None and dashboard.view.busy
+        assert isinstance(dashboard.focused, HistoryTable)
+        dashboard.screen.query_one("#field-n").focus()
         assert (await keyed(pilot)).splitlines()[-1].startswith("f1 Help esc Back")
 
 
@@ -241,7 +246,7 @@ def value(app: FwtuiApp, name: str) -> str:
 
 async def test_nothing_is_scrambled_while_what_was_typed_is_looked_at(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
-        await burst(pilot, ["tab"])
+        await burst(pilot, ["e", "tab"])
         draft = dashboard.screen.query_one(ExperimentForm).draft
         looked = draft.errors
         draft.errors = lambda: (time.sleep(0.02), looked())[1]  # type: ignore[method-assign]
@@ -253,7 +258,7 @@ async def test_nothing_is_scrambled_while_what_was_typed_is_looked_at(dashboard:
 async def test_keys_go_where_those_before_them_have_led(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
         erased = ["backspace"] * 3
-        await burst(pilot, ["tab", *erased, "6", "4", "tab", *erased, "1", "tab", "shift+tab", "shift+tab", "8"])
+        await burst(pilot, ["e", "tab", *erased, "6", "4", "tab", *erased, "1", "tab", "shift+tab", "shift+tab", "8"])
         assert [value(dashboard, name) for name in ("n", "density")] == ["648", "1"]
         assert isinstance(dashboard.screen, RunScreen)
         density = dashboard.screen.query_one("#field-density", Input).region
@@ -277,6 +282,7 @@ async def test_a_key_that_takes_its_time_is_waited_for_and_what_was_typed_before
     dashboard: FwtuiApp,
 ) -> None:
     async with opened(dashboard) as pilot:
+        await burst(pilot, ["e"])
         dashboard.post_message(key("tab"))
         while not len(dashboard.inputs):
             await asyncio.sleep(0)
@@ -315,3 +321,27 @@ async def test_a_key_that_is_pressed_once_a_dialog_has_answered_counts(dashboard
         assert asked.is_running, "it is still being taken down"
         await burst(pilot, ["question_mark"])
         assert isinstance(dashboard.screen, HelpScreen)
+
+
+async def test_a_letter_in_a_row_with_others_starts_nothing(
+    dashboard: FwtuiApp, live: FakeLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(input_queue, "ROW_SECONDS", 60.0)
+    async with opened(dashboard) as pilot:
+        await burst(pilot, [*"gr"])
+        assert live.started == [] and "typed in a row with other letters" in screen_text(dashboard)
+        await press(pilot, "escape", "r")
+        assert len(live.started) == 1
+
+
+async def test_an_open_list_searches_letters_and_leaves_digits_and_capitals_to_the_screen(dashboard: FwtuiApp) -> None:
+    async with opened(dashboard, "e", "space", *"spa") as pilot:
+        await press(pilot, "enter")
+        field = dashboard.screen.query_one("#field-kernel", Select)
+        assert field.value == "sparse-cpu" and not field.expanded
+        await press(pilot, "space", "4")
+        assert view_of(dashboard).place == "explain" and not field.expanded
+        await press(pilot, "1", "space", "escape", "escape")
+        assert isinstance(dashboard.focused, HistoryTable)
+        shown = await keyed(pilot, "e", "space")
+        assert "naive (GPU)" in shown, "it cannot run here"

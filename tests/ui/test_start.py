@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import dashboard_of
+from apps import dashboard_of, screen_of
 from fake_live import FakeLive
 from pressing import WIDE, go, opened, press, proceed, until
 from textual.css.stylesheet import Stylesheet
@@ -103,6 +103,18 @@ async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> N
         assert app.view is not None and app.view.baseline == 1 and "baseline" in shown
         assert "RUN 2" in shown and words not in shown
         assert "no last session to go on with" in await go(pilot, "X")
+
+
+async def test_a_kernel_that_cannot_run_here_is_not_restored(live: FakeLive) -> None:
+    last_visit.save(
+        LastVisit(usual=USUAL, form=Experiment(kernel="naive", n=4096), rows={"run": {"kernel": "naive", "n": "4096"}})
+    )
+    app = dashboard_of(live, USUAL, last_visit=last_visit.load(), found=None)
+    async with opened(app) as pilot:
+        screen = screen_of(app, RunScreen)
+        await until(pilot, lambda: app.view is not None and app.view.found is not None)
+        assert screen.draft.kernel.id == USUAL.kernel
+        assert "naive was in the form and cannot run here without a GPU" in await go(pilot)
 
 
 async def test_the_form_and_the_course_come_back_unless_the_settings_say_something_new(live: FakeLive) -> None:

@@ -27,6 +27,7 @@ from fwtui.common.exit_codes import WRONG
 from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.requests import Hardware
+from fwtui.tui import actions
 from fwtui.tui.actions import READ_ONLY, only_shows
 from fwtui.tui.app import terminal
 from fwtui.tui.app.input_queue import Handled, InputQueue
@@ -188,6 +189,7 @@ class FwtuiApp(Survivor):
             super().refresh_css(animate)
 
     def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the terminal's screen is empty then
         self.set_keymap(self.look.keymap)
         if self.source is not None:
             view = View(self.source.model, self.source, experiment=self.experiment, found=self._found, lesson=self._lesson)
@@ -281,6 +283,10 @@ class FwtuiApp(Survivor):
         if self.read_only and target is not None and not only_shows(type(target), name, parameters):
             self.say(READ_ONLY)
             return False
+        row = actions.table(type(target)).get((name, parameters)) if isinstance(target, Frame) else None
+        if row is not None and row.deliberate and self.inputs.in_row:
+            self.say(f"{row.description}: the key was typed in a row with other letters; press it once more")
+            return True
         try:
             done = await super().run_action(action, default_namespace, namespaces)
         except ScreenStackError:  # a key that came after the last screen had gone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ from textual.screen import Screen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import searched
 
+ROW_SECONDS = 0.25  # between two letters of a word that is typed
 KEY_STUCK_AFTER = 5.0  # seconds until a key counts as handled whose widget is there and does not come to an end with it
 
 
@@ -46,9 +48,21 @@ class InputQueue:
         self.stuck: MessagePump | None = None  # what has not answered in time: nothing waits for it again until it does
         self.key_since = 0.0
         self._answered = 0.0  # when a dialog was closed last
+        self._letter_at = -math.inf  # when the last key came, if it was a letter
+        self._in_row: Event | None = None  # the last key, if it is a letter that came right after another one
 
     def __len__(self) -> int:
         return len(self._inputs)
+
+    @property
+    def in_row(self) -> bool:
+        """Whether the key that is being handled is a letter that was typed in a row with others, as a word is."""
+        return self._in_row is not None and bool(self._inputs) and self._inputs[0] is self._in_row
+
+    def _note_letter(self, event: Key) -> None:
+        character = event.character or ""
+        self._in_row = event if character.isalnum() and event.time - self._letter_at < ROW_SECONDS else None
+        self._letter_at = event.time if character.isalpha() else -math.inf
 
     async def take(self, event: Event) -> None:
         alone = isinstance(event, MouseEvent) and not self._inputs
@@ -79,6 +93,8 @@ class InputQueue:
         self._entered = screen
         self._awaited = focused or screen if self._sent else screen
         if self._sent:
+            if isinstance(first, Key):
+                self._note_letter(first)
             self._let_scroll(first)
             await self._deliver(first)
         if not self._awaited.post_message(Handled(first)):

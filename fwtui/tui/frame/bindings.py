@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.widgets import Input, OptionList, Select
 
@@ -29,7 +29,6 @@ not_asked_here = first(
         "nothing more can be asked of run {screen.view.run.id}; run it again",
     ),
 )
-form_open = unless(attrgetter("narrow"), "the form is open already, on the left")
 _nameless = attrgetter("view.nameless")
 _no_way = unless(attrgetter("way_back"), "")
 _is_idle = unless(attrgetter("view.busy"), "nothing is running that could be cancelled")
@@ -59,6 +58,11 @@ def _asks(view: View, by_run: bool) -> bool:
 _nothing_asked = unless(lambda screen: _asks(screen.view, False), "no marker here asks a question that has an answer")
 _no_guess = first(unless(lambda screen: _asks(screen.view, True), "no marker here asks what a run answers"), no_run)
 
+
+def _play_or_pause(screen: Any) -> str:
+    return "Pause" if screen.view.playback is not None and screen.view.playback.player.playing else "Play"
+
+
 _played = partial(look, belongs=recorded)
 _moved = partial(hidden_look, belongs=recorded)
 
@@ -67,7 +71,7 @@ def _arrow(keys: str, action: str, title: str, tooltip: str, id: str, **more: bo
     return _moved(keys, action, title, tooltip, _arrows_taken, id, priority=True, **more)
 
 
-CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step", _is_idle, belongs=live)
+CANCEL = bound("c", "cancel", "Cancel", "cancel the run, which stops before its next step", _is_idle, belongs=live)
 RECORD = bound("R", "record", "Keep", "keep this session by name, from its beginning; again: rename it", _nameless, belongs=live)
 MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)
 PAUSE = hidden_look("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", belongs=live)
@@ -75,14 +79,23 @@ MOTION = hidden_look("o", "motion", "Motion", "slow motion: the plan of a finish
 CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; on and off", _nothing_to_point_at)
 
 # rows of one place that sentences of others name
-LIMITS = hidden("D", "limits", "Peak rates", "measure this device's peak rates (20 s)", is_busy, belongs=live, place="explain")
+LIMITS = hidden(
+    "D",
+    "limits",
+    "Peak rates",
+    "measure this device's peak rates (20 s)",
+    is_busy,
+    belongs=live,
+    place="explain",
+    deliberate=True,
+)
 COUNTERS = hidden_look("h", "counters", "Counters", "hardware counters of the run, from a profile by ncu", place="explain")
 CLIMB = look("C", "climb", "Ladder", "the kernels from the slowest to the fastest, rung by rung", place=BESIDE)
 COURSE = look("t", "course", "Course", "the course, up to the fastest kernel; on and off", id="learn.course", place="learn")
 
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
 TRANSPORT = (
-    _played("space", "move('play')", "Play", "play and pause; from the end it begins again", id="play"),
+    _played("space", "move('play')", "Play", "play and pause; from the end it starts again", id="play", title_now=_play_or_pause),
     _played(".", "move('step', 1)", "Step", "one event forward (telemetry does not count)", id="step"),
     _moved("comma", "move('step', -1)", "Step back", "one event back", id="step.back"),
     _played("]", "move('next_run', 1)", "Next run", "to where the next run begins", id="run.next"),
@@ -114,8 +127,9 @@ COMMON = (
         "end the program; a run in progress is cancelled",
         id="quit",
         belongs=lambda view: view.close is None,
+        deliberate=True,
     ),
-    look("q", "close", "Back", "back to the dashboard; a run there has gone on", belongs=over_another),
+    look("q", "close", "Back", "back to the dashboard; runs there have continued", belongs=over_another, deliberate=True),
     look("escape", "back", "Back", "one step back: out of a field, to the newest run, the first place, out of a replay", _no_way),
     hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
     hidden_look(
@@ -153,6 +167,7 @@ OF_THE_APP = (
     *EVERYWHERE[1:],
     hidden_look("shift+tab", "app.focus_previous", "Before", "to the field before", id="field.before"),
     hidden_look("ctrl+q", "app.quit", "Quit", "end the program, also while typing", id="quit.now", priority=True),
-    hidden_look("ctrl+c", "app.help_quit", "Quit", "say which key ends the program", id="quit.help"),
+    hidden_look("ctrl+c", "app.help_quit", "Quit", "show which key ends the program", id="quit.help"),
+    hidden("ctrl+z", "app.suspend_process", "Suspend", "suspend the program; `fg` in the shell resumes it", id="suspend"),
 )
 MARKS = hidden_look("up", "", "Up", "mark the run above"), hidden_look("down", "", "Down", "mark the run below")

@@ -19,7 +19,8 @@ from fwtui.stream.events import Source
 from fwtui.tui.actions import Action, bound, filled_in, hidden_look, look, shown_keys
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import LogEntry
-from fwtui.tui.widgets.form import Draft, ExperimentForm
+from fwtui.tui.widgets.draft import Draft
+from fwtui.tui.widgets.form import ExperimentForm
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hung, line
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Static
+
+from fwtui.tui.actions import Action
 
 
 class KeyName(Static):
@@ -41,7 +45,13 @@ class KeyFooter(Footer):
     def current_keys(self) -> dict[str, tuple[str, Binding]]:
         """Return the first key and the binding of each action that can be done now, by its name."""
         active = [(key, one.binding) for key, one in self.screen.active_bindings.items() if one.binding.show and one.enabled]
-        return {binding.action: (key, binding) for key, binding in active[::-1]}
+        return {binding.action: (key, self._titled(binding)) for key, binding in active[::-1]}
+
+    def _titled(self, binding: Binding) -> Binding:
+        """Give the binding the title that it has in the present state of the screen."""
+        if isinstance(binding, Action) and binding.title_now is not None:
+            return replace(binding, description=binding.title_now(self.screen))
+        return binding
 
     def bindings_changed(self, screen: Screen[object]) -> None:
         if self.is_attached and screen is self.screen and self.app.app_focus and (keys := self.current_keys()) != self._keys:

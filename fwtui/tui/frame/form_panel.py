@@ -8,10 +8,12 @@ from typing import NamedTuple, Protocol
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from fwtui.tui.frame.dialogs import FormScreen
-from fwtui.tui.widgets.form import Draft, ExperimentForm
+from fwtui.tui.widgets.draft import Draft
+from fwtui.tui.widgets.form import ExperimentForm
 from fwtui.tui.widgets.text_panel import MUTED, TextPanel, line
 
 
@@ -50,13 +52,16 @@ class FormPanel(Vertical):
 
     DEFAULT_CSS = """
     FormPanel { width: 36; padding: 0 1; border-right: solid $border-blurred; }
+    FormPanel.-with-more ExperimentForm { height: auto; max-height: 70%; }
     FormPanel #buttons { height: 1; margin-top: 1; }
     FormPanel Button { margin-right: 1; min-width: 14; }
     FormPanel #cancel { min-width: 16; }
     """
 
-    def __init__(self, host: FormHost, heading: str, draft: Draft, run: str = "run", edit: str = "edit"):
-        super().__init__(id="left")
+    def __init__(self, host: FormHost, heading: str, draft: Draft, run: str = "run", edit: str = "edit", *below: Widget):
+        """`below` are widgets for the room between the form and the buttons."""
+        super().__init__(id="left", classes="-with-more" if below else None)
+        self._below = below
         self.errors: dict[str, str] = {}  # what is wrong, by row
         self._host = host
         self._heading = heading
@@ -66,6 +71,7 @@ class FormPanel(Vertical):
     def compose(self) -> ComposeResult:
         yield Static(Content(self._heading), classes="heading", markup=False)
         yield ExperimentForm(self._draft)
+        yield from self._below
         with Horizontal(id="buttons"):
             yield Button("", id="run", compact=True, variant="primary", action="screen.run")
             yield Button("", id="cancel", compact=True, action="screen.cancel")
@@ -103,7 +109,10 @@ class FormPanel(Vertical):
         self.query_one("#cancel", Button).disabled = not cancel
 
     def edit(self) -> None:
-        """Open the form over the screen."""
+        """Give the focus to the form's first field; if the form is hidden, open it over the screen."""
+        if self.display:
+            self.query_one("ExperimentForm Input, ExperimentForm Select").focus()
+            return
 
         def done(answer: str | None) -> None:
             self.sync()

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.events import ScreenResume
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Button, Input, OptionList, Select, Static
 
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
@@ -95,7 +95,7 @@ class Frame(PlaceScreen):
         self._complete = False  # its widgets are there, and theirs
         self._left = False  # for good
         self._shown: object = None
-        self._possible: tuple[bool | None, ...] = ()
+        self._named: list[str] = []  # the actions in the footer
 
     @property
     def model(self) -> Model:
@@ -199,9 +199,13 @@ class Frame(PlaceScreen):
     def _refresh_keys(self) -> None:
         if self._left or not self.is_attached:
             return
-        possible = tuple(row.show and self.rows.can(row) for row in self.rows.all())
-        if possible != self._possible:  # those in the footer; all others are looked at as well then
-            self._possible = possible
+        named = [
+            row.title_now(self) if row.title_now is not None else row.description
+            for row in self.rows.all()
+            if row.show and self.rows.can(row)
+        ]
+        if named != self._named:
+            self._named = named
             self.refresh_bindings()
 
     def on_descendant_focus(self) -> None:
@@ -349,13 +353,20 @@ class Frame(PlaceScreen):
         """One step back: out of cue cards, of a field or a chart, to the newest run, the first place, what was shown before."""
         if self.view.presenting:
             return self.action_presenter
-        if isinstance(self.focused, Arrowed | Input):
-            return partial(self.set_focus, None)
+        home = self._home
+        if self.focused is not home and isinstance(self.focused, Arrowed | Button | Input | OptionList | Select):
+            return partial(self.set_focus, home)
         if self.view.selected is not None:
             return self._to_newest
         if self.view.places and self.view.places[0].name != self.PLACE:
             return partial(self.post_message, TopBar.Chosen(self.view.places[0].name))
         return self.view.close
+
+    @property
+    def _home(self) -> Widget | None:
+        """The widget that has the focus at first; None if there is none, or if it cannot have the focus now."""
+        found = self.query(self.AUTO_FOCUS) if self.AUTO_FOCUS else ()
+        return next((widget for widget in found if widget.focusable), None)
 
     def _to_newest(self) -> None:
         self.view.selected = None

@@ -36,7 +36,7 @@ FWTUI = Theme(
         "block-cursor-background": "#2b4a52",
         "block-cursor-foreground": "#e8f1f3",
         "block-cursor-text-style": "none",
-        "block-cursor-blurred-background": "#1f2c33",
+        "block-cursor-blurred-background": "#1f3238",
         "input-selection-background": "#56b6c2 35%",
     },
 )

@@ -126,27 +126,32 @@ def places(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
 
 
 def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
-    """A place for each quantity, with a number for each GPU in their order, which is told unless it is 0, 1, 2, …"""
+    """Return a column for each quantity, with one number per GPU: of an ended run the means, else the last samples.
+
+    A GPU without a value shows n/a; a mean that no GPU has is omitted. The indices of the GPUs are named unless they are
+    0, 1, 2, ...
+    """
     gpus = model.followed
-    numbers = " ".join(map(str, gpus))
-    named = gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus)))
-    telemetry_columns = [StripColumn("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
-    means = [during(model, run, gpu) for gpu in gpus] if run is not None and run.backend == "cuda" else []
-    columns = all(means) and bool(means)
-    telemetry_columns += [StripColumn(f"run {run.id}", "mean", (), words=True, width=4)] if columns and run is not None else []
-    last = [found[0] for found in means if found] if columns else [model.readings[gpu][-1] for gpu in gpus]
+    columns: list[StripColumn] = []
+    if gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus))):
+        numbers = " ".join(map(str, gpus))
+        columns.append(StripColumn("GPUs", numbers, (), words=True, width=len(numbers)))
+    means = [found[0] for gpu in gpus if (found := during(model, run, gpu))] if run is not None and run.backend == "cuda" else []
+    if run is not None and len(means) == len(gpus):
+        columns.append(StripColumn(f"run {run.id}", "mean", (), words=True, width=4))
+        shown = means
+    else:
+        shown = [model.readings[gpu][-1] for gpu in gpus]
     for key, quantity in among(model, gpus).items():
-        if columns and all(getattr(one, key) is None for one in last):
+        values = [getattr(one, key) for one in shown]
+        if shown is means and all(value is None for value in values):
             continue
-        (most, sign), *columns = (
-            _split(quantity, value)
-            for value in (max(most_of(quantity, model, gpu) or quantity.about for gpu in gpus), *(getattr(r, key) for r in last))
-        )
-        text = f"{' '.join(f'{number:>{len(most)}}' for number, _ in columns)} {sign}"
-        telemetry_columns.append(StripColumn(quantity.short or quantity.title, text, (), words=True, width=len(text)))
-    slowed = [gpu for gpu, reading in zip(gpus, last, strict=True) if throttled(reading.throttle)]
+        most, sign = _split(quantity, max(most_of(quantity, model, gpu) or quantity.about for gpu in gpus))
+        text = f"{' '.join(f'{_split(quantity, value)[0]:>{len(most)}}' for value in values)} {sign}"
+        columns.append(StripColumn(quantity.short or quantity.title, text, (), words=True, width=len(text)))
+    slowed = [gpu for gpu, reading in zip(gpus, shown, strict=True) if throttled(reading.throttle)]
     words = f"GPU {', '.join(map(str, slowed))}" if slowed else "none"
-    return (*telemetry_columns, StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
+    return (*columns, StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
 
 
 def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fwtui.campaigns.reproduction import Reproduction
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
-    from fwtui.tui.widgets.form import Draft
+    from fwtui.tui.widgets.draft import Draft
     from fwtui.tui.widgets.ladder_chart import LadderData
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}

@@ -32,11 +32,12 @@ from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import UNITS, View
+from fwtui.tui.run.machine_facts import MachineFacts
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, MOTION, NEXT_RUNG, VIEW, SessionScreen
+from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, FILTER, MOTION, NEXT_RUNG, SORT, VIEW, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.form import ExperimentDraft
+from fwtui.tui.widgets.draft import ExperimentDraft
 from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject
 from fwtui.tui.widgets.run_table import HistoryTable
 from fwtui.tui.widgets.text_panel import Update
@@ -67,26 +68,34 @@ def _cannot_answer(screen: RunScreen) -> str | None:
 
 class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
-    AUTO_FOCUS = "#field-kernel"
     MOVES: ClassVar = (
         "Table of runs",
         (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run; on the one that is shown: try next")),
     )
     BINDINGS: ClassVar = [
-        bound("r,ctrl+r", "run", "Run", "start what the form says", bindings.is_busy),
+        bound("r,ctrl+r", "run", "Run", "start the experiment of the form", bindings.is_busy, deliberate=True),
         bindings.CANCEL,
-        hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form", _cannot_repeat),
+        hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form", _cannot_repeat, deliberate=True),
         NEXT_RUNG,
-        hidden_look("space", "flagship", "Play", "replay two runs on an H200 with an 8x speedup"),
+        hidden_look("space", "flagship", "Play", "replay two runs on an H200 with an 8x speedup", deliberate=True),
         bindings.RECORD,
-        hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
+        hidden(
+            "X",
+            "go_on",
+            "Continue",
+            "continue the last session: its runs, its baseline, its recording",
+            _no_last_session,
+            deliberate=True,
+        ),
         bindings.MARK,
         bindings.PAUSE,
         MOTION,
-        bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open),
+        bound("e", "edit", "Edit", "to the form's first field; on a narrow screen open the form"),
         replace(VIEW, unavailable=_cannot_answer, shows=False),
         CURSOR,
         BASELINE,
+        SORT,
+        FILTER,
         hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
     ]
 
@@ -103,7 +112,7 @@ class RunScreen(SessionScreen):
         yield from super().body()
 
     def left(self) -> ComposeResult:
-        yield FormPanel(self, "EXPERIMENT", self.draft)
+        yield FormPanel(self, "EXPERIMENT", self.draft, "run", "edit", MachineFacts())
 
     def begun(self) -> None:
         super().begun()
@@ -160,8 +169,17 @@ class RunScreen(SessionScreen):
 
     def _looked(self, found: Hardware) -> None:
         self.view.found = found
+        self._restore_runnable()
         self.query_one(FormPanel).sync()
         self.update(True)
+
+    def _restore_runnable(self) -> None:
+        """Replace the form of the last visit if its kernel needs a GPU and cannot run on this machine."""
+        usual: Experiment = self.app.experiment  # type: ignore[attr-defined]
+        restored = self.draft.kernel
+        if restored.backend == "cuda" and usual.kernel != restored.id and not self.draft.last and self.draft.errors():
+            self.draft.take(usual)
+            self.say(f"{restored.id} was in the form and cannot run here without a GPU; the form has {usual.kernel} instead")
 
     def advice(self) -> tuple[str, ...]:
         """What four kinds of people can do first, and the stairs that lie before them."""
@@ -185,6 +203,7 @@ class RunScreen(SessionScreen):
     def show(self) -> None:
         busy = self.view.busy
         self.query_one(FormPanel).allow(busy, cancel=busy)
+        self.query_one(MachineFacts).follow(self.model, self.key_of("limits"))
         super().show()
         self._open_awaited(busy)
         ladders = self.ladders() if self.view.run is None else []
@@ -236,6 +255,7 @@ class RunScreen(SessionScreen):
             number = self.source.start(self.source.settled(experiment))
             self.view.selected = None
             self.view.resume()
+            self.query_one(HistoryTable).focus()
             self.say(f"run {number} is starting")
 
     def action_again(self) -> None:

@@ -15,6 +15,8 @@ from textual.widgets import DataTable
 from fwtui.analysis.answers import answers_of
 from fwtui.analysis.explanation import COUNTERS, LIMITS
 from fwtui.analysis.run_summary import NextRung
+from fwtui.common import units
+from fwtui.common.text import quoted
 from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.questions import cue_of
 from fwtui.stream import events
@@ -22,11 +24,13 @@ from fwtui.tui.actions import bound, first, hidden_look, look, unless
 from fwtui.tui.background import ladder_for
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_busy, is_presented, no_run
+from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.view import View
 from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.matrix import MatrixPicture
-from fwtui.tui.widgets.run_table import HistoryTable
+from fwtui.tui.widgets.run_table import NEWEST, ORDERS, HistoryTable
 
 POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
     "total": ".total, Figures",
@@ -69,7 +73,16 @@ _no_next_rung = first(
 BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
 VIEW = hidden_look("v", "view", "View", "the run, or what its distances say: diameter, histogram, map", _no_answers, "run.view")
 CURSOR = replace(bindings.CURSOR, show=False)
-NEXT_RUNG = bound("n", "next_rung", "Try next", "run the rung that mends what limits this run, on the same graph", _no_next_rung)
+NEXT_RUNG = bound(
+    "n",
+    "next_rung",
+    "Try next",
+    "run the rung that removes this run's bottleneck, on the same graph",
+    _no_next_rung,
+    deliberate=True,
+)
+SORT = hidden_look("S", "sort_runs", "Sort", "sort the table of runs by the next of " + ", ".join(ORDERS), no_run, "runs.sort")
+FILTER = hidden_look("slash", "filter_runs", "Filter", "only runs with these words", no_run, "runs.filter", key_display="/")
 MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
 
 
@@ -115,6 +128,10 @@ class SessionScreen(Frame):
     PLACE = "run"
     MOVES: ClassVar = ("Table of runs", (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run")))
 
+    def __init__(self, view: View):
+        super().__init__(view)
+        self._order, self._words = NEWEST, ""  # of the table of runs
+
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
             yield from self.left()
@@ -143,7 +160,30 @@ class SessionScreen(Frame):
         asks, panel = self.asks(), self.query_one(RunPanel)
         recorded = ladder_for(self) if run is not None else None
         panel.show(self.model, run, baseline, self.advice(), self._moves, asks, again, recorded, then)
-        self.query_one(HistoryTable).show(self.model, self.view.baseline_of, self.app.size.width - 2)
+        self._show_runs()
+
+    def _show_runs(self) -> int:
+        width = self.app.size.width - 2
+        return self.query_one(HistoryTable).show(self.model, self.view.baseline_of, width, self._order, self._words)
+
+    def action_sort_runs(self) -> None:
+        """Sort the table of runs by the next of ORDERS."""
+        orders = [*ORDERS]
+        self._order = orders[(orders.index(self._order) + 1) % len(orders)]
+        self._show_runs()
+        self.say(f"runs sorted by {self._order}" if self._order != NEWEST else "the newest run is first")
+
+    def action_filter_runs(self) -> None:
+        """Ask for words, and show only the runs that have them."""
+
+        def take(words: str) -> None:
+            self._words = words.strip()
+            count = self._show_runs()
+            found = f"{count} of {units.counted(len(self.model.runs), 'run')} with {quoted(self._words)}"
+            self.say(f"{found}; {self.key_of('runs.filter')} changes the filter" if self._words else "all runs are shown")
+
+        hint = "Enter shows only runs with these words, all runs without any; {key[dialog.close]} changes nothing"
+        self.ask(PromptScreen("Filter the runs", self._words, "kernel, data type, n, outcome", hint), take, opener="runs.filter")
 
     @property
     def _moves(self) -> bool:
@@ -226,7 +266,7 @@ class SessionScreen(Frame):
 
 
 class ReplayScreen(SessionScreen):
-    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION]
+    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, SORT, FILTER]
 
     def asks(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback

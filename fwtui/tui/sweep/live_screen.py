@@ -29,7 +29,7 @@ from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
-from fwtui.tui.widgets.form import MAIN, OPTION, Draft, FormRow, loaded_kernel
+from fwtui.tui.widgets.draft import MAIN, OPTION, Draft, FormRow, loaded_kernel
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 
@@ -216,10 +216,12 @@ class LiveSweepScreen(SweepScreen):
     LiveSweepScreen.-narrow FormLine { display: block; }
     """
     BINDINGS: ClassVar = [
-        bound("r,ctrl+r", "run", "Sweep", "run the form; finished runs are not repeated", bindings.is_busy, "sweep"),
+        bound(
+            "r,ctrl+r", "run", "Sweep", "run the form; finished runs are not repeated", bindings.is_busy, "sweep", deliberate=True
+        ),
         *LOOKS,
         hidden("f", "around", "From run", "put the run that is shown into the form", bindings.no_run, "sweep.around"),
-        bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open, "sweep.edit"),
+        bound("e", "edit", "Edit", "to the form's first field; on a narrow screen open the form", id="sweep.edit"),
         *bindings.SHARED,
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.text import Text
 from textual.events import Click
@@ -22,6 +22,7 @@ SENTENCES = ("result", "because")  # columns of them
 Widths = Sequence[tuple[Column, int]]
 Subject = TypeVar("Subject")
 MAX_ROWS = 100
+MAX_WORDS = 1000  # cells of a run's settings that a filter searches
 LONGEST = 23  # cells of a kernel's name
 NARROW_TOTAL = 11  # cells of the median time
 
@@ -58,6 +59,8 @@ class TextTable(DataTable[Text]):
     DEFAULT_CSS = """
     TextTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
     TextTable:focus { background-tint: $background 0%; }
+    TextTable:focus > .datatable--header { background-tint: $background 0%; color: $primary; text-style: bold underline; }
+    TextTable:focus > .datatable--cursor { color: $primary; text-style: bold reverse; }
     TextTable > .datatable--header { background: $panel; color: $text-muted; text-style: none; }
     """
 
@@ -139,6 +142,22 @@ def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Tex
     return texts
 
 
+def matches(run: Run, words: str) -> bool:
+    """Return whether all of the words are in the run's kernel, settings or outcome."""
+    text = f"{run.experiment.kernel} {wording.kernel_words(run, MAX_WORDS)} {wording.outcome(run)}".lower()
+    return all(word in text for word in words.lower().split())
+
+
+NEWEST = "newest"
+ORDERS: Mapping[str, Callable[[Run], Any]] = {  # sort keys by the name of the order
+    NEWEST: lambda run: -run.id,
+    "median time": lambda run: inf if run.seconds is None else run.seconds,
+    "relax/s": lambda run: -(run.rate or 0.0),
+    "n": lambda run: -run.n,
+    "kernel": lambda run: run.experiment.kernel,
+}
+
+
 class HistoryTable(RunTable):
     def __init__(self, entered: Callable[[], None]) -> None:
         """`entered` is called when the user presses Enter at the marked run; a click only shows it."""
@@ -152,7 +171,12 @@ class HistoryTable(RunTable):
     def marked(self) -> int | None:
         return int(self.key) if self.key else None
 
-    def show(self, model: Model, baseline_of: Callable[[Run], Run | None], width: int) -> None:
-        newest = [model.runs[number] for number in sorted(model.runs, reverse=True)[:MAX_ROWS]]
-        rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured) for run in newest}
-        self.agree(history_columns(width, newest), rows, lambda row: history_cells(row[0], model, row[1]))
+    def show(
+        self, model: Model, baseline_of: Callable[[Run], Run | None], width: int, order: str = NEWEST, words: str = ""
+    ) -> int:
+        """Show at most MAX_ROWS runs in that order, only those with these words; return how many have them."""
+        found = sorted((run for run in model.runs.values() if matches(run, words)), key=lambda run: (ORDERS[order](run), -run.id))
+        shown = found[:MAX_ROWS]
+        rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured) for run in shown}
+        self.agree(history_columns(width, shown), rows, lambda row: history_cells(row[0], model, row[1]))
+        return len(found)

@@ -335,7 +335,7 @@ def meters(s: RunSubject, width: int) -> list[Content]:
     cached = requested is not None and (requested > 1 or (dram is not None and requested > dram + MIN_CACHED))
     served = [f"{one}; caches serve part" for one in of_peak] if cached else []
     shares = [
-        (PEAK_RATE, limit, "", _of_peak(s.limit), struck),
+        (PEAK_RATE, limit, "", _of_peak(s.limit, cuda), struck),
         (BANDWIDTH, requested, units.bandwidth(run.bandwidth), [*served, *of_peak], struck),
     ]
     if cuda:
@@ -353,12 +353,13 @@ def meters(s: RunSubject, width: int) -> list[Content]:
     return [*rows, *(hanging("not available", label_cells(width), missing, width, MUTED) if missing and timed else [])]
 
 
-def _of_peak(limit: Limit | None) -> list[str]:
+def _of_peak(limit: Limit | None, cuda: bool) -> list[str]:
     """Describe the measured peak rate that the share refers to, in ever shorter texts."""
     if limit is None:
         return []
     most, form = units.rate(limit.relaxations_per_second), limit.form
-    at = f"{most} at {limit.clock_mhz:.0f} MHz" if limit.clock_mhz else most
+    clock = f"{limit.clock_mhz:.0f} MHz{' (measured)' * (not cuda)}" if limit.clock_mhz else ""
+    at = f"{most} at {clock}" if clock else most
     return [f"of {at}: {form.title} ({form.instructions})", f"of {at}: {form.title}", f"of {most}: {form.title}", f"of {most}"]
 
 
