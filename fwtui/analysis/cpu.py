@@ -102,12 +102,6 @@ def the_level(level: int | None) -> str:
     return level_name(level) if not level else f"the {level_name(level)}"
 
 
-def loop_of(run: Run, phase: str) -> CpuLoop | None:
-    """The inner loop of that phase's op; None if it is not known."""
-    by_op = {loop.op: loop for loop in run.loops}
-    return by_op.get(phase) or (next(iter(by_op.values())) if len(by_op) == 1 else None)
-
-
 def has_minimum(loop: CpuLoop) -> bool:
     """Whether the loop takes minimums of float32 as such, not of their bits."""
     return any(re.fullmatch(r"v?minps|fmin(nm)?", name) for name in loop.mix)

@@ -10,12 +10,13 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
-from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
+from fwtui.analysis.cpu import cpu_facts, in_words
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import OWNER, TIMERS, UNKNOWN, UNMEASURED, Bottleneck, counters_of, phase_rows, slowest_line
 from fwtui.analysis.rank_timing import describe_waiting, number_word
 from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
+from fwtui.stream.run import of_phase
 from fwtui_kernels.plan import ITEMSIZE
 
 MIN_RATIO = 1.25  # a quantity counts as changed from this ratio on
@@ -89,7 +90,7 @@ def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
     busy_with = "mainly loads and addresses" if far else ""
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
-    cpu_words = in_words(facts, loop_of(run, slowest.key if slowest is not None else "")) if facts is not None else ""
+    cpu_words = in_words(facts, of_phase(run.loops, slowest.key if slowest is not None else "")) if facts is not None else ""
     return Explanation(against, limiter, phase, missing, busy_with, describe_waiting(model, run), cpu_words)
 
 

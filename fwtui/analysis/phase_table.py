@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
-from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, loop_of, per_cycle, the_level
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, per_cycle, the_level
 from fwtui.analysis.data_sheet import SHARED_BYTES_PER_CLOCK, shared_bytes_per_second
 from fwtui.analysis.disturbances import MAX_OVERHEAD, timers_distort
 from fwtui.analysis.limits import limit_of
@@ -23,7 +23,7 @@ from fwtui.analysis.warps import issue_rate, main_samples, samples_of, warp_reas
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.quantity import GPM
-from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
+from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run, of_phase
 from fwtui_kernels.plan import ITEMSIZE, WARP
 
 SATURATED_SHARE = 0.8  # a unit that is busy for this share of the time is saturated, as in Nsight Compute's rules
@@ -288,8 +288,8 @@ def _limiter(run: Run, roofs: Roofs, line: PhaseRow, evidence: Evidence | None) 
 
 def counters_of(run: Run, phase: str) -> Mapping[str, float]:
     """Return the hardware counters of the phase's kernel function; empty if none were read."""
-    ops = run.counters
-    return ops.get(phase) or (next(iter(ops.values())) if len(ops) == 1 else {})
+    counted = of_phase(run.counted, phase)
+    return counted.values if counted is not None else {}
 
 
 def _by_counters(counters: Mapping[str, float]) -> Bottleneck | None:
@@ -380,7 +380,7 @@ def _by_cpu(run: Run, roofs: Roofs, line: PhaseRow, facts: CpuFacts) -> Bottlene
 
     Tested in order: too few tiles, instruction issue, the memory that holds the matrix, scalar code, both roofs, latency.
     """
-    loop, busy, bandwidth = loop_of(run, line.key), facts.busy, facts.bytes_per_second
+    loop, busy, bandwidth = of_phase(run.loops, line.key), facts.busy, facts.bytes_per_second
     tiles, cores = tiles_per_launch(run, line), facts.cores
     if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
         return Bottleneck("too few tiles", f"{units.counted(round(tiles), 'tile')}, {cores} cores")

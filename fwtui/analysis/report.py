@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from fwtui.analysis import answers
+from fwtui.analysis.causes import hints
 from fwtui.analysis.columns import baseline_run, flops_per_task
 from fwtui.analysis.compare import ComparedRun, speedup
 from fwtui.analysis.cpu import cpu_facts, level_name
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.explanation import explain
-from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.rank_timing import gain, imbalance, rank_times
 from fwtui.analysis.warps import loop_facts, shares

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fwtui.analysis.causes import NAIVE, NEAR_PEAK, hints
 from fwtui.analysis.columns import baseline_run
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, run_name
 from fwtui.analysis.explanation import Explanation, explain, speedup_causes
-from fwtui.analysis.hints import NAIVE, NEAR_PEAK, hints
 from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -175,9 +175,9 @@ def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung
 
 
 def _candidates(model: Model, run: Run) -> Iterator[tuple[str, str]]:
-    """Yield the kernels that hints name, then the best CPU kernel, then the fastest one of the session on the same graph."""
+    """Yield the rungs of the causes, then the best CPU kernel, then the fastest one of the session on the same graph."""
     kernel = run.experiment.kernel
-    yield from ((hint.rung, hint.sentence) for hint in hints(model, run) if hint.rung not in ("", NAIVE, kernel))
+    yield from ((hint.rung, hint.reason) for hint in hints(model, run) if hint.rung not in ("", NAIVE, kernel))
     if run.backend == "cpu" and rungs().get(kernel, 0) < rungs()[ALL_CORES]:
         yield ALL_CORES, ""
     alike = [one for one in model.runs.values() if _same_work(one, run) and one.experiment.kernel != kernel]

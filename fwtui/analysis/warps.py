@@ -15,7 +15,7 @@ from fwtui.common import units
 from fwtui.stream.events import WarpSamples
 from fwtui.stream.listing import OTHER, CodeLine, Instruction, Listing, opcode
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
+from fwtui.stream.run import Run, of_phase
 from fwtui_kernels.plan import WARP
 
 SCHEDULERS = 4  # warp schedulers of an SM since Volta; each issues one instruction per cycle
@@ -167,9 +167,8 @@ class WarpReason(NamedTuple):
 
 
 def samples_of(run: Run, phase: str) -> WarpSamples | None:
-    """Samples of the phase's op; None if there are none."""
-    by_op = {samples.op: samples for samples in run.warps if samples.samples}
-    return by_op.get(phase) or (next(iter(by_op.values())) if len(by_op) == 1 else None)
+    """Return the PC samples of the phase's kernel function; None if it was not sampled."""
+    return of_phase((samples for samples in run.warps if samples.samples), phase)
 
 
 def main_samples(run: Run) -> WarpSamples | None:

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import msgspec
 
 from fwtui.analysis import answers
+from fwtui.analysis.causes import hints
 from fwtui.analysis.columns import TableRow, texts
-from fwtui.analysis.hints import hints
 from fwtui.analysis.report import result
 from fwtui.commands.support.experiment_options import (
     add_experiment_options,

@@ -15,9 +15,9 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import NamedTuple
 
+from fwtui.analysis.causes import hints
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import explain
-from fwtui.analysis.hints import hints
 from fwtui.common import units
 from fwtui.common.child_process import Standby
 from fwtui.common.errors import Refused

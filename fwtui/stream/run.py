@@ -26,6 +26,7 @@ from fwtui_kernels.plan import Kernel
 
 T = TypeVar("T")
 P = TypeVar("P", events.Phases, events.RankPhases)
+OfOp = TypeVar("OfOp", events.Counters, events.WarpSamples, events.CpuLoop)
 WRONG = ("wrong", "out of range")
 MAX_GATHERED = events.MAX_RANKS  # events of one kind that a run keeps
 MAX_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
@@ -47,6 +48,12 @@ GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "r
 BY_OP = {events.Counters: "counted", events.WarpSamples: "warps", events.CpuLoop: "loops"}
 # what an old run has in the session file only
 DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()), "heat": b"", "stage_since": 0.0, "ordered": None}
+
+
+def of_phase(by_op: Iterable[OfOp], phase: str) -> OfOp | None:
+    """Return the event of the phase's kernel function, else the only event; None if there are several others, or none."""
+    ops = {one.op: one for one in by_op}
+    return ops.get(phase) or (next(iter(ops.values())) if len(ops) == 1 else None)
 
 
 class PhaseTime(NamedTuple):

@@ -307,7 +307,7 @@ async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: Fwtui
         assert screen_of(learning, LearnScreen).stepping.weights[0, 1] == 3 and "weights changed by hand" in text
         await press(pilot, "w")
         learning.screen.query_one(Input).value = "three"
-        assert "'three' is not a whole number" in await keyed(pilot, "enter")
+        assert "'three' is not an integer" in await keyed(pilot, "enter")
         await press(pilot, "Z")
         learning.screen.query_one(Input).value = "25"
         assert "25" in await keyed(pilot, "enter") and screen_of(learning, LearnScreen).stepping.trace.n == 8

@@ -12,12 +12,12 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
+from fwtui.analysis.cpu import CpuFacts, cpu_facts
 from fwtui.analysis.explanation import explain
 from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
-from fwtui.stream.run import Run
+from fwtui.stream.run import Run, of_phase
 from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden, hidden_look, look, unless
 from fwtui.tui.background import ladder_for
 from fwtui.tui.charts.chart import Chart
@@ -347,7 +347,7 @@ class ExplainScreen(Frame):
         roofs, limits = roofs_of(self.model, run), self.model.measured.get(run.device)
         why = explain(ComparedRun(self.model, run), None)._replace(cpu="").sentence(sourced=self.look.details)
         levels = limits.levels if limits is not None else ()
-        return CpuSubject(run.id, op, facts, loop_of(run, op), roofs.relaxations_per_second, levels, why)
+        return CpuSubject(run.id, op, facts, of_phase(run.loops, op), roofs.relaxations_per_second, levels, why)
 
     @property
     def ops(self) -> list[str]:

@@ -6,9 +6,9 @@ from builders import model_of
 from msgspec.structs import replace
 
 from fwtui.analysis import rank_timing
+from fwtui.analysis.causes import hints
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.explanation import explain
-from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.analysis.report import result
@@ -117,7 +117,8 @@ class TestWhy:
         assert said.startswith("Bottleneck: interconnect in the broadcast phase (") and ": 3.46 GB/s between GPUs" in said
         assert "The graph is too small for that many ranks: waiting for panels and broadcasting them take 5" in said
         (found,) = [hint for hint in hints(model, run) if hint.key == "exchange"]
-        assert str(found).endswith("; a larger graph or fewer ranks give each rank more work")
+        assert found.sentence.endswith("; a larger graph or fewer ranks give each rank more work")
+        assert found.gain == "at most 1.06x if it overlapped with work"
 
     def test_on_a_busy_machine_the_graph_is_not_blamed(self) -> None:
         told = parted(scenes.ranked_session(2), broadcast=0.02)
@@ -137,7 +138,8 @@ class TestWhy:
         assert "rank 0 (GPU 0) has 2 of 9 rows of tiles" in rank_timing.describe_waiting(model, uneven)
         model.runs[2] = uneven
         (found,) = [hint for hint in hints(model, uneven) if hint.key == "uneven rows"]
-        assert str(found) == "9 rows of tiles for 8 ranks: some ranks have more rows than others; a tile of 64 gives more rows"
+        text = "9 rows of tiles for 8 ranks: some ranks have more rows than others; a tile of 64 gives more rows"
+        assert str(found) == f"{text}; at most 1.18x if all ranks had the same work"
 
     def test_nothing_is_said_of_what_is_not_known(self) -> None:
         told = [event for event in scenes.ranked_session(2) if not isinstance(event, events.RankPhases)]

@@ -1,4 +1,4 @@
-"""Each hint: a run whose numbers prove it, one that differs in that number and says nothing, and who gets none at all."""
+"""Each cause: a run whose numbers prove it, one that differs in that number, and runs that get none."""
 
 import re
 from typing import Any
@@ -7,8 +7,9 @@ import pytest
 from builders import header, model_of, occupancy, run_events
 from msgspec.structs import replace
 
-from fwtui.analysis.hints import CPU, CUDA, hints
+from fwtui.analysis.causes import CPU, CUDA, MIN_GAIN, hints
 from fwtui.analysis.report import result
+from fwtui.analysis.warps import STALLS
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -56,34 +57,43 @@ def waits(reason: str, share: int) -> dict[str, Any]:
     return {"sampled": {"reasons": {reason: share, "selected": 100 - share}}}
 
 
-WAITS = {  # reason, percentages of samples with and without a hint, and the sentence
-    "long scoreboard": ("long_scoreboard", 41, 30, "long scoreboard (global memory load) in 41 % of PC samples: load each value"),
-    "LG throttle": ("lg_throttle", 12, 5, "LG throttle (load/store queue full) in 12 % of PC samples:"),
-    "short scoreboard": ("short_scoreboard", 30, 20, "short scoreboard (shared memory) in 30 % of PC samples: keep operands"),
-    "MIO throttle": ("mio_throttle", 40, 10, "MIO throttle (shared memory queue full) in 40 % of PC samples: use each loaded"),
-    "barriers": ("barrier", 20, 8, "barrier (waits for its block) in 20 % of PC samples: fewer barriers"),
-    "latency": ("wait", 33, 20, "wait (fixed-latency dependency) in 33 % of PC samples: compute several independent results"),
-    "branches": ("branch_resolving", 11, 4, "branch resolving (branch target pending) in 11 % of PC samples: replace branches"),
-    "final stores": ("drain", 15, 4, "drain (final stores) in 15 % of PC samples: store whole rows of 128 bytes; see"),
-    "constants": ("imc_miss", 10, 9, "IMC miss (constant cache miss) in 10 % of PC samples: pass fewer"),
-    "instruction cache": ("no_instructions", 25, 2, "no instructions (instruction cache miss) in 25 % of PC samples: unroll"),
+WAITS = {  # reason, percentages of samples with and without the cause, speedup without it, rung
+    "long scoreboard": ("long_scoreboard", 41, 30, "1.43x", "katz-kider"),
+    "LG throttle": ("lg_throttle", 12, 5, "1.14x", "blocked-vector"),
+    "short scoreboard": ("short_scoreboard", 30, 20, "1.43x", "register-tile"),
+    "MIO throttle": ("mio_throttle", 40, 10, "1.43x", "register-tiled"),
+    "barriers": ("barrier", 20, 8, "1.25x", "look-ahead"),
+    "latency": ("wait", 33, 20, "1.43x", "register-tiled"),
+    "branches": ("branch_resolving", 11, 4, "1.12x", "katz-kider"),
+    "final stores": ("drain", 15, 4, "1.18x", "register-tiled"),
+    "constants": ("imc_miss", 10, 9, "1.11x", ""),
+    "instruction cache": ("no_instructions", 25, 2, "1.33x", ""),
 }
+
+
+def stalled(reason: str, share: int, gain: str, rung: str) -> str:
+    one = STALLS[reason]
+    text = f"warps stall on {one.label} in {share} % of PC samples: {one.advice}; at most {gain} if no warp stalled on it"
+    return f"{text}; see `{rung}`" if rung else text
+
+
 LATENT = {"dram_share": 0.1, "memory_share": 0.2, "compute_share": 0.3}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what triggers it, what does not, and what is said
     "launches": (
         {"phases": (("rest", 1.0, 2000, 1024**3),)},
         {"phases": (("rest", 1.0, 1000, 1024**3),)},
-        "2,000 launches of 5.00 us each; an empty one takes up to 3.00 us; see `resident`",
+        "2,000 launches of 5.00 us each; an empty one takes up to 3.00 us; at most 2.50x if launches took no time; "
+        "see `resident`",
     ),
     "few tiles": (
         {"phases": (("panels", 0.91, 32, 62 * 32 * 32**3), ("rest", 0.09, 32, 961 * 32 * 32**3))},
         {"phases": (("panels", 0.2, 32, 62 * 32 * 32**3), ("rest", 0.8, 32, 961 * 32 * 32**3))},
-        "91.0 % of the time is in the panels phase: 62 tiles per launch for 132 SMs; see `look-ahead`",
+        "the panels phase has 62 tiles per launch for 132 SMs; at most 1.93x if it used all SMs; see `look-ahead`",
     ),
     "bytes": (
         {"bytes_each": 16},
         {"bytes_each": 8},
-        "the kernel requests 16.0 bytes (4.00 values) per relaxation; see `katz-kider`",
+        "the kernel requests 4.00 values of 4 bytes per relaxation; see `katz-kider`",
     ),
     "device memory": (
         {"counters": {"dram_share": 0.85}},
@@ -98,73 +108,91 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
     "shared memory": (
         {"occupancy": {"limiters": ("shared memory",), "shared_bytes": 98304, "blocks": 1, "warps": 8}},
         {"occupancy": {"limiters": ("shared memory",), "shared_bytes": 32768, "blocks": 4, "warps": 32}},
-        "96.0 KiB of shared memory per block limit rest to 1 block per SM: 8 of 64 warps; see `staged-row-major`",
+        "96.0 KiB of shared memory per block limit rest to 8 of 64 warps per SM; at most 1.43x if all warps fitted; "
+        "see `staged-row-major`",
     ),
     "registers": (
         {"occupancy": {"registers": 168, "blocks": 1, "warps": 8}, "counters": LATENT},
         {"occupancy": {"registers": 168, "blocks": 1, "warps": 8}},
-        "168 registers per thread limit rest to 8 of 64 warps, and the phase is latency-bound: compute 30 %",
+        "168 registers per thread limit rest to 8 of 64 warps, and the phase is latency-bound: compute 30 % busy, "
+        "memory 20 % busy "
+        "(counters); at most 3.33x if all warps fitted; see `optimized`",
     ),
     "achieved occupancy": (
         {"read": {"sm_occupancy": 0.2}},
         {"read": {"sm_occupancy": 0.5}},
-        "achieved occupancy is 20.0 %, theoretical occupancy 75.0 % (GPM); see `look-ahead`",
+        "achieved occupancy is 20.0 %, 3.75x below the theoretical occupancy (GPM); "
+        "at most 1.43x if it reached the theoretical "
+        "occupancy; see `look-ahead`",
     ),
-    **{key: (waits(of, share), waits(of, less), f"warps stall on {words}") for key, (of, share, less, words) in WAITS.items()},
+    **{
+        key: (waits(of, share), waits(of, less), stalled(of, share, gain, rung))
+        for key, (of, share, less, gain, rung) in WAITS.items()
+    },
     "inner loop": (
         {"sampled": {"reasons": {"selected": 9}, "mix": {"VIADDMNMX": 8, "IMAD": 32}, "relaxations": 8}},
         {"sampled": {"reasons": {"selected": 9}, "mix": {"VIADDMNMX": 8, "IMAD": 8}, "relaxations": 8}},
-        "the inner loop has 5.00 instructions per relaxation; the relaxation itself needs at most two; see `optimized`",
+        "the inner loop has 5.00 instructions per relaxation; the relaxation itself needs at most two; "
+        "at most 2.50x if it had two; "
+        "see `optimized`",
     ),
     "idle threads": (
         {"occupancy": {"threads": 100}},
         {"occupancy": {"threads": 96}},
-        "rest has blocks of 100 threads: 28 of the 32 threads of its last warp are idle; see `naive`",
+        "rest has blocks of 100 threads: 28 of the 32 threads of its last warp are idle; at most 1.28x if they worked; "
+        "see `naive`",
     ),
     "narrow tile": (
         {"tile": 8},
         {"tile": 16},
-        "a row of a tile has 32 bytes, but a warp can load 128 at once; see `register-tiled`",
+        "a row of a tile has 8 values of 4 bytes, but a warp can load 128 bytes at once; see `register-tiled`",
     ),
     "scattered loads": (
         {"counters": {"global_load_sectors": 32e6, "global_load_requests": 1e6}},
         {"counters": {"global_load_sectors": 4e6, "global_load_requests": 1e6}},
-        "a load of a warp touches 32.0 sectors of 32 bytes; coalesced, it would touch 4 (counters)",
+        "a load of a warp touches 8.00x the sectors of a coalesced one (counters); at most 1.43x if all loads were coalesced; "
+        "see `naive`",
     ),
     "bank conflicts": (
         {"counters": {"shared_load_conflicts": 5e6, "shared_load_wavefronts": 1e7}},
         {"counters": {"shared_load_conflicts": 5e5, "shared_load_wavefronts": 1e7}},
-        "bank conflicts delay 50.0 % of the shared-memory loads (counters); see `staged-row-major`",
+        "bank conflicts delay 50.0 % of the shared-memory loads (counters); at most 1.43x if there were none; "
+        "see `staged-row-major`",
     ),
     "instructions": (
         {"counters": {"integer_instructions_per_relaxation": 6.0}},
         {"counters": {"integer_instructions_per_relaxation": 2.0}},
-        "6.00 integer instructions per relaxation; the relaxation itself needs at most two (counters); see `optimized`",
+        "6.00 integer instructions per relaxation; the relaxation itself needs at most two (counters); "
+        "at most 3.00x if it had two; "
+        "see `optimized`",
     ),
     "operands": (
         {"counters": {"shared_load_bytes": 8e9, "relaxations": 1e9}},
         {"counters": {"shared_load_bytes": 1e9, "relaxations": 1e9}},
-        "the kernel reads 8.00 bytes of shared memory per relaxation: both operands, every time (counters); see `register-tiled`",
+        "the kernel reads 2.00 values from shared memory per relaxation: both operands, every time (counters); "
+        "see `register-tiled`",
     ),
     "padding": (
         {"n": 1000, "padded": 1088},
         {"n": 1000, "padded": 1024},
-        "1,000 vertices are padded to 1,088 (whole tiles): 1.29x as many relaxations; see `katz-kider`",
+        "1,000 vertices are padded to 1,088 (whole tiles); at most 1.29x if n were a multiple of the tile; see `katz-kider`",
     ),
     "data type": (
         {"high": 10, "kernel": "katz-kider"},
         {"high": 17, "kernel": "katz-kider"},
-        "no path is longer than 10,230: int16 can hold it, with half the bytes of float32; see `blocked-vector`",
+        "no path is longer than 10,230: int16 can hold it, with fewer bytes than float32; "
+        "at most 2.00x if two int16 values took the "
+        "time of one; see `blocked-vector`",
     ),
     "copies": (
         {"copy": 0.02, "kernel": "katz-kider"},
         {"copy": 0.002, "kernel": "katz-kider"},
-        "the copies take 40.0 ms, the kernel 10.0 ms; this kernel supports pinned memory; see `naive`",
+        "copies included the run takes 50.0 ms, the kernel 10.0 ms; this kernel supports pinned memory; see `naive`",
     ),
     "cores": (
         {"backend": "cpu", "read": {"cpu_utilisation": 0.0625}},
         {"backend": "cpu", "read": {"cpu_utilisation": 0.9}},
-        "1.0 of 16 cores were busy; see `tiled-cpu`",
+        "1.0 of 16 cores were busy; at most 16.0x if all of them were; see `tiled-cpu`",
     ),
     "vectors": (
         {"backend": "cpu", "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
@@ -179,15 +207,29 @@ def said(model: Model) -> dict[str, str]:
 
 
 def test_every_hint_is_tested_here_and_sees_a_rung() -> None:
-    assert list(CASES) == [key for key, _, _ in (*CUDA, *CPU)]
-    assert {see for _, see, _ in (*CUDA, *CPU)} - {""} <= set(registry())
+    assert list(CASES) == [row.key for row in (*CUDA, *CPU)]
+    assert {row.rung for row in (*CUDA, *CPU)} - {""} <= set(registry())
 
 
 @pytest.mark.parametrize("key", CASES)
 def test_a_hint_is_given_where_its_numbers_are_and_nowhere_else(key: str) -> None:
     triggering, not_triggering, sentence = CASES[key]
-    assert said(run_of(**triggering)).get(key, "").startswith(sentence)
+    assert said(run_of(**triggering)).get(key) == sentence
     assert key not in said(run_of(**not_triggering))
+
+
+def test_a_bound_respects_the_peak_rate_and_the_time_of_the_phase() -> None:
+    work = 1024**3
+    given: dict[str, Any] = {"phases": (("rest", 0.5, 32, work // 2), ("panels", 0.5, 32, work // 2)), "bytes_each": 16}
+    model = run_of(**given, **waits("long_scoreboard", 90))
+    assert "at most 1.18x if no warp" in said(model)["long scoreboard"], "half of the time; compute units are busy for 70 %"
+    limit = events.FormLimit("float32", work / 0.01 * 4 / 3)
+    model.apply(events.Limits(t=4.0, backend="cuda", forms=(limit,), complete=True))
+    assert "at most 1.14x if the phase reached the measured peak rate" in said(model)["bytes"]
+    for key, (triggering, _, _) in CASES.items():
+        model = run_of(**triggering)
+        gains = [float(gain) for gain in re.findall(r"at most ([\d.]+)x", said(model)[key])]
+        assert all(gain >= MIN_GAIN for gain in gains)
 
 
 @pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"backend": "simulator"}])
