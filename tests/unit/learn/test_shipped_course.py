@@ -12,6 +12,7 @@ from course_files import FIRST
 
 from fwtui.__main__ import main
 from fwtui.analysis.disturbances import disturbances
+from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
 from fwtui.learn.course import TERM, load_course, step_named
 from fwtui.learn.lessons import Lessons, lessons, session_path
@@ -95,6 +96,16 @@ class TestShipped:
         fewer = before.run.needed / cited.run.needed
         assert f"{units.digits(fewer)}x fewer relaxations" in " ".join(shipped.lines(step, step.written.afterwards))
         assert [one.kind for one in shipped.here(step, gpu=False)] == ["grid", "grid"]
+
+    def test_the_step_about_data_types_compares_four_runs_on_one_graph(self, shipped: Lessons) -> None:
+        step = step_named(shipped.course, "types")
+        runs = {dtype: shipped.same_graph(step, "look-ahead", dtype).run for dtype in ("int16", "int32", "float32", "float64")}
+        assert shipped.cited(step).run is runs["float64"]
+        assert [run.seconds for run in runs.values()] == sorted(run.seconds or 0.0 for run in runs.values())
+        samples = {dtype: main_samples(run) for dtype, run in runs.items()}
+        each = [loop_facts(sampled).each if sampled is not None else None for sampled in samples.values()]
+        assert None not in each and each == sorted(each) and (each[0] or 0) < 1, "one instruction relaxes two packed values"
+        assert [run.experiment.tile for run in runs.values()] == [128, 128, 128, 64]
 
     def test_the_course_goes_up_the_ladder_and_is_listed(self, shipped: Lessons, capsys: pytest.CaptureFixture[str]) -> None:
         kernels = [step.written.kernel for step in shipped.course]
