@@ -21,7 +21,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.path:
         print(settings.file_path())
         return OK
-    from fwtui.tui.frame.look import check
+    from fwtui.tui.frame.appearance import check
 
     found = settings.load()
     check(found)

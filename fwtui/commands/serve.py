@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     if not 0 <= args.port <= 65535:
         raise Refused(f"port {args.port} is outside 0 to 65535; choose one like 8000, or 0 for any free port")
-    from fwtui.tui.frame.look import check
+    from fwtui.tui.frame.appearance import check
 
     check(merge_settings(args))
     offered = [os.path.abspath(resolve(name)) for name in args.sessions]

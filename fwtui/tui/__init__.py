@@ -59,17 +59,19 @@ def run_dashboard(
         limit_malloc_arenas()
         from fwtui.experiment.experiment import first_steps
         from fwtui.machine import hardware
-        from fwtui.tui.app import last_visit
+        from fwtui.tui.app import ui_state
         from fwtui.tui.app.app import FwtuiApp
-        from fwtui.tui.frame.look import look_of
+        from fwtui.tui.frame.appearance import load_appearance
 
         first = experiment or first_steps(hardware.driver_present())[0]
-        visit = last_visit.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
+        visit = ui_state.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
         if visit is not None and live.recorder is None:
             live.keep()
         if place == "learn":  # where one was, else at the first step
             lesson = lesson or (visit.course if visit is not None else "") or "1"
-        app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson, last_visit=visit)
+        app = FwtuiApp(
+            live, first, last_resort=live.kill, look=load_appearance(settings), place=place, lesson=lesson, last_visit=visit
+        )
         _run(app)
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0
@@ -88,10 +90,12 @@ def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None
     from fwtui.sessions.library import offer_only
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.app.forbid_changes import forbid_changes
-    from fwtui.tui.frame.look import look_of
+    from fwtui.tui.frame.appearance import load_appearance
 
     first = offered[0] if offered else None
-    app = FwtuiApp(replay=first, place="learn" if first is None else "run", lesson="1", look=look_of(settings), read_only=True)
+    app = FwtuiApp(
+        replay=first, place="learn" if first is None else "run", lesson="1", look=load_appearance(settings), read_only=True
+    )
     offer_only(offered)
     forbid_changes()
     return _run(app)
@@ -111,9 +115,9 @@ def run_replay(
     _need_terminal("the replay")
     gc_pause.disable_gc()  # until the first frame is there
     from fwtui.tui.app.app import FwtuiApp
-    from fwtui.tui.frame.look import look_of
+    from fwtui.tui.frame.appearance import load_appearance
 
-    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings))
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=load_appearance(settings))
     code = _run(app)
     if app.refusal is not None:
         raise Refused(app.refusal)
@@ -154,9 +158,11 @@ def render(
         import asyncio
 
         from fwtui.tui.export.screens import picture
-        from fwtui.tui.frame.look import look_of
+        from fwtui.tui.frame.appearance import load_appearance
 
-        text, complete = asyncio.run(picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=look_of(settings)))
+        text, complete = asyncio.run(
+            picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=load_appearance(settings))
+        )
     with whole_file(out) as file:
         file.write(text.encode())
     return complete
@@ -178,9 +184,9 @@ def filmed(
     """
     with _same_everywhere():
         from fwtui.tui.export.capture import capture
-        from fwtui.tui.frame.look import look_of
+        from fwtui.tui.frame.appearance import load_appearance
 
-        return capture(path, loaded, size, screen, look_of(settings), cut, tell, small)
+        return capture(path, loaded, size, screen, load_appearance(settings), cut, tell, small)
 
 
 @contextlib.contextmanager

@@ -32,17 +32,17 @@ def filled_in(words: str, screen: Any) -> str:
     return words.format(screen=screen, key=KeyNames(screen))
 
 
-def unless(holds: Callable[[Any], object], words: str) -> Reason:
+def require(holds: Callable[[Any], object], words: str) -> Reason:
     """The reason that this does not hold of the screen; the words are filled in."""
     return lambda screen: None if holds(screen) else filled_in(words, screen)
 
 
-def first(*reasons: Reason) -> Reason:
+def first_reason(*reasons: Reason) -> Reason:
     """The first of these reasons that there is."""
     return lambda screen: next((words for reason in reasons if (words := reason(screen)) is not None), None)
 
 
-always = first()
+always = first_reason()
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def table(kind: type) -> Mapping[tuple[str, tuple[Any, ...]], Action]:
     return {parse(row.action)[1:]: row for row in rows_of(kind) if row.action}
 
 
-def only_shows(kind: type, action: str, parameters: tuple[Any, ...]) -> bool:
+def is_read_only(kind: type, action: str, parameters: tuple[Any, ...]) -> bool:
     """Whether a read-only dashboard does it: its row says so, or it is one of Textual's own widgets, which only show."""
     if (row := table(kind).get((action, parameters))) is not None:
         return row.shows

@@ -23,7 +23,7 @@ import scenes
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.session_opener import recording
-from fwtui.tui.frame.recording import Recording
+from fwtui.tui.frame.loaded_recording import Recording
 
 SIZE = (120, 40)
 HOUR = 3600.0

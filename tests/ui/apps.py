@@ -16,8 +16,8 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.loaded_recording import Recording, named
 from fwtui.tui.frame.playback import Playback
-from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.view import View
 
 S = TypeVar("S", bound=Screen[Any])

@@ -23,7 +23,7 @@ from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui.app import input_queue
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.frame.loaded_recording import Recording, named
 
 _parsed: dict[object, list[RuleSet]] = {}
 _parse = Stylesheet._parse_rules

@@ -14,7 +14,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.claims import ClaimsScreen, whole
+from fwtui.tui.app.reproduction_screen import ClaimsScreen, whole
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.run.live_screen import RunScreen
@@ -39,7 +39,7 @@ async def until(pilot: Pilot[None], screen: type) -> str:
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """A paper of three runs of 12 vertices."""
     made = replace(papers()["sing"], runs=(RunGroup(of=("serial", "naive", "scipy"), n=(12,)),))
-    monkeypatch.setattr("fwtui.tui.app.claims.papers", lambda: {"sing": made})
+    monkeypatch.setattr("fwtui.tui.app.reproduction_screen.papers", lambda: {"sing": made})
 
 
 async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(

@@ -18,7 +18,7 @@ from fwtui.learn.kernel_source import source
 from fwtui.learn.stepping import Agreement
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.last_visit import LastVisit
+from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.dialogs import DefinitionList, HelpScreen, PromptScreen
 from fwtui.tui.learn import screen as learn_screen
@@ -186,7 +186,7 @@ async def test_what_cannot_run_here_is_not_offered(live: FakeLive, monkeypatch: 
 
 
 async def test_the_course_says_how_long_it_takes_and_where_it_goes_on(live: FakeLive) -> None:
-    app = begun(live, "blocked", last_visit=LastVisit(course="blocked"))
+    app = begun(live, "blocked", last_visit=SavedUiState(course="blocked"))
     async with opened(app, size=NARROW) as pilot:
         assert "going on at step 4; Home starts at the beginning" in await go(pilot)
         text = await go(pilot, "home")

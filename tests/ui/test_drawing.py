@@ -23,13 +23,13 @@ from fwtui.stream.stages import STAGES
 from fwtui.tui import charts
 from fwtui.tui.explain.number_panels import CountersTable
 from fwtui.tui.frame import notices
+from fwtui.tui.frame.loaded_recording import Band
 from fwtui.tui.frame.playback import timeline
-from fwtui.tui.frame.recording import Band
 from fwtui.tui.run.run_panel import figure, in_lines
-from fwtui.tui.widgets import run_text, wording
+from fwtui.tui.widgets import run_labels, run_text
 from fwtui.tui.widgets.run_table import history_cells, history_columns
 from fwtui.tui.widgets.run_text import RunSubject
-from fwtui.tui.widgets.text_panel import apart, hanging, line, whole_clauses
+from fwtui.tui.widgets.text_panel import hanging_indent, justify, line, whole_clauses
 
 
 def subject(told: list[events.Event]) -> RunSubject:
@@ -76,13 +76,13 @@ def test_timeline_shows_runs_markers_faults_and_the_position() -> None:
 
 
 def test_long_lines_keep_their_right_end_and_parts_their_indent() -> None:
-    whole = apart(line("a" * 50), line("✓ verified"), 40)
+    whole = justify(line("a" * 50), line("✓ verified"), 40)
     assert whole.cell_length == 40 and whole.plain.endswith("✓ verified") and "…" in whole.plain
-    lines = hanging("check", 8, ["one two three four", "five", "six"], 20)
+    lines = hanging_indent("check", 8, ["one two three four", "five", "six"], 20)
     assert lines[0].plain.startswith("check   one") and all(part.plain.startswith(" " * 8) for part in lines[1:])
     assert lines[-1].plain.endswith("five · six")
     parts = ["eleven cells", "twelve cells", "and this one is two lines"]
-    assert [said.plain for said in hanging("x", 2, parts, 20, most=2)] == [
+    assert [said.plain for said in hanging_indent("x", 2, parts, 20, most=2)] == [
         "x eleven cells",
         "  twelve cells · and this one is two lines",
     ]
@@ -107,10 +107,10 @@ def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
 def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str) -> None:
     verdict = events.Verdict(t=0, run=0, verdict="verified", how="compared", cells=cells, checksum="9f3c2a77b18d40e1")
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), verdict=verdict)])
-    assert wording.outcome(s.run) == f"✓ verified{words}"
+    assert run_labels.outcome(s.run) == f"✓ verified{words}"
     assert run_text.title(s, 100).plain.endswith(f"  ✓ verified{words} · checksum 9f3c…e1")
     assert run_text.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · checksum 9f3c…e1" * (not words))
-    assert "rows" not in wording.outcome(replace(s.run, verdict=scenes.verdict("wrong", "wrong at (0, 1)")))
+    assert "rows" not in run_labels.outcome(replace(s.run, verdict=scenes.verdict("wrong", "wrong at (0, 1)")))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_throttled_run_says_so() -> None:
     session = [scenes.header(), scenes.GPU, *scenes.merged(told, [lowered])]
     s = subject(session)
     assert "throttled: power cap" in run_text.progress(s, 100)[0].plain
-    assert wording.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · throttled"
+    assert run_labels.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · throttled"
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_a_noisy_run_says_so_and_what_repeats_it(again: str, words: str) -> None
     session = [scenes.header(), *scenes.merged(told, [busy])]
     s = subject(session)._replace(again=again)
     assert run_text.progress(s, 100)[0].plain == f"noisy: other processes used 60 % of the CPU{words}"
-    assert wording.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · noisy"
+    assert run_labels.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · noisy"
 
 
 def test_no_ratio_stands_beside_a_baseline_that_is_still_going() -> None:
@@ -303,7 +303,7 @@ def test_no_ratio_stands_beside_a_baseline_that_is_still_going() -> None:
     [((), ""), ((3,), "3 → 3"), ((3, 7), "3 → 7 → 3"), ((3, 7, 3), "3 → 7 → 3"), (tuple(range(9)), "0 → 1 → 2 → 3 → 4 → … → 0")],
 )
 def test_cycles_come_back_to_their_first_vertex(vertices: tuple[int, ...], words: str) -> None:
-    assert wording.cycle(vertices) == words
+    assert run_labels.cycle(vertices) == words
 
 
 def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:

@@ -20,7 +20,7 @@ from textual.widgets import Footer, Input, Select
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import folders, library
-from fwtui.tui.actions import READ_ONLY, Action, only_shows, rows_of, table
+from fwtui.tui.actions import READ_ONLY, Action, is_read_only, rows_of, table
 from fwtui.tui.app import input_queue
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
@@ -49,7 +49,7 @@ def test_every_key_of_the_program_is_a_row_and_only_those_that_show_are_carried_
         assert all(isinstance(row, Action) for row in vars(one).get("BINDINGS", ())), one
         for (name, parameters), row in table(one).items():
             found[f"{one.__name__}.{name}"] = row.shows
-            assert row.id and row.tooltip and only_shows(one, name, parameters) == row.shows
+            assert row.id and row.tooltip and is_read_only(one, name, parameters) == row.shows
             assert hasattr(one, f"action_{name}") or hasattr(FwtuiApp, f"action_{name}"), row
             assert name not in ("move", "adjust") or hasattr(Playback, str(parameters[0])), row
     assert {name for name in FORBIDDEN if found.get(name, True)} == set(), "each is bound somewhere, and refused"
@@ -59,8 +59,8 @@ def test_every_key_of_the_program_is_a_row_and_only_those_that_show_are_carried_
 def test_what_is_no_row_is_refused_but_for_textuals_own_widgets() -> None:
     for action in ("screenshot", "suspend_process", "simulate_key", "push_screen", "toggle_dark", "change_theme"):
         if hasattr(FwtuiApp, f"action_{action}"):
-            assert not only_shows(FwtuiApp, action, ()), action
-    assert only_shows(Input, "delete_left", ()) and not only_shows(Frame, "save", ())
+            assert not is_read_only(FwtuiApp, action, ()), action
+    assert is_read_only(Input, "delete_left", ()) and not is_read_only(Frame, "save", ())
 
 
 def test_its_session_starts_nothing() -> None:
@@ -89,7 +89,7 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
                 action = parse(binding.action)[1]
                 if binding.shows:
                     continue
-                screen.say("")
+                screen.show_message("")
                 assert not await app.run_action(binding.action, screen)  # as its key does
                 assert app.screen is screen and view.notice is not None and view.notice.text == READ_ONLY, (place.name, action)
                 assert all(other.action != binding.action for other in screen.rows.offered()), "the help does not offer it"

@@ -19,10 +19,10 @@ from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
+from fwtui.tui.frame.appearance import Appearance
 from fwtui.tui.frame.cue_card import CueCard
-from fwtui.tui.frame.look import Appearance
+from fwtui.tui.frame.loaded_recording import Recording
 from fwtui.tui.frame.playback import Playback
-from fwtui.tui.frame.recording import Recording
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 PANELS = [panel for panel in ALL_PANELS if panel != SOURCE]  # beside the card

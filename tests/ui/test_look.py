@@ -28,10 +28,10 @@ from fwtui.machine.settings import KEYMAP, Settings, Value
 from fwtui.tui.actions import key_name, table
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.screens import screen_text
+from fwtui.tui.frame.appearance import THEMES, Appearance, load_appearance, screens
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.glossary import GLOSSARY
-from fwtui.tui.frame.look import THEMES, Appearance, look_of, screens
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.run.run_panel import NOTHING, LargeNumber, beside, figure
 from fwtui.tui.widgets.large import TALL, filled
@@ -43,11 +43,11 @@ def said(**values: str) -> Settings:
 
 
 def keymapped(keymap: dict[str, str]) -> Appearance:
-    return look_of(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
+    return load_appearance(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
 
 
 async def test_the_theme_and_the_keys_that_were_asked_for(live: FakeLive) -> None:
-    app = dashboard_of(live, look=look_of(said(theme="ansi-dark", keymap__run="f5,ctrl+x", keymap__help="ctrl+y")))
+    app = dashboard_of(live, look=load_appearance(said(theme="ansi-dark", keymap__run="f5,ctrl+x", keymap__help="ctrl+y")))
     async with opened(app) as pilot:
         assert app.theme == "ansi-dark" and app.theme in THEMES
         assert "f5        run the experiment" in screen_text(app) and "Run  f5" in screen_text(app)
@@ -83,7 +83,7 @@ async def everything_said(app: FwtuiApp) -> list[str]:
             app.action_place(place.name)
             await press(pilot)
             here = screen_of(app, Frame)
-            here.say(", ".join(["too much for a line"] * 9))
+            here.show_message(", ".join(["too much for a line"] * 9))
             texts.append(await keyed(pilot))
             for action in ("help", *once):
                 if (action, ()) in table(type(here)) and here.check_action(action, ()):
@@ -176,7 +176,7 @@ def test_a_look_that_cannot_be() -> None:
         (said(keymap__log="question_mark"), "is help on"),
     ):
         with pytest.raises(Refused, match=words):
-            look_of(settings)
+            load_appearance(settings)
 
 
 def drawn(out: Path, **environment: str) -> bytes:

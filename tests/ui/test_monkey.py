@@ -16,8 +16,8 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.loaded_recording import Recording
 from fwtui.tui.frame.places import PLACES, load
-from fwtui.tui.frame.recording import Recording
 from fwtui.tui.widgets.run_table import TextTable
 
 pytestmark = pytest.mark.usefixtures("every_frame")

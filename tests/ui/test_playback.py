@@ -27,8 +27,8 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.session_opener import ReadingScreen, WaitingScreen, recording
 from fwtui.tui.export.screens import screen_text
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.loaded_recording import MAX_BANDS, Band, Marks
 from fwtui.tui.frame.playback import Playback, Timeline, aim
-from fwtui.tui.frame.recording import MAX_BANDS, Band, Marks
 
 SIZE = (120, 40)
 

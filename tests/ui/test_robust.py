@@ -31,8 +31,8 @@ from fwtui.tui.app.crash_log import CrashLog, FailedPlace
 from fwtui.tui.app.terminal_input import MAX_PASTE, PASTE_SECONDS, KeyParser
 from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.export.screens import screen_text
+from fwtui.tui.frame.loaded_recording import Recording, named
 from fwtui.tui.frame.playback import Playback
-from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.run.live_screen import RunScreen
 

@@ -18,7 +18,7 @@ from textual.pilot import Pilot
 
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.look import Appearance
+from fwtui.tui.frame.appearance import Appearance
 from fwtui.tui.frame.places import place_names
 
 

@@ -20,10 +20,10 @@ from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.folders import kept_folder
 from fwtui.stream.codec import as_line
 from fwtui.stream.requests import Hardware
-from fwtui.tui.app import last_visit
+from fwtui.tui.app import ui_state
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.last_visit import LastVisit
-from fwtui.tui.frame.look import HEIGHTS, WIDTHS, classes_at
+from fwtui.tui.app.ui_state import SavedUiState
+from fwtui.tui.frame.appearance import HEIGHTS, WIDTHS, classes_at
 from fwtui.tui.frame.places import PLACES
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
@@ -82,14 +82,14 @@ SETTLED = changed(settle(USUAL))
 
 
 def begun(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
-    return dashboard_of(live, usual, last_visit=last_visit.load())
+    return dashboard_of(live, usual, last_visit=ui_state.load())
 
 
 async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> None:
     keeper = autosave.keep(scenes.header(), map(as_line, scenes.cpu_session()[1:]))
     keeper.close()
     path = keeper.path
-    last_visit.save(LastVisit(session=str(path), baseline=1))
+    ui_state.save(SavedUiState(session=str(path), baseline=1))
     app = begun(live)
     async with opened(app) as pilot:
         await until(pilot, lambda: app.view is not None and app.view.earlier is not None)
@@ -106,10 +106,10 @@ async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> N
 
 
 async def test_a_kernel_that_cannot_run_here_is_not_restored(live: FakeLive) -> None:
-    last_visit.save(
-        LastVisit(usual=USUAL, form=Experiment(kernel="naive", n=4096), rows={"run": {"kernel": "naive", "n": "4096"}})
+    ui_state.save(
+        SavedUiState(usual=USUAL, form=Experiment(kernel="naive", n=4096), rows={"run": {"kernel": "naive", "n": "4096"}})
     )
-    app = dashboard_of(live, USUAL, last_visit=last_visit.load(), found=None)
+    app = dashboard_of(live, USUAL, last_visit=ui_state.load(), found=None)
     async with opened(app) as pilot:
         screen = screen_of(app, RunScreen)
         await until(pilot, lambda: app.view is not None and app.view.found is not None)
@@ -148,24 +148,24 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
 
 @pytest.mark.parametrize("become", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
 def test_what_is_not_a_small_file_is_no_last_visit(become: Callable[[Path], None]) -> None:
-    last_visit.path().parent.mkdir(parents=True, exist_ok=True)
-    last_visit.path().unlink(missing_ok=True)
-    become(last_visit.path())
-    assert last_visit.load() == LastVisit()
+    ui_state.path().parent.mkdir(parents=True, exist_ok=True)
+    ui_state.path().unlink(missing_ok=True)
+    become(ui_state.path())
+    assert ui_state.load() == SavedUiState()
 
 
 async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(live: FakeLive) -> None:
-    before = LastVisit(session="/somewhere", baseline=3)
-    last_visit.save(before)
+    before = SavedUiState(session="/somewhere", baseline=3)
+    ui_state.save(before)
     app = begun(live)
     live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
     async with opened(app) as pilot:
         await proceed(pilot)
-        there = last_visit.load()
+        there = ui_state.load()
         assert (there.session, there.baseline, there.form) == ("/somewhere", 3, SETTLED)
         await proceed(pilot, "r")
         await proceed(pilot, "b")
-        assert (last_visit.load().session, last_visit.load().baseline) == (str(live.keeper.path), 1)
+        assert (ui_state.load().session, ui_state.load().baseline) == (str(live.keeper.path), 1)
 
 
 @pytest.mark.parametrize(
@@ -174,20 +174,20 @@ async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(liv
     ids=lambda text: text[:20],
 )
 def test_a_damaged_file_was_never_written(text: str) -> None:
-    last_visit.path().parent.mkdir(parents=True)
-    last_visit.path().write_text(text)
-    assert last_visit.load() == LastVisit()
+    ui_state.path().parent.mkdir(parents=True)
+    ui_state.path().write_text(text)
+    assert ui_state.load() == SavedUiState()
 
 
 def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = ("/hw/mine.py",)
-    last_visit.save(
-        LastVisit(usual=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files)
+    ui_state.save(
+        SavedUiState(usual=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files)
     )
-    assert last_visit.load() == LastVisit(usual=USUAL, course="tiles", session="/s", own_files=files)
+    assert ui_state.load() == SavedUiState(usual=USUAL, course="tiles", session="/s", own_files=files)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-    last_visit.save(LastVisit(course="blocked"))
-    assert last_visit.load() == LastVisit(), "what cannot be written is not remembered"
+    ui_state.save(SavedUiState(course="blocked"))
+    assert ui_state.load() == SavedUiState(), "what cannot be written is not remembered"

@@ -168,7 +168,7 @@ def test_without_the_packages_of_cuda_all_works_that_needs_no_gpu() -> None:
 LATE = (
     *("fwtui.campaigns.reproduction", "fwtui.campaigns.sweep", "fwtui.learn.course", "fwtui.analysis.report"),
     *("fwtui.commands.doctor", "fwtui.live.counters", "fwtui.commands.run", "fwtui.sessions.reader"),
-    *("fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export", "fwtui.tui.app.claims"),
+    *("fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export", "fwtui.tui.app.reproduction_screen"),
     *("fwtui.tui.frame.cue_card", "fwtui.tui.frame.playback", "fwtui.tui.app.session_opener"),
     *("fwtui.tui.frame.playback", "fwtui.tui.compare.ladder_screen", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart"),
     *("plotext", "numpy"),

@@ -28,16 +28,16 @@ from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.requests import Hardware
 from fwtui.tui import actions
-from fwtui.tui.actions import READ_ONLY, only_shows
+from fwtui.tui.actions import READ_ONLY, is_read_only
 from fwtui.tui.app import terminal
 from fwtui.tui.app.input_queue import Handled, InputQueue
-from fwtui.tui.app.last_visit import LastVisit
-from fwtui.tui.app.pace import Pace
+from fwtui.tui.app.refresh_rate import RefreshRate
+from fwtui.tui.app.ui_state import SavedUiState
 from fwtui.tui.app.view_stack import ViewStack
+from fwtui.tui.frame.appearance import FWTUI, HEIGHTS, USUAL, WIDTHS, Appearance
 from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import Dialog, EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
-from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Appearance
 from fwtui.tui.frame.palette import Command, CommandProvider
 from fwtui.tui.frame.places import BESIDE, PLACES
 from fwtui.tui.frame.topbar import TopBar
@@ -46,11 +46,11 @@ from fwtui.tui.textual_internals import Survivor, drop_lines, failed_widget
 
 if TYPE_CHECKING:
     from fwtui.sessions.pipes import Listener
-    from fwtui.tui.app.claims import Documents
     from fwtui.tui.app.crash_log import CrashLog
+    from fwtui.tui.app.reproduction_screen import Documents
     from fwtui.tui.app.session_opener import SessionOpener
     from fwtui.tui.app.terminal_input import InputFailed
-    from fwtui.tui.frame.recording import Recording, SessionWanted
+    from fwtui.tui.frame.loaded_recording import Recording, SessionWanted
 
 PAGING = ("page_up", "page_down", "command_list('page_up')", "command_list('page_down')")
 MAX_SIZE = (1000, 300)  # columns and rows of the screen
@@ -87,7 +87,7 @@ class FwtuiApp(Survivor):
         place: str = PLACES[0].name,
         look: Appearance = USUAL,
         lesson: str = "",
-        last_visit: LastVisit | None = None,
+        last_visit: SavedUiState | None = None,
         read_only: bool = False,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
@@ -119,7 +119,7 @@ class FwtuiApp(Survivor):
         self._lesson = lesson
         self.views = ViewStack(self, place, read_only)
         self.inputs = InputQueue(self, super().on_event)
-        self.pace = Pace(self, self.tick)
+        self.pace = RefreshRate(self, self.tick)
         self.painted = False
         self.failure = ""  # why it had to end, in a sentence
         if still:
@@ -202,7 +202,7 @@ class FwtuiApp(Survivor):
         if isinstance(self._replay, Path):
             self.open(self._replay)
         elif self._replay is not None:
-            from fwtui.tui.frame.recording import Recording
+            from fwtui.tui.frame.loaded_recording import Recording
 
             if isinstance(self._replay, Recording):
                 self._enter_recording(self._replay)
@@ -217,11 +217,11 @@ class FwtuiApp(Survivor):
 
     def open(self, path: Path) -> None:
         """Read a session in the background and show it over what is there."""
-        self.say(f"opening {self._opener.read(path)}")
+        self.show_message(f"opening {self._opener.read(path)}")
 
     def _not_opened(self, sentence: str, code: int) -> None:
         if self.view is not None:
-            self.say(sentence, "error" if code else "info")
+            self.show_message(sentence, "error" if code else "info")
             return
         self.refusal = sentence if code else None
         self.exit(return_code=code)
@@ -244,7 +244,7 @@ class FwtuiApp(Survivor):
         """Show a recording over what is there."""
         from fwtui.tui.frame.playback import Playback
 
-        self.say("")  # or it would be opening still when the user comes back
+        self.show_message("")  # or it would be opening still when the user comes back
         playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
         playback.present(self.look.presenter and not self.still)
@@ -280,19 +280,19 @@ class FwtuiApp(Survivor):
                 return True
         where, name, parameters = parse(action) if isinstance(action, str) else action
         target = (namespaces or {}).get(where) or {"": default_namespace or self, "app": self, "screen": self.screen}.get(where)
-        if self.read_only and target is not None and not only_shows(type(target), name, parameters):
-            self.say(READ_ONLY)
+        if self.read_only and target is not None and not is_read_only(type(target), name, parameters):
+            self.show_message(READ_ONLY)
             return False
         row = actions.table(type(target)).get((name, parameters)) if isinstance(target, Frame) else None
         if row is not None and row.deliberate and self.inputs.in_row:
-            self.say(f"{row.description}: the key was typed in a row with other letters; press it once more")
+            self.show_message(f"{row.description}: the key was typed in a row with other letters; press it once more")
             return True
         try:
             done = await super().run_action(action, default_namespace, namespaces)
         except ScreenStackError:  # a key that came after the last screen had gone
             return True
         if not done and isinstance(target, Frame) and (words := target.rows.unavailable(name, parameters)):
-            target.say(words)
+            target.show_message(words)
         self.pace.adapt(self._going)  # what has begun is shown at once
         return done
 
@@ -309,20 +309,20 @@ class FwtuiApp(Survivor):
 
     @cached_property
     def _documents(self) -> Documents:
-        from fwtui.tui.app.claims import Documents
+        from fwtui.tui.app.reproduction_screen import Documents
 
-        return Documents(self, self.say)
+        return Documents(self, self.show_message)
 
-    def say(self, text: str, level: str = "info") -> None:
+    def show_message(self, text: str, level: str = "info") -> None:
         """A sentence on the log line of the screen that is shown."""
         screen = next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)
         if screen is not None:
-            screen.say(text, level)
+            screen.show_message(text, level)
 
     def commands(self) -> Iterator[Command]:
         """Commands that go to the places, and that replay the sessions of this machine; only names are read."""
         from fwtui.sessions.library import paths
-        from fwtui.tui.frame.recording import named
+        from fwtui.tui.frame.loaded_recording import named
 
         for place in self.view.places if self.view is not None else ():
             yield Command(f"Go to {place.title}: {place.tooltip}", partial(self.action_place, place.name), looks=True)
@@ -392,7 +392,7 @@ class FwtuiApp(Survivor):
     def action_help_quit(self) -> None:
         """Ctrl+C ends nothing; the log line says which key does."""
         if isinstance(self.screen, Frame):
-            self.say("ctrl+q ends the program")
+            self.show_message("ctrl+q ends the program")
         else:
             super().action_help_quit()
 
@@ -437,7 +437,7 @@ class FwtuiApp(Survivor):
         self.inputs.clear()
         if not log.hopeless(place.name):
             self.views.renew(view, place)
-            self.say(f"this screen failed and was drawn anew; runs and recordings go on: {what}", "error")
+            self.show_message(f"this screen failed and was drawn anew; runs and recordings go on: {what}", "error")
         elif not screen.has_class(FAILED):
             from fwtui.tui.app.crash_log import FailedPlace
 

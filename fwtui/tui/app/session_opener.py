@@ -23,7 +23,7 @@ from fwtui.sessions.pipes import Listener
 from fwtui.tui.actions import look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
-from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.frame.loaded_recording import Recording, named
 
 PATIENCE = 0.3  # seconds before the screen says that it is reading or waiting
 READ_SHARE = 0.8  # of the time that opening takes; the rest is finding out when what is due

@@ -21,7 +21,7 @@ from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside, size_cells
 from fwtui.tui.widgets.run_text import rank_lines
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hanging, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hanging_indent, line
 from fwtui.tui.widgets.verdict_text import explained, headline
 
 LABEL = 16
@@ -64,10 +64,10 @@ class CompareVerdict(TextPanel[Pair | str]):
             *(
                 explained(assessment, width, sourced=subject.details)
                 if compared
-                else hanging("reason", LABEL, [found.why], width)
+                else hanging_indent("reason", LABEL, [found.why], width)
             ),
-            *hanging("differs in", LABEL, found.differs or ("only the times",), width, most=2),
-            *(hanging("noise", LABEL, [noisy], width, MUTED, most=8) if noisy else []),
+            *hanging_indent("differs in", LABEL, found.differs or ("only the times",), width, most=2),
+            *(hanging_indent("noise", LABEL, [noisy], width, MUTED, most=8) if noisy else []),
         ]
 
 
@@ -81,12 +81,12 @@ class Deltas(TextPanel[Pair | None]):
         if found.stages:
             both = [d for d in found.stages if d.baseline is not None and d.seconds is not None]  # a cached graph takes no time
             changes = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in both]
-            lines += hanging("not timed", LABEL, changes, width, most=6)
+            lines += hanging_indent("not timed", LABEL, changes, width, most=6)
         if ranks := rank_times(subject.entrant.run):
             lines += [line(""), *rank_lines(subject.entrant.run, ranks, width)]
         for entrant in (subject.entrant, subject.baseline):
             if warning := phases_doubt(entrant.run):
-                lines += hanging(shortened(entrant.label, LABEL - 1), LABEL, [warning], width)
+                lines += hanging_indent(shortened(entrant.label, LABEL - 1), LABEL, [warning], width)
         return lines
 
 

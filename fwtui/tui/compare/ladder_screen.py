@@ -16,7 +16,7 @@ from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import DefinitionList, Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.ladder_data import local_ladder
-from fwtui.tui.frame.recording import SessionWanted, named
+from fwtui.tui.frame.loaded_recording import SessionWanted, named
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject, RecordedLadder

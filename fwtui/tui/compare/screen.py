@@ -23,7 +23,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
-from fwtui.tui.actions import Action, first, hidden_look, look, unless
+from fwtui.tui.actions import Action, first_reason, hidden_look, look, require
 from fwtui.tui.background import climb_for, in_background, ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import MAX_ROWS, CompareRow, CompareTable, CompareVerdict, Deltas, Pair, repetitions
@@ -32,8 +32,8 @@ from fwtui.tui.explain.warp_panel import VersusHead, VersusTable, versus
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.loaded_recording import named
 from fwtui.tui.frame.palette import Command
-from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
@@ -56,13 +56,13 @@ def read(name: str) -> tuple[str, Model | str]:
         return title, f"{title} could not be read: {error}"
 
 
-_none_ended = unless(attrgetter("entrants"), "no run has ended yet")
-_no_race = first(
-    unless(attrgetter("pair"), "a race needs a baseline and another marked run"),
-    unless(lambda screen: all(can_race(one.run) for one in screen.pair[:2]), "only runs with a time can race"),
+_none_ended = require(attrgetter("entrants"), "no run has ended yet")
+_no_race = first_reason(
+    require(attrgetter("pair"), "a race needs a baseline and another marked run"),
+    require(lambda screen: all(can_race(one.run) for one in screen.pair[:2]), "only runs with a time can race"),
 )
-_no_run = unless(lambda screen: screen.pair or screen.has_class("-alone"), "no run has ended yet")
-_still_read = unless(lambda screen: screen.view.source is None or screen.view.climb, "the ladder is still being read")
+_no_run = require(lambda screen: screen.pair or screen.has_class("-alone"), "no run has ended yet")
+_still_read = require(lambda screen: screen.view.source is None or screen.view.climb, "the ladder is still being read")
 
 
 class CompareScreen(Frame):
@@ -265,7 +265,7 @@ class CompareScreen(Frame):
             return
         self.pinned = entrant.label
         self.view.baseline = entrant.run.id if not entrant.session else None
-        self.say(f"{entrant.label} is the baseline")
+        self.show_message(f"{entrant.label} is the baseline")
         self.update(True)
 
     def action_race(self) -> None:
@@ -286,7 +286,7 @@ class CompareScreen(Frame):
         if found := ladders(self.view):
             self.ask(LadderScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
         else:
-            self.say("a ladder needs two verified kernels on one graph, the later one faster")
+            self.show_message("a ladder needs two verified kernels on one graph, the later one faster")
 
     def action_view(self) -> None:
         self.toggle_class("-curves")
@@ -297,20 +297,22 @@ class CompareScreen(Frame):
 
     def bring(self, name: str) -> None:
         """Read another session in the background."""
-        self.say(f"opening {clean(Path(name).name)}")
+        self.show_message(f"opening {clean(Path(name).name)}")
         in_background(self, partial(read, name), self.add_session, "reader")
 
     def add_session(self, found: tuple[str, Model | str]) -> None:
         name, model = found
         if isinstance(model, str):
-            self.say(clean(model), "error")
+            self.show_message(clean(model), "error")
         elif not model.runs:
-            self.say(f"{name} contains no runs", "warning")
+            self.show_message(f"{name} contains no runs", "warning")
         elif len(self._others) >= MAX_SESSIONS and name not in self._others:
-            self.say(f"at most {MAX_SESSIONS} other sessions can be compared; reopen this screen to start again", "warning")
+            self.show_message(
+                f"at most {MAX_SESSIONS} other sessions can be compared; reopen this screen to start again", "warning"
+            )
         else:
             self._others[name] = model
-            self.say(f"{units.counted(len(model.runs), 'run')} of {name}")
+            self.show_message(f"{units.counted(len(model.runs), 'run')} of {name}")
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()

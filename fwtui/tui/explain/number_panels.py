@@ -17,9 +17,9 @@ from fwtui.common.text import shortened
 from fwtui.live.counters import METRICS, PROFILED, counter_text
 from fwtui.stream.events import CpuLoop, LevelLimit
 from fwtui.stream.run import Run
-from fwtui.tui.widgets import run_text, wording
+from fwtui.tui.widgets import run_labels, run_text
 from fwtui.tui.widgets.run_text import meter
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, hanging, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging_indent, justify, line
 
 ROOFLINE, MEASURED, SHARE, GAIN = "roofline time", "measured", "% of roofline", "at most"
 COLUMNS = (("launches", 9), ("relax", 8), ("bytes", 10), (ROOFLINE, 14), (MEASURED, 10), (SHARE, 14), (GAIN, 9))
@@ -55,7 +55,7 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
             none = (
                 "no per-phase times yet; they follow the timed repetitions" if run.state == "running" else "no phases were timed"
             )
-            return [head, line((wording.simulated(run) if run.simulated else none, MUTED))]
+            return [head, line((run_labels.simulated(run) if run.simulated else none, MUTED))]
         wide = width >= WIDE_CELLS
         columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
         # a column without any value is omitted
@@ -65,16 +65,16 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
         used = title + sum(cells for _, cells in columns) + 2
         names = "".join(f"{name:>{cells}}" for name, cells in columns)
         rows = [head, line((f"{'phase':<{title}}{names}" + ("  bottleneck" if wide else ""), MUTED))]
-        struck = "strike" if wording.is_unreliable(run) else ""
+        struck = "strike" if run_labels.is_unreliable(run) else ""
         room = width - used if wide else 0
         rows += [_row(*both, title, columns, room, struck) for both in zip(subject.lines, texts, strict=True)]
         if any(name == ROOFLINE for name, _ in columns):
-            rows += hanging("", 0, HOW, width, MUTED)
+            rows += hanging_indent("", 0, HOW, width, MUTED)
         for one in subject.lines:
             formulas = [formula(subject.roofs, one)] if subject.formulas and one.roofline_seconds is not None else []
             if one.key and (formulas or not wide):
                 name = shortened(one.title, title - 1)
-                rows += hanging(name, title, formulas if wide else [str(one.limiter), *formulas], width)
+                rows += hanging_indent(name, title, formulas if wide else [str(one.limiter), *formulas], width)
         if notes := sum_notes(run):
             rows += line((notes[0], f"{MUTED} {struck}".rstrip())).wrap(width)
         if words := rank_times(run):
@@ -86,11 +86,11 @@ class PhaseTable(TextPanel[PhaseTableSubject | None]):
 
 def _head(run: Run, width: int) -> Content:
     left = line(("SPEED OF LIGHT  ", f"{STRONG} $text-primary"))
-    words, style = wording.verdict(run)
-    words = words.split(f" · {wording.CHECKSUM}")[0]
+    words, style = run_labels.verdict(run)
+    words = words.split(f" · {run_labels.CHECKSUM}")[0]
     room = width - left.cell_length - len(words) - 4
-    what = f"run {run.id}  {wording.kernel_words(run, max(room - 8, 8))}"
-    return apart(line(left, (what, STRONG)), line((words, style)), width)
+    what = f"run {run.id}  {run_labels.kernel_words(run, max(room - 8, 8))}"
+    return justify(line(left, (what, STRONG)), line((words, style)), width)
 
 
 def _texts(one: PhaseRow, total: float) -> dict[str, str]:
@@ -151,8 +151,10 @@ class CpuPanel(TextPanel[CpuSubject | None]):
             words = f"{units.digits(facts.each)} relaxations" + (f" of {units.digits(most)} at the peak rate" if most else "")
             rows.append(_measure("per cycle", facts.each / most if most else None, width, words))
         if facts.clock_mhz:
-            rows += hanging("clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the repetitions"], width)
-        rows += hanging("loop", CPU_LABEL, _loop_words(subject), width, most=5)
+            rows += hanging_indent(
+                "clock", CPU_LABEL, [f"{facts.clock_mhz:.0f} MHz, measured right after the repetitions"], width
+            )
+        rows += hanging_indent("loop", CPU_LABEL, _loop_words(subject), width, most=5)
         return [*rows, line(""), *_levels(subject, width)]
 
 
@@ -175,7 +177,7 @@ def _levels(subject: CpuSubject, width: int) -> list[Content]:
     """Return a row per cache and for memory: size, measured bandwidth, and a mark at the one that holds the matrix."""
     facts, measured = subject.facts, {one.level: one for one in subject.levels}
     if not facts.caches:
-        return hanging("caches", CPU_LABEL, ["this system does not report its caches"], width)
+        return hanging_indent("caches", CPU_LABEL, ["this system does not report its caches"], width)
     rows = [line((f"{'level':<{CPU_LABEL}}{'size / cores':>13}{'bandwidth':>19}", MUTED))]
     sizes = {cache.level: f"{units.memory(cache.bytes)}{f' / {cache.cores}' * (cache.cores > 1)}" for cache in facts.caches}
     for level in (*sizes, MEMORY):
@@ -184,7 +186,7 @@ def _levels(subject: CpuSubject, width: int) -> list[Content]:
         holds = level == facts.level
         rate_cell = (f"{sizes.get(level, ''):>13}{rate:>19}", STRONG if holds else "")
         rows.append(line((f"{level_name(level):<{CPU_LABEL}}", MUTED), rate_cell, (f"  {HOLDS}" if holds else "", "$primary")))
-    return [*rows, *hanging("matrix", CPU_LABEL, [units.memory(facts.matrix)], width)]
+    return [*rows, *hanging_indent("matrix", CPU_LABEL, [units.memory(facts.matrix)], width)]
 
 
 def _measure(label: str, share: float | None, width: int, words: str) -> Content:

@@ -19,7 +19,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.widgets.run_text import meter
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging_indent, line
 from fwtui_kernels.plan import WARP
 
 LABEL = 12
@@ -100,9 +100,9 @@ class OccupancyLines(TextPanel[OccupancySubject | None]):
         one = occupancy(subject.capability, block.threads, block.registers, block.shared * KIB) if block is not None else None
         if one is not None and block is not None:
             rows.append(line((f"{'limiter':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))
-            rows += hanging("blocks/SM", LABEL, [f"{name} {blocks}" for name, blocks in one.limits.items()], width)
+            rows += hanging_indent("blocks/SM", LABEL, [f"{name} {blocks}" for name, blocks in one.limits.items()], width)
             each = [f"{block.threads} threads", f"{block.registers} registers/thread", f"{block.shared} KiB shared memory"]
-            rows += hanging("block", LABEL, each, width)
+            rows += hanging_indent("block", LABEL, each, width)
         return rows
 
 

@@ -19,9 +19,9 @@ from fwtui.experiment.user_kernel_registry import known_kernels
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.learn.source_words import Running, SourceWords
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.run_text import meter
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hanging_indent, line
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Shape
 
@@ -92,7 +92,7 @@ class PlannedWords(TextPanel[PlannedSubject | None]):
             return self.NOTHING
         rows = [
             HEAD,
-            *line((wording.summary(e, width), STRONG)).wrap(width),
+            *line((run_labels.summary(e, width), STRONG)).wrap(width),
             line(""),
             *line((kernel.summary, STRONG)).wrap(width),
         ]
@@ -100,9 +100,9 @@ class PlannedWords(TextPanel[PlannedSubject | None]):
         if not e.file and (phases_planned := phases(kernel.id, e.shape(e.n))):
             rows += _plan(phases_planned, width)
         for place, words in enumerate(subject.speeds):
-            rows += hanging("" if place else "time", LABEL, [words], width)
+            rows += hanging_indent("" if place else "time", LABEL, [words], width)
         for paper in kernel.papers:
-            rows += hanging("from", LABEL, [paper], width)
+            rows += hanging_indent("from", LABEL, [paper], width)
         return rows
 
 

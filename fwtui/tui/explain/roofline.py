@@ -10,7 +10,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import plain
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import run_labels
 
 NO_TIME = "no run with a time yet"
 DOUBTFUL = "unreliable"
@@ -35,13 +35,13 @@ def comparable(model: Model, run: Run) -> list[Run]:
 def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...], ...]]:
     """Return the figure, and for each series the ids of the runs that are its points."""
     if run is None or run.simulated:
-        return Figure(empty=NO_TIME if run is None else wording.simulated(run)), ()
+        return Figure(empty=NO_TIME if run is None else run_labels.simulated(run)), ()
     roofs = roofs_of(model, run)
     runs = comparable(model, run)
     this_run = f"run {run.id} {run.experiment.kernel}"
     groups: dict[str, list[Run]] = {}
     for other in runs:
-        name = this_run if other.id == run.id else DOUBTFUL if wording.is_unreliable(other) else other.experiment.kernel
+        name = this_run if other.id == run.id else DOUBTFUL if run_labels.is_unreliable(other) else other.experiment.kernel
         groups.setdefault(name, []).append(other)
     order = sorted(groups, key=lambda name: (name != this_run, name == DOUBTFUL, name))
     series = [_points(name, groups[name], name == this_run) for name in order]
@@ -72,8 +72,8 @@ def _points(name: str, runs: Sequence[Run], strong: bool) -> Series:
 
 
 def _named(run: Run) -> str:
-    doubt = f" ({run.verdict.verdict if run.verdict is not None else 'unverified'})" if wording.is_unreliable(run) else ""
-    return f"run {run.id} {wording.kernel_words(run, 40)}{doubt}"
+    doubt = f" ({run.verdict.verdict if run.verdict is not None else 'unverified'})" if run_labels.is_unreliable(run) else ""
+    return f"run {run.id} {run_labels.kernel_words(run, 40)}{doubt}"
 
 
 def _rules(model: Model, roofs: Roofs, run: Run) -> tuple[Rule, ...]:

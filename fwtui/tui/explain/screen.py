@@ -18,7 +18,7 @@ from fwtui.analysis.phase_table import phase_rows, roofs_of
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run, of_phase
-from fwtui.tui.actions import ACROSS, CHOOSE, first, hidden, hidden_look, look, unless
+from fwtui.tui.actions import ACROSS, CHOOSE, first_reason, hidden, hidden_look, look, require
 from fwtui.tui.background import ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
@@ -55,23 +55,23 @@ OF_CPU = ("cpu", "roofline", "ledger")
 OF_CPU_ALONE = ("cpu", "ledger")  # of a run whose bytes are not known
 
 
-_no_other_run = unless(lambda screen: len(screen.model.runs) > 1, "there is no other run")
-_one_operation = unless(lambda screen: len(screen.ops) > 1, "no data for another kernel function")
-_no_warps = unless(
+_no_other_run = require(lambda screen: len(screen.model.runs) > 1, "there is no other run")
+_one_operation = require(lambda screen: len(screen.ops) > 1, "no data for another kernel function")
+_no_warps = require(
     lambda screen: not screen.is_mounted or screen.single in ("", "warps"),
     "press {key[explain.view]} for the source lines with their stall reasons",
 )
-_others_too = unless(
+_others_too = require(
     lambda screen: not screen.is_mounted or screen.single, "press {key[explain.view]} to enlarge the panel of stall reasons first"
 )
-_no_source = unless(
+_no_source = require(
     lambda screen: screen.view.run is not None and screen.view.run.source,
     "no source was recorded; --record-source records your kernel's",
 )
-_NO_LINE = first(
+_NO_LINE = first_reason(
     _no_warps,
-    unless(lambda screen: not screen.has_class("-versus"), "press {key[explain.versus]} for the lines of this run only"),
-    unless(attrgetter("hot"), "no PC samples for this kernel function"),
+    require(lambda screen: not screen.has_class("-versus"), "press {key[explain.versus]} for the lines of this run only"),
+    require(attrgetter("hot"), "no PC samples for this kernel function"),
 )
 
 
@@ -92,11 +92,11 @@ def _cannot_count(screen: ExplainScreen) -> str | None:
         return bindings.no_run(screen)
     if source is None:
         return f"run {run.id} was recorded without hardware counters"
-    words = first(bindings.is_busy, bindings.not_asked_here)(screen)
+    words = first_reason(bindings.is_busy, bindings.not_asked_here)(screen)
     return words or (None if run.state == "done" else f"run {run.id} did not finish, so its counters cannot be read")
 
 
-_NO_VERSUS = first(_no_warps, _others_too, _no_baseline)
+_NO_VERSUS = first_reason(_no_warps, _others_too, _no_baseline)
 
 
 class ExplainScreen(Frame):
@@ -315,9 +315,9 @@ class ExplainScreen(Frame):
             self._one = "" if self._one == "counters" else "counters"
             self.update()
         elif run is not None and source is not None:
-            with self.saying():
+            with self.reporting():
                 source.count(run.id)
-                self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
+                self.show_message(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_other(self, direction: int) -> None:
         """The run before or after the one that is shown."""
@@ -328,7 +328,7 @@ class ExplainScreen(Frame):
             if 0 <= place < len(ids):
                 self._explain(ids[place])
             else:
-                self.say(f"run {run.id} is the {'newest' if direction > 0 else 'oldest'} one")
+                self.show_message(f"run {run.id} is the {'newest' if direction > 0 else 'oldest'} one")
 
     def _explain(self, run: int) -> None:
         self.view.selected = None if run == self.model.current else run
@@ -390,7 +390,7 @@ class ExplainScreen(Frame):
         self._versus = not self._versus
         if self._versus and self.versus is None:
             self._versus = False
-            self.say("this kernel function has no PC samples in one of the runs")
+            self.show_message("this kernel function has no PC samples in one of the runs")
         self.update()
 
     def action_hotspot(self, direction: int) -> None:

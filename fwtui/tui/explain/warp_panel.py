@@ -38,7 +38,7 @@ from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.frame.dialogs import Row
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hanging, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, hanging_indent, line
 
 BAR = 10  # cells
 HEAD = line(("WARP STALL REASONS  ", f"{STRONG} $text-primary"))
@@ -149,7 +149,7 @@ class WarpLoop(TextPanel[WarpSubject | None]):
     """The instructions of the inner loop."""
 
     def draw(self, subject: WarpSubject, width: int) -> Sequence[Content]:
-        return hanging("loop", LABEL, loop_words(subject), width) if subject.samples is not None else []
+        return hanging_indent("loop", LABEL, loop_words(subject), width) if subject.samples is not None else []
 
 
 class WarpTable(TextPanel[WarpSubject | None]):
@@ -181,7 +181,7 @@ class WarpTable(TextPanel[WarpSubject | None]):
         facts = [f"{units.counted(total, 'PC sample')}, one every {samples.cycles:,} cycles of an SM"]
         facts += [f"{samples.dropped:,} lost"] if samples.dropped else []
         facts += [f"{samples.unmapped:,} without a source line"] if samples.unmapped else []
-        return [*rows, *hanging("samples", LABEL, facts, width)]
+        return [*rows, *hanging_indent("samples", LABEL, facts, width)]
 
     def on_resize(self) -> None:
         self.reveal()  # the rows exist only after the first layout

@@ -35,8 +35,8 @@ from fwtui.tui.export.film import (
     FilmWarps,
 )
 from fwtui.tui.export.screens import CaptureMoment, Screens, ScreensWanted, capture_screens
-from fwtui.tui.frame.look import Appearance
-from fwtui.tui.frame.recording import Recording, first_seconds, named
+from fwtui.tui.frame.appearance import Appearance
+from fwtui.tui.frame.loaded_recording import Recording, first_seconds, named
 
 MAX_FRAMES = 2000
 MAX_RUNS, MAX_STOPS = 1000, 300  # in the table and on the timeline

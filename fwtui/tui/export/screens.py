@@ -22,11 +22,11 @@ from fwtui.sessions import reader
 from fwtui.sessions.reader import LoadedSession
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.export.film import Ink, Lines, Pool, Row, Span
+from fwtui.tui.frame.appearance import Appearance
 from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.footer import KeyFooter, KeyName
 from fwtui.tui.frame.frame import Frame as Screen
-from fwtui.tui.frame.look import Appearance
-from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.frame.loaded_recording import Recording, named
 from fwtui.tui.frame.saving import screen_svg, screen_text
 from fwtui.tui.textual_internals import leave_undrawn, strips
 

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from fwtui.tui.actions import rebound, rows_of, shown_keys
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.look import USUAL, Appearance
+from fwtui.tui.frame.appearance import USUAL, Appearance
 from fwtui.tui.widgets.text_panel import VEILED
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.widgets import Input, OptionList, Select
 
-from fwtui.tui.actions import Action, Arrowed, bound, first, hidden, hidden_look, key_name, look, unless
+from fwtui.tui.actions import Action, Arrowed, bound, first_reason, hidden, hidden_look, key_name, look, require
 from fwtui.tui.frame.places import BESIDE, PLACES
 
 if TYPE_CHECKING:
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 live, recorded, over_another = attrgetter("source"), attrgetter("playback"), attrgetter("close")  # of a view
 # nothing can be started while something goes on, and no other key does anything while cue cards are presented
-is_busy = unless(lambda screen: not screen.view.busy, "something is running; {key[cancel]} cancels it")
-is_presented = unless(lambda screen: not screen.view.presenting, "cue cards are presented; {key[back]} leaves them")
-no_run = unless(lambda screen: screen.view.run is not None, "no run has begun yet")
+is_busy = require(lambda screen: not screen.view.busy, "something is running; {key[cancel]} cancels it")
+is_presented = require(lambda screen: not screen.view.presenting, "cue cards are presented; {key[back]} leaves them")
+no_run = require(lambda screen: screen.view.run is not None, "no run has begun yet")
 # only of a run that this session started more can be asked
-not_asked_here = first(
+not_asked_here = first_reason(
     no_run,
-    unless(
+    require(
         lambda screen: screen.view.source is None or screen.view.run.id in screen.view.source.experiments,
         "nothing more can be asked of run {screen.view.run.id}; run it again",
     ),
 )
 _nameless = attrgetter("view.nameless")
-_no_way = unless(attrgetter("way_back"), "")
-_is_idle = unless(attrgetter("view.busy"), "nothing is running that could be cancelled")
-_not_recorded = unless(attrgetter("view.recorder"), "a marker needs a recording; {key[record]} keeps this session")
-_nothing_to_point_at = unless(
+_no_way = require(attrgetter("way_back"), "")
+_is_idle = require(attrgetter("view.busy"), "nothing is running that could be cancelled")
+_not_recorded = require(attrgetter("view.recorder"), "a marker needs a recording; {key[record]} keeps this session")
+_nothing_to_point_at = require(
     lambda screen: any(isinstance(widget, Arrowed) for widget in screen.focus_chain), "the arrows have nothing to move here"
 )
 # lists and fields have a use for these keys too, and an open list of choices has pages of its own
-_arrows_taken = unless(
+_arrows_taken = require(
     lambda screen: screen.view.presenting or not isinstance(screen.focused, Arrowed | Input | OptionList | Select), ""
 )
-_nothing_to_scroll = unless(
+_nothing_to_scroll = require(
     lambda screen: screen.view.presenting or (screen.panel() is not None and not isinstance(screen.focused, OptionList)), ""
 )
 
@@ -55,8 +55,8 @@ def _asks(view: View, by_run: bool) -> bool:
     return cue_of(marker[2]).kind is not None if by_run else cue_of(marker[2]).answered
 
 
-_nothing_asked = unless(lambda screen: _asks(screen.view, False), "no marker here asks a question that has an answer")
-_no_guess = first(unless(lambda screen: _asks(screen.view, True), "no marker here asks what a run answers"), no_run)
+_nothing_asked = require(lambda screen: _asks(screen.view, False), "no marker here asks a question that has an answer")
+_no_guess = first_reason(require(lambda screen: _asks(screen.view, True), "no marker here asks what a run answers"), no_run)
 
 
 def _play_or_pause(screen: Any) -> str:

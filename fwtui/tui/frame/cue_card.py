@@ -22,7 +22,7 @@ from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.dialogs import PromptScreen
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line
 
 CHANGED = {ADDED: f"{STRONG} $text-success", REMOVED: "$text-error strike", SAME: ""}
 END = "End of the lecture"
@@ -81,7 +81,7 @@ class CueCard(TextPanel["Card | None"]):
         if answered := _answered(card, width):
             rows += [*gap, *answered]
         number = f"{card.number} of {card.of}" if card.number <= card.of else ""
-        return [*rows, *gap, apart(line((number, MUTED)), line((card.keys, MUTED)), width)]
+        return [*rows, *gap, justify(line((number, MUTED)), line((card.keys, MUTED)), width)]
 
 
 def _source(card: Card, width: int) -> list[Content]:

@@ -21,7 +21,7 @@ from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import LogEntry
 from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.form import ExperimentForm
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hung, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, line
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means
@@ -66,7 +66,7 @@ class Dialog(Over, ModalScreen[str | None]):
     def body(self) -> ComposeResult:
         yield from self._body
 
-    def say(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """A sentence before the hint."""
         self.query_one("#hint", Static).update(line((words, "$text-primary"), f" · {self.hint}"))
 
@@ -76,7 +76,7 @@ class Dialog(Over, ModalScreen[str | None]):
             if self.accept is not None:
                 self.accept(text)
         except Refused as refusal:
-            self.say(str(refusal))
+            self.show_message(str(refusal))
         else:
             self.dismiss(text)
 
@@ -100,7 +100,7 @@ class DefinitionList(TextPanel[tuple[Row, ...]]):
     """Heads, each with words that wrap under themselves."""
 
     def draw(self, subject: tuple[Row, ...], width: int) -> Sequence[Content]:
-        return [part for head, words in subject for part in hung(head, words, width)]
+        return [part for head, words in subject for part in indented(head, words, width)]
 
 
 class ScrollableText(VerticalScroll):
@@ -250,7 +250,7 @@ class FormScreen(Dialog):
         super().__init__(heading, ExperimentForm(draft), hint="Enter or {key[form.run]} runs it, {key[dialog.close]} keeps it")
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
-        self.query_one(ExperimentForm).say(event.errors)
+        self.query_one(ExperimentForm).mark_errors(event.errors)
 
     def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
         self.action_run()
@@ -261,6 +261,6 @@ class FormScreen(Dialog):
     def action_run(self) -> None:
         form = self.query_one(ExperimentForm)
         errors = form.draft.errors()
-        form.say(errors)
+        form.mark_errors(errors)
         if not errors:
             self.dismiss("run")

@@ -21,7 +21,7 @@ class FormHost(Protocol):
     """A screen with such a form."""
 
     def key_of(self, name: str) -> str: ...
-    def say(self, text: str, level: str = "info") -> None: ...
+    def show_message(self, text: str, level: str = "info") -> None: ...
     def action_run(self) -> None: ...
     def summary(self) -> tuple[str, ...]: ...  # of a form that can run, in a line, the longest first
     def checked(self) -> None: ...  # what the form says, or what is wrong with it, has changed
@@ -95,7 +95,7 @@ class FormPanel(Vertical):
     def check(self) -> None:
         """Say what is wrong with the draft now."""
         self._read()
-        self.query_one(ExperimentForm).say(self.errors)
+        self.query_one(ExperimentForm).mark_errors(self.errors)
         self._host.checked()
 
     def sync(self) -> None:

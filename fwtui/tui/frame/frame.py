@@ -19,15 +19,15 @@ from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
 from fwtui.tui.actions import Action, Arrowed, filled_in
 from fwtui.tui.frame import bindings, notices
+from fwtui.tui.frame.action_table import ActionTable
+from fwtui.tui.frame.appearance import classes_at
 from fwtui.tui.frame.base_screens import CARD, DETAILED, PlaceScreen
 from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog, HelpScreen, PickFile, PromptScreen, ScrollableText, log_rows
 from fwtui.tui.frame.footer import KeyFooter
 from fwtui.tui.frame.glossary import GLOSSARY
-from fwtui.tui.frame.look import classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.places import MIN
-from fwtui.tui.frame.rows import ActionRows
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.frame.view import View
@@ -91,7 +91,7 @@ class Frame(PlaceScreen):
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
-        self.rows = ActionRows(self, view)
+        self.rows = ActionTable(self, view)
         self._complete = False  # its widgets are there, and theirs
         self._left = False  # for good
         self._shown: object = None
@@ -214,40 +214,40 @@ class Frame(PlaceScreen):
 
     on_descendant_blur = on_descendant_focus
 
-    def say(self, text: str, level: str = "info") -> None:
+    def show_message(self, text: str, level: str = "info") -> None:
         """A sentence of the program itself on the log line, until something newer happens."""
         self.view.notice = LogEntry(self.model.t, text, level) if text else None
         self.update()
 
     @contextmanager
-    def saying(self, level: str = "warning") -> Iterator[None]:
+    def reporting(self, level: str = "warning") -> Iterator[None]:
         """Say why if what is done in it is refused."""
         try:
             yield
         except Refused as refusal:
-            self.say(str(refusal), level)
+            self.show_message(str(refusal), level)
 
     def action_limits(self) -> None:
-        with self.saying():
-            self.say(self.view.measure_limits(self.view.device))
+        with self.reporting():
+            self.show_message(self.view.measure_limits(self.view.device))
 
     def action_cancel(self) -> None:
         if words := self.view.cancel():
-            self.say(words)
+            self.show_message(words)
 
     def action_pause(self) -> None:
         if self.view.paused:
             self.view.resume()
-            self.say("")
+            self.show_message("")
         else:
             self.view.pause()
-            self.say(f"only the view is paused; {self.key_of('pause')} goes on")
+            self.show_message(f"only the view is paused; {self.key_of('pause')} goes on")
 
     def action_record(self) -> None:
         since = "now" if self.view.recorder is None else "its beginning"
         hint = f"Enter keeps it under this name, from {since} on; {{key[dialog.close]}} does not"
         dialog = PromptScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
-        self.ask(dialog, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)))
+        self.ask(dialog, lambda title: self.show_message(self.view.name(title.strip() or self.view.free_name)))
 
     def ask(self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, opener: str = "") -> None:
         """Open the dialog, which the key of the row `opener` closes again, and take its answer; say why if that is refused,
@@ -257,7 +257,7 @@ class Frame(PlaceScreen):
 
         def answered(answer: str | None) -> None:
             if answer is not None:
-                with self.saying():
+                with self.reporting():
                     take(answer)
 
         if isinstance(dialog, PromptScreen | PickFile):
@@ -282,7 +282,7 @@ class Frame(PlaceScreen):
     def action_adjust(self, how: str, *amount: float | str) -> None:
         """Change how the recording is played, as that method of its playback does."""
         if words := getattr(self.view.playback, how)(*amount):
-            self.say(words)
+            self.show_message(words)
         else:
             self.update()
 
@@ -309,13 +309,13 @@ class Frame(PlaceScreen):
 
     def action_details(self) -> None:
         self.app.look = self.look._replace(details=not self.look.details)  # type: ignore[attr-defined]
-        self.say(f"{'with' if self.look.details else 'without'} where each number comes from")
+        self.show_message(f"{'with' if self.look.details else 'without'} where each number comes from")
 
     def turn(self, count: int) -> None:
         """Go that many cue cards on, or back; 0 says what else can be done."""
         self.view.selected = self.view.notice = self.view.answered = None
         turned = self.view.playback.turn(count) if count and self.view.playback is not None else None
-        self.say(turned if turned is not None else bindings.is_presented(self) or "")
+        self.show_message(turned if turned is not None else bindings.is_presented(self) or "")
 
     def action_motion(self) -> None:
         self.view.motion = not self.view.motion
@@ -324,7 +324,7 @@ class Frame(PlaceScreen):
     def action_guess(self) -> None:
         from fwtui.tui.frame.cue_card import take_guess
 
-        with self.saying():
+        with self.reporting():
             self.ask(*take_guess(self.view, lambda: self.update(True)))
 
     def action_save(self) -> None:
@@ -339,8 +339,8 @@ class Frame(PlaceScreen):
         from fwtui.tui.frame.saving import save
 
         def keep() -> None:
-            with self.saying("error"):
-                self.say(f"saved {save(self.app, name, self.PLACE, self.model, self.table())}")
+            with self.reporting("error"):
+                self.show_message(f"saved {save(self.app, name, self.PLACE, self.model, self.table())}")
 
         self.call_after_refresh(keep)
 

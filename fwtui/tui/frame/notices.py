@@ -12,7 +12,7 @@ from fwtui.common import units
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.text_panel import MUTED, TextPanel, line, whole_clauses
 
 LEVELS = {"warning": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}  # sign and style
@@ -58,10 +58,10 @@ def _of_marker(marker: events.Marker) -> LogEntry:
 
 
 def _of_run(run: Run) -> list[LogEntry]:
-    begun, ended = LogEntry(run.started, f"run {run.id} started: {wording.kernel_words(run, 60)}"), run.finished or run.started
+    begun, ended = LogEntry(run.started, f"run {run.id} started: {run_labels.kernel_words(run, 60)}"), run.finished or run.started
     match run.state:
         case "done":
-            word, _ = wording.verdict(run, part=False)
+            word, _ = run_labels.verdict(run, part=False)
             how = f", {run.verdict.how}" if run.verdict is not None and run.verdict.how and run.verified else ""
             return [begun, LogEntry(ended, f"run {run.id} finished: {word}{how}", "error" if run.wrong else "info")]
         case "cancelled":

@@ -19,8 +19,8 @@ from fwtui.stream.codec import Unknown
 from fwtui.stream.events import Event, Marker, RunStarted
 from fwtui.stream.model import Model
 from fwtui.tui.charts.base import Piece, PieceWidget
-from fwtui.tui.frame.recording import Band, Recording, first_seen
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, line, longest
+from fwtui.tui.frame.loaded_recording import Band, Recording, first_seen
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line, longest
 
 SLICE_SECONDS = 0.02  # of applying events; keys and signals are served between two slices
 PAUSE_SECONDS = 0.005
@@ -236,7 +236,7 @@ class PositionLine(TextPanel[Position]):
         origins = (" · ".join(parts[:most]) for most in range(len(parts), 0, -1))
         sources = [*(line((f"{p.file}  ", ""), (origin, MUTED)) for origin in origins), line(p.file)]
         right = Content.assemble(problems, longest(sources, room).truncate(room, ellipsis=True)) if room > 10 else problems
-        return [apart(left, right, width)]
+        return [justify(left, right, width)]
 
 
 def timeline(bands: Sequence[Band], seconds: float, duration: float, width: int) -> list[Piece]:

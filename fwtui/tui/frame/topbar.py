@@ -13,8 +13,8 @@ from textual.message import Message
 from fwtui.common import units
 from fwtui.tui.frame.places import Place
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, apart, line, longest
+from fwtui.tui.widgets import run_labels
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, justify, line, longest
 
 NAME = "fwtui"
 MIN_DEVICE = 12  # cells below which a device's name says nothing
@@ -38,7 +38,7 @@ def top_of(view: View, places: tuple[Place, ...], place: str) -> Top:
     if source is not None and view.paused:
         missed = source.model.index - view.model.index
         paused = f"{units.clock(max(0.0, source.now - view.model.t))} · {units.counted(missed, 'event')}"
-    return Top(places, place, wording.device(view.model), recording, paused)
+    return Top(places, place, run_labels.device(view.model), recording, paused)
 
 
 class TopBar(TextPanel[Top]):
@@ -66,7 +66,7 @@ class TopBar(TextPanel[Top]):
             left = _tabs(subject, whole=False)
         beside = (line((device, MUTED), " " * GAP if device and all_signs else "", all_signs) for device in devices)
         return [
-            apart(
+            justify(
                 left,
                 longest((*beside, all_signs, fewer, least), width - left.cell_length - GAP),
                 width,

@@ -8,13 +8,13 @@ from operator import attrgetter
 from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.tui.actions import bound, first, hidden, hidden_look, look, unless
+from fwtui.tui.actions import bound, first_reason, hidden, hidden_look, look, require
 from fwtui.tui.frame import bindings
 
-_no_course = unless(attrgetter("course_open"), "the course is not open; {key[learn.course]} opens it")
-_not_begun = unless(attrgetter("course_begun"), "the course is not open; {key[learn.course]} opens it")
-_no_matrix = unless(attrgetter("matrix_seen"), "the matrix has no room beside the course; {key[learn.course]} shows it")
-_no_picture = unless(attrgetter("course_open"), "only the course has a picture here; {key[learn.course]} opens it")
+_no_course = require(attrgetter("course_open"), "the course is not open; {key[learn.course]} opens it")
+_not_begun = require(attrgetter("course_begun"), "the course is not open; {key[learn.course]} opens it")
+_no_matrix = require(attrgetter("matrix_seen"), "the matrix has no room beside the course; {key[learn.course]} shows it")
+_no_picture = require(attrgetter("course_open"), "only the course has a picture here; {key[learn.course]} opens it")
 
 
 def _cannot_run(screen: Any) -> str | None:
@@ -26,7 +26,7 @@ def _cannot_run(screen: Any) -> str | None:
     return None
 
 
-_not_now = first(_no_course, bindings.is_busy, _cannot_run)
+_not_now = first_reason(_no_course, bindings.is_busy, _cannot_run)
 _stepped = partial(bound, unavailable=_no_matrix, shows=True)
 _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
@@ -51,7 +51,7 @@ BINDINGS = (
     _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
     _changed("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),
     bound("V", "compare", "Verify", "run the kernel itself on this graph and compare every step", _no_matrix, "learn.verify"),
-    replace(bindings.MOTION, unavailable=first(_no_matrix, _no_picture)),
+    replace(bindings.MOTION, unavailable=first_reason(_no_matrix, _no_picture)),
     bindings.CANCEL,
     replace(bindings.RECORD, show=False),
     replace(bindings.MARK, show=False),

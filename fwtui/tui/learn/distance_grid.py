@@ -19,7 +19,7 @@ from fwtui.learn.stepping import Agreement, Stepping
 from fwtui.tui.actions import ACROSS, DOWN
 from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.frame.glossary import used
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hung, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, line
 from fwtui_kernels.plan import EVERY
 
 LABELS = 4  # cells of a row's own number
@@ -169,8 +169,8 @@ class StepWords(TextPanel[StepPosition]):
         if s.negative_cycle:
             facts.append(("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error"))
         rows = [part for row in _where(s) for part in row.wrap(width)]
-        hung_lines = [hung(line((f"{label:<{LABEL}}", MUTED)), words, width, style) for label, words, style in facts]
-        checked = hung(line((f"{'checked':<{LABEL}}", MUTED)), _agreement(subject), width)
+        hung_lines = [indented(line((f"{label:<{LABEL}}", MUTED)), words, width, style) for label, words, style in facts]
+        checked = indented(line((f"{'checked':<{LABEL}}", MUTED)), _agreement(subject), width)
         return [*rows, line(""), *chain(*hung_lines), line(""), *checked]
 
 

@@ -179,7 +179,7 @@ class LearnScreen(Frame):
         amount = {"k": 1, "all": len(trace.moments)}.get(part)
         self.stepping.go(trace.next_of(part, before, direction) if amount is None else before + direction * amount)
         if self.stepping.position == before:
-            self.say("these are the distances: the end" if before else "this is the graph itself: the beginning")
+            self.show_message("these are the distances: the end" if before else "this is the graph itself: the beginning")
         self.update()
 
     def action_far(self, direction: int) -> None:
@@ -187,7 +187,7 @@ class LearnScreen(Frame):
         if not self.course_open:
             self.action_by("all", direction)
             return
-        with self.saying("error"):
+        with self.reporting("error"):
             last = len(self.progress.lessons.course) - 1
             self._open(last if direction > 0 else 0)
 
@@ -237,13 +237,13 @@ class LearnScreen(Frame):
         self._try(partial(self.stepping.choose, kernel=kernel))
 
     def _try(self, change: Callable[[], None]) -> None:
-        with self.saying():
+        with self.reporting():
             self._change(change)
 
     def _change(self, change: Callable[[], None]) -> None:
         change()
         self._stop.set()
-        self.say("")
+        self.show_message("")
 
     def action_compare(self) -> None:
         s = self.stepping
@@ -308,7 +308,7 @@ class LearnScreen(Frame):
 
     def open_step(self, name: str) -> None:
         """Show the course at the step of that number or name."""
-        with self.saying("error"):
+        with self.reporting("error"):
             self._open(step_named(self.progress.lessons.course, name).number - 1)
 
     def action_course(self) -> None:
@@ -321,7 +321,7 @@ class LearnScreen(Frame):
 
     def action_lesson(self, direction: int) -> None:
         """Go to the next step, or the one before; 0 shows the one that was shown last."""
-        with self.saying("error"):
+        with self.reporting("error"):
             self._open(self.progress.place + direction)
 
     def on_key(self, event: Key) -> None:
@@ -337,7 +337,7 @@ class LearnScreen(Frame):
         guess = self.query_one(GuessLine)
         guess.begin(typed)
         enter = self.key_of("learn.enter")
-        self.say(
+        self.show_message(
             f"{enter} answers; {self.key_of('back')} takes it back"
             if typed
             else f"a guess and {enter}, or {enter} alone for the answer"
@@ -352,7 +352,7 @@ class LearnScreen(Frame):
             self._see_guess()  # which the key has let go
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        with self.saying():
+        with self.reporting():
             self.progress.guess(event.value)
             self._end_guess()
             if self.has_class("-narrow"):
@@ -362,7 +362,7 @@ class LearnScreen(Frame):
         self.query_one(GuessLine).end()
         if self.matrix_seen:
             self.query_one(DistanceGrid).focus()
-        self.say("")
+        self.show_message("")
         self.update(True)
 
     @property
@@ -371,7 +371,7 @@ class LearnScreen(Frame):
         return self._end_guess if isinstance(self.focused, GuessInput) else super().way_back
 
     def action_run_here(self) -> None:
-        with self.saying():
+        with self.reporting():
             if self.view.busy:
                 raise Refused("something is running already; cancel it or wait for its end")
             prompts = self.progress.step.written.prompts
@@ -380,7 +380,7 @@ class LearnScreen(Frame):
                 return
             self.progress.plan(self.view.has_gpu)
             self.view.resume()
-            self.say("")
+            self.show_message("")
             self._advance()
 
     def update(self, forced: bool = False) -> None:
@@ -396,11 +396,11 @@ class LearnScreen(Frame):
             self.progress.began(self.source.start(self.source.settled(experiment)))
         except Refused as refusal:
             self.progress.give_up()
-            self.say(str(refusal), "warning")
+            self.show_message(str(refusal), "warning")
 
     def _open(self, place: int) -> None:
         if not self.progress.go(place):
-            self.say("this is the last step of the course" if place > 0 else "this is the first step of the course")
+            self.show_message("this is the last step of the course" if place > 0 else "this is the first step of the course")
             return
         self.course_open = self.course_begun = True
         if place != self._resumed:
@@ -420,7 +420,7 @@ class LearnScreen(Frame):
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
-        with self.saying("error"):
+        with self.reporting("error"):
             for step in self.progress.lessons.course:
                 title = f"Course {step.number}: {step.written.title}"
                 yield Command(title, partial(self.open_step, step.name), step.written.kernel, looks=True)

@@ -26,7 +26,7 @@ from fwtui.experiment.user_kernel_registry import known_kernels, located, path_o
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import ContinuedSession, Earlier, taken_up
 from fwtui.stream.requests import Hardware
-from fwtui.tui.actions import bound, first, hidden, hidden_look, unless
+from fwtui.tui.actions import bound, first_reason, hidden, hidden_look, require
 from fwtui.tui.background import climb_for, in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
@@ -36,7 +36,7 @@ from fwtui.tui.run.machine_facts import MachineFacts
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, FILTER, MOTION, NEXT_RUNG, SORT, VIEW, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.draft import ExperimentDraft
 from fwtui.tui.widgets.ladder_chart import Ladder, LadderChart, LadderSubject
 from fwtui.tui.widgets.run_table import HistoryTable
@@ -49,10 +49,10 @@ IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
 
-_cannot_repeat = first(bindings.is_busy, bindings.no_run)
-_no_last_session = first(
-    unless(attrgetter("view.earlier"), "there is no last session to go on with"),
-    unless(lambda screen: not screen.model.runs, "runs have begun here; the last session is in the list of sessions"),
+_cannot_repeat = first_reason(bindings.is_busy, bindings.no_run)
+_no_last_session = first_reason(
+    require(attrgetter("view.earlier"), "there is no last session to go on with"),
+    require(lambda screen: not screen.model.runs, "runs have begun here; the last session is in the list of sessions"),
 )
 
 
@@ -62,7 +62,7 @@ def _cannot_answer(screen: RunScreen) -> str | None:
         return None
     if run is not None and run.state == "running":
         return why_none(run) or None
-    words = first(bindings.is_busy, bindings.not_asked_here)(screen)
+    words = first_reason(bindings.is_busy, bindings.not_asked_here)(screen)
     return words if words is not None or run is None else why_none(run) or None
 
 
@@ -153,7 +153,7 @@ class RunScreen(SessionScreen):
             self.set_timer(max(IDLE - idle, 1.0), self.offer_limits)
         elif limits.load(self.view.device) is None and self.app.screen is self:
             unit = UNITS[self.view.device.backend]
-            self.say(f"Press {self.key_of('limits')} to measure the peak rates of this {unit} (20 s), for % of peak")
+            self.show_message(f"Press {self.key_of('limits')} to measure the peak rates of this {unit} (20 s), for % of peak")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._focus_what_is_seen)
@@ -179,7 +179,9 @@ class RunScreen(SessionScreen):
         restored = self.draft.kernel
         if restored.backend == "cuda" and usual.kernel != restored.id and not self.draft.last and self.draft.errors():
             self.draft.take(usual)
-            self.say(f"{restored.id} was in the form and cannot run here without a GPU; the form has {usual.kernel} instead")
+            self.show_message(
+                f"{restored.id} was in the form and cannot run here without a GPU; the form has {usual.kernel} instead"
+            )
 
     def advice(self) -> tuple[str, ...]:
         """What four kinds of people can do first, and the stairs that lie before them."""
@@ -222,7 +224,7 @@ class RunScreen(SessionScreen):
         if self.app.screen is self:
             super().action_view()
         else:
-            self.say(f"the answers of run {run_id} are there; {self.key_of('run.view')} shows them")
+            self.show_message(f"the answers of run {run_id} are there; {self.key_of('run.view')} shows them")
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
@@ -237,18 +239,18 @@ class RunScreen(SessionScreen):
     def summary(self) -> tuple[str, ...]:
         """The experiment in a line, and in a shorter one."""
         experiment = self.view.experiment = self.draft.experiment()  # which is what the next start begins with
-        return wording.summary(experiment, LONG), wording.summary(experiment, 0)
+        return run_labels.summary(experiment, LONG), run_labels.summary(experiment, 0)
 
     def checked(self) -> None:
         """Say on the log line, too, what is wrong in the form, or clear it."""
         sentence = next(iter(self.query_one(FormPanel).errors.values()), "")
         if sentence or (self.view.notice is not None and self.view.notice.level == "warning"):
-            self.say(sentence, "warning")
+            self.show_message(sentence, "warning")
         else:
             self.update()
 
     def action_run(self) -> None:
-        with self.saying():
+        with self.reporting():
             experiment = self.draft.typed()
             if self.view.found is None and self.draft.kernel.backend != "cpu":
                 raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
@@ -256,11 +258,11 @@ class RunScreen(SessionScreen):
             self.view.selected = None
             self.view.resume()
             self.query_one(HistoryTable).focus()
-            self.say(f"run {number} is starting")
+            self.show_message(f"run {number} is starting")
 
     def action_again(self) -> None:
         if self.view.run is not None:
-            with self.saying():
+            with self.reporting():
                 # an event names a file without its folder; what was asked names the whole path
                 self.draft.take(self.source.experiments.get(self.view.run.id, self.view.run.experiment))
                 self.query_one(FormPanel).sync()
@@ -268,7 +270,7 @@ class RunScreen(SessionScreen):
 
     def action_next_rung(self) -> None:
         if self.view.run is not None and self.next_rung is not None:
-            with self.saying():
+            with self.reporting():
                 self.draft.take(self.source.experiments.get(self.view.run.id, self.view.run.experiment))
                 self.choose(self.next_rung.kernel)
                 self.action_run()
@@ -278,12 +280,12 @@ class RunScreen(SessionScreen):
         if run is None or self.has_class(ANSWERED) or (self.run_answers is not None and self.run_answers.vertices):
             super().action_view()
             return
-        with self.saying():
+        with self.reporting():
             self.source.answer(run.id)
             self._awaited = run.id
             again = run.id != self.model.current and run.seconds is not None
             once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
-            self.say(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
+            self.show_message(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
 
     def asks(self) -> Mapping[str, str]:
         return {
@@ -297,7 +299,7 @@ class RunScreen(SessionScreen):
 
     def action_flagship(self) -> None:
         from fwtui.sessions.folders import shipped_folder
-        from fwtui.tui.frame.recording import SessionWanted
+        from fwtui.tui.frame.loaded_recording import SessionWanted
 
         self.post_message(SessionWanted(shipped_folder() / FLAGSHIP))
 
@@ -309,7 +311,7 @@ class RunScreen(SessionScreen):
     def _offer(self, found: Earlier | None) -> None:
         self.view.earlier = found
         if found is not None and not self.model.runs:
-            self.say(self._offered)
+            self.show_message(self._offered)
 
     @property
     def _offered(self) -> str:
@@ -323,15 +325,17 @@ class RunScreen(SessionScreen):
         """Read the last session beside the screen, then let it be this one."""
         earlier = self.view.earlier
         if earlier is not None:
-            self.say("reading the last session")
-            in_background(self, partial(taken_up, earlier), self._go_on, "kept", lambda error: self.say(str(error), "error"))
+            self.show_message("reading the last session")
+            in_background(
+                self, partial(taken_up, earlier), self._go_on, "kept", lambda error: self.show_message(str(error), "error")
+            )
 
     def _go_on(self, session: ContinuedSession) -> None:
-        with self.saying("error"):
+        with self.reporting("error"):
             self.source.go_on(session)
             self.view.resume()
             self.view.baseline, self.view.earlier, self.view.selected = session.earlier.baseline, None, None
-            self.say("")
+            self.show_message("")
 
     def action_edit(self) -> None:
         self.query_one(FormPanel).edit()
@@ -347,7 +351,7 @@ class RunScreen(SessionScreen):
         """Watch the form's kernel if it is the user's own, else ask for a file."""
         path = path_of(self.draft.kernel.id)
         if path:
-            with self.saying():
+            with self.reporting():
                 allowed(self, located(path), self._watch)
         else:
             self.choose_watched()
@@ -360,7 +364,7 @@ class RunScreen(SessionScreen):
 
     def _admit(self, path: Path) -> None:
         def chosen(kernel: str) -> None:
-            self.say(f"{self.key_of('watch')} judges {clean(path.name)} at each save")
+            self.show_message(f"{self.key_of('watch')} judges {clean(path.name)} at each save")
             self.choose(kernel)
 
         load(self, path, chosen)
@@ -383,5 +387,5 @@ class RunScreen(SessionScreen):
 
     def measure(self, backend: str) -> None:
         """Have the limit of the CPU or of the GPU that the form names measured."""
-        with self.saying():
-            self.say(self.view.measure_limits(DeviceId.parse(self.draft.text("device")).on(backend)))
+        with self.reporting():
+            self.show_message(self.view.measure_limits(DeviceId.parse(self.draft.text("device")).on(backend)))

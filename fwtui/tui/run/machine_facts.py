@@ -11,7 +11,7 @@ from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.stream.event import Machine
 from fwtui.stream.model import Model
-from fwtui.tui.widgets.text_panel import MUTED, TextPanel, hanging, line
+from fwtui.tui.widgets.text_panel import MUTED, TextPanel, hanging_indent, line
 
 LABEL = 10  # cells
 
@@ -59,5 +59,5 @@ class MachineFacts(TextPanel[Facts]):
     def draw(self, subject: Facts, width: int) -> Sequence[Content]:
         rows = [line(("THIS MACHINE", f"bold {MUTED}"))] if subject else []
         for label, text in subject:
-            rows += hanging(label, LABEL, text.split(" · "), width)
+            rows += hanging_indent(label, LABEL, text.split(" · "), width)
         return rows

@@ -25,7 +25,7 @@ from fwtui.stream.stages import doing
 from fwtui.tui.explain.warp_panel import hotspots
 from fwtui.tui.frame.base_screens import DETAILED, PlaceScreen
 from fwtui.tui.frame.notices import Banner
-from fwtui.tui.widgets import run_text, wording
+from fwtui.tui.widgets import run_labels, run_text
 from fwtui.tui.widgets.ladder_chart import LadderChart
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -67,11 +67,11 @@ def figure(s: RunSubject | None) -> LargeNumber:
     """Return the speedup over the baseline; for a slower or single run the median time; progress until there is a time."""
     if s is None:
         return NOTHING
-    run, is_unreliable = s.run, wording.is_unreliable(s.run)
+    run, is_unreliable = s.run, run_labels.is_unreliable(s.run)
     if run.simulated or run.seconds is None:
         if run.state == "running" and run.progress is not None:
             return LargeNumber(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage))
-        words = wording.simulated(run) if run.simulated else "no time yet" if run.state == "running" else "no time"
+        words = run_labels.simulated(run) if run.simulated else "no time yet" if run.state == "running" else "no time"
         return LargeNumber("", words)
     if s.gained is not None:
         share = (
@@ -94,13 +94,13 @@ def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
     if s is None or not large_number.number or s.run.seconds is None:
         return (line((large_number.words, MUTED)), line(""), line(""))
     run = s.run
-    is_unreliable = wording.is_unreliable(run)
+    is_unreliable = run_labels.is_unreliable(run)
     alone = s.gained is None and (s.verdict is None or s.verdict.comparison is None)
     first = line((large_number.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
     count = run.done.count if run.done is not None else len(run.samples)
     around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []
-    why = wording.verdict(run)[0].lstrip("?✗- ")
-    doubt = why if run.state in wording.ENDED_EARLY else f"unreliable: {why}"
+    why = run_labels.verdict(run)[0].lstrip("?✗- ")
+    doubt = why if run.state in run_labels.ENDED_EARLY else f"unreliable: {why}"
     how = [doubt] if is_unreliable else [*around, f"{units.counted(count, 'repetition')}{' so far' * (run.done is None)}"]
     sure = line((", ".join(how), "$text-error" if is_unreliable else MUTED))
     limit, requested = s.limit.share if s.limit is not None else None, share_of_peak(run, s.device)

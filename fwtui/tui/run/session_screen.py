@@ -20,7 +20,7 @@ from fwtui.common.text import quoted
 from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.questions import cue_of
 from fwtui.stream import events
-from fwtui.tui.actions import bound, first, hidden_look, look, unless
+from fwtui.tui.actions import bound, first_reason, hidden_look, look, require
 from fwtui.tui.background import ladder_for
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_busy, is_presented, no_run
@@ -49,24 +49,24 @@ GIVEAWAYS = {  # by the kind of a question
 }
 
 
-_no_motion = first(
-    unless(attrgetter("view.run.padded"), "the plan of run {screen.view.run.id} is not known yet"),
-    unless(
+_no_motion = first_reason(
+    require(attrgetter("view.run.padded"), "the plan of run {screen.view.run.id} is not known yet"),
+    require(
         lambda screen: screen.is_mounted and screen.query_one("#picture").has_class("-pictured"),
         "the picture of the matrix has no room here; make the terminal larger",
     ),
 )
-_no_answers = first(
+_no_answers = first_reason(
     no_run,
-    unless(
+    require(
         lambda screen: screen.answers_seen or screen.view.run.state != "running",
         "run {screen.view.run.id} has no answers at this moment; go on to its end",
     ),
-    unless(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without answers (fwtui run --answers)"),
+    require(attrgetter("answers_seen"), "run {screen.view.run.id} was recorded without answers (fwtui run --answers)"),
 )
-_no_next_rung = first(
+_no_next_rung = first_reason(
     no_run,
-    unless(attrgetter("next_rung"), "nothing on the ladder is known to be faster here"),
+    require(attrgetter("next_rung"), "nothing on the ladder is known to be faster here"),
     is_busy,
 )
 
@@ -83,7 +83,7 @@ NEXT_RUNG = bound(
 )
 SORT = hidden_look("S", "sort_runs", "Sort", "sort the table of runs by the next of " + ", ".join(ORDERS), no_run, "runs.sort")
 FILTER = hidden_look("slash", "filter_runs", "Filter", "only runs with these words", no_run, "runs.filter", key_display="/")
-MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
+MOTION = replace(bindings.MOTION, unavailable=first_reason(is_presented, no_run, _no_motion))
 
 
 class SessionScreen(Frame):
@@ -136,7 +136,7 @@ class SessionScreen(Frame):
         with Horizontal(id="body"):
             yield from self.left()
             yield RunPanel()
-            yield AnswersPanel(self.say)
+            yield AnswersPanel(self.show_message)
         with Vertical(id="history"):
             yield HistoryTable(self._enter)
 
@@ -171,7 +171,7 @@ class SessionScreen(Frame):
         orders = [*ORDERS]
         self._order = orders[(orders.index(self._order) + 1) % len(orders)]
         self._show_runs()
-        self.say(f"runs sorted by {self._order}" if self._order != NEWEST else "the newest run is first")
+        self.show_message(f"runs sorted by {self._order}" if self._order != NEWEST else "the newest run is first")
 
     def action_filter_runs(self) -> None:
         """Ask for words, and show only the runs that have them."""
@@ -180,7 +180,9 @@ class SessionScreen(Frame):
             self._words = words.strip()
             count = self._show_runs()
             found = f"{count} of {units.counted(len(self.model.runs), 'run')} with {quoted(self._words)}"
-            self.say(f"{found}; {self.key_of('runs.filter')} changes the filter" if self._words else "all runs are shown")
+            self.show_message(
+                f"{found}; {self.key_of('runs.filter')} changes the filter" if self._words else "all runs are shown"
+            )
 
         hint = "Enter shows only runs with these words, all runs without any; {key[dialog.close]} changes nothing"
         self.ask(PromptScreen("Filter the runs", self._words, "kernel, data type, n, outcome", hint), take, opener="runs.filter")
@@ -242,7 +244,7 @@ class SessionScreen(Frame):
         run = table.marked if table.has_focus else view.run.id if view.run is not None else None
         view.baseline = None if run == view.baseline else run
         pinned = f"run {view.baseline} is the baseline; runs of the same n are compared with it"
-        self.say("the first run of each graph is its baseline" if view.baseline is None else pinned)
+        self.show_message("the first run of each graph is its baseline" if view.baseline is None else pinned)
 
     @property
     def run_answers(self) -> events.Answers | None:

@@ -32,18 +32,18 @@ from fwtui.sessions.library import (
     some,
 )
 from fwtui.stream.model import Model
-from fwtui.tui.actions import bound, first, look, unless
+from fwtui.tui.actions import bound, first_reason, look, require
 from fwtui.tui.background import in_background
 from fwtui.tui.compare.screen import read
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import ConfirmScreen
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.loaded_recording import SessionWanted
 from fwtui.tui.frame.places import BESIDE
-from fwtui.tui.frame.recording import SessionWanted
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.run_table import TextTable, room_beside
-from fwtui.tui.widgets.text_panel import STRONG, TextPanel, hanging, line, whole_clauses
+from fwtui.tui.widgets.text_panel import STRONG, TextPanel, hanging_indent, line, whole_clauses
 
 MAX_ROWS = 1000
 NAME_CELLS = 20  # at least
@@ -60,10 +60,10 @@ INDENT = 10
 OPEN = look(
     "enter", "select_cursor", "Replay", "replay the marked session; it is only read", id="sessions.open", key_display="enter"
 )
-_not_marked = unless(attrgetter("marked"), "no session is marked")
-_stays = first(_not_marked, unless(lambda screen: not screen.marked.stays, "{screen.marked.name} {screen.marked.stays}"))
-_no_beside = first(_not_marked, unless(lambda screen: screen.view.place_named(BESIDE), ""))
-_no_filter = unless(
+_not_marked = require(attrgetter("marked"), "no session is marked")
+_stays = first_reason(_not_marked, require(lambda screen: not screen.marked.stays, "{screen.marked.name} {screen.marked.stays}"))
+_no_beside = first_reason(_not_marked, require(lambda screen: screen.view.place_named(BESIDE), ""))
+_no_filter = require(
     lambda screen: not isinstance(screen.focused, Input), "the filter has the focus already; press Esc to leave it"
 )
 
@@ -124,18 +124,18 @@ class Details(TextPanel["LibraryEntry | None"]):
     def draw(self, subject: LibraryEntry, width: int) -> Sequence[Content]:
         created = subject.created.replace("T", " ").replace("+00:00", " UTC")
         found = [line((subject.title or subject.name, STRONG))]
-        found += hanging("recorded", INDENT, [*filter(None, (created, subject.machine, subject.gpu))], width, most=2)
+        found += hanging_indent("recorded", INDENT, [*filter(None, (created, subject.machine, subject.gpu))], width, most=2)
         if subject.runs:
             runs = [units.counted(subject.runs, "run"), *(clean(kernel) for kernel in subject.kernels)]
-            found += hanging("runs", INDENT, [*runs, f"n {some([str(n) for n in subject.sizes])}"], width, most=2)
+            found += hanging_indent("runs", INDENT, [*runs, f"n {some([str(n) for n in subject.sizes])}"], width, most=2)
             best = units.rate(subject.best_rate) if subject.best_rate else "no verified run"
             parts = [best, f"{units.clock(subject.condition.duration)} long", units.memory(subject.size)]
-            found += hanging("best", INDENT, parts, width, most=1)
+            found += hanging_indent("best", INDENT, parts, width, most=1)
         whole, style = subject.state, "$text-warning"
         if subject.complete:
             whole, style = "complete: closed, and nothing was lost", "$text-success"
         whose = {OWN: "your own", AUTOSAVED: "kept automatically"}.get(subject.origin, "ships with fwtui")
-        return found + hanging("file", INDENT, [whole, whose], width, style=style, most=2)
+        return found + hanging_indent("file", INDENT, [whole, whose], width, style=style, most=2)
 
 
 class SessionsScreen(Frame):
@@ -293,7 +293,7 @@ class SessionsScreen(Frame):
     def action_sort(self) -> None:
         names = list(ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
-        self.say(f"sorted by {self._order}")  # whose column may have no room
+        self.show_message(f"sorted by {self._order}")  # whose column may have no room
 
     def action_compare(self) -> None:
         if self.marked is not None:
@@ -307,7 +307,7 @@ class SessionsScreen(Frame):
         def remove(_: str) -> None:
             try:
                 delete(entry.path)
-                self.say(f"{entry.name} is deleted")
+                self.show_message(f"{entry.name} is deleted")
             finally:
                 self.read()
 

@@ -274,14 +274,14 @@ class LiveSweepScreen(SweepScreen):
         self.update(True)
 
     def action_run(self) -> None:
-        with self.saying():
+        with self.reporting():
             if file := next(iter(self.draft.files), ""):  # the options of its kernel are not known before
                 allowed(self, self._offered.get(file) or located(file), partial(self._admit, file, self.action_run))
                 return
             sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
             sweep.start()
             sweep.tick()
-            self.say(f"sweeping {units.counted(len(sweep.grid.order), 'run')}, {sweep.done} of them done before")
+            self.show_message(f"sweeping {units.counted(len(sweep.grid.order), 'run')}, {sweep.done} of them done before")
 
     def choose_own(self) -> None:
         """Ask for a user's kernel file, and put it among those that are swept."""
@@ -289,7 +289,7 @@ class LiveSweepScreen(SweepScreen):
 
     def _admit(self, file: str, then: Callable[[], None], path: Path) -> None:
         def loaded(kernel: str) -> None:
-            self.say("")
+            self.show_message("")
             self.draft.loaded(file, kernel)
             self.query_one(FormPanel).sync()
             then()
@@ -299,10 +299,10 @@ class LiveSweepScreen(SweepScreen):
     def action_around(self) -> None:
         run = self.view.run
         if run is not None:
-            with self.saying():
+            with self.reporting():
                 self.draft.take(run.experiment)
                 self.query_one(FormPanel).sync()
-                self.say(f"the form sweeps around run {run.id}")
+                self.show_message(f"the form sweeps around run {run.id}")
 
     def action_edit(self) -> None:
         self.query_one(FormPanel).edit()

@@ -21,7 +21,7 @@ from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.base import GridCursor
 from fwtui.tui.charts.figure import rate_text, sign
 from fwtui.tui.charts.scale import Scale
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, line
 
 # what a square can say, and how; a rate goes without its unit
@@ -196,9 +196,9 @@ def _square(square: Square, measure: str, best: float | None, marked: bool) -> l
     run = square.run
     if square.state != ENDED or run is None:
         return [(f"{SIGNS.get(square.state, ' '):>{CELL}}", "reverse" if marked else MUTED)]
-    share = run.rate / best if run.rate and best and not wording.is_unreliable(run) else 0.0
+    share = run.rate / best if run.rate and best and not run_labels.is_unreliable(run) else 0.0
     text = measured(run, measure, best)
-    struck = "strike " if wording.is_unreliable(run) and run.rate else ""
+    struck = "strike " if run_labels.is_unreliable(run) and run.rate else ""
     shade = SHADES[min(len(SHADES) - 1, int(share * (len(SHADES) - 1) + 0.5))]
     colour = f"on $primary {round(10 + 50 * min(share, 1.0))}%" if share else ""
     style = "reverse" if marked else colour

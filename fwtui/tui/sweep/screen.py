@@ -16,7 +16,7 @@ from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
 from fwtui.common import units
 from fwtui.stream.model import Model
-from fwtui.tui.actions import ACROSS, CHOOSE, DOWN, first, look, unless
+from fwtui.tui.actions import ACROSS, CHOOSE, DOWN, first_reason, look, require
 from fwtui.tui.background import ladder_for
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
@@ -26,7 +26,7 @@ from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.sweep.map_and_curves import MEASURES, DotPlot, HeatMap, figure
-from fwtui.tui.widgets import run_text, wording
+from fwtui.tui.widgets import run_labels, run_text
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, Update, line, whole_clauses
 
 STATUS_BAR = 24  # cells of the bar
@@ -34,15 +34,15 @@ MIN_CURVES, MIN_DOTS = 12, 4  # lines without which they are not shown beside a 
 MIN_RUN = 5  # lines below map and dots from which on the marked run is told there
 
 
-_no_map = unless(lambda screen: screen.squares() is not None, "there is no map yet: no two runs differ")
-_one_axis = unless(lambda screen: len(screen.squares().choices) > 1, "there is no other axis to put across")
-_both_shown = unless(
+_no_map = require(lambda screen: screen.squares() is not None, "there is no map yet: no two runs differ")
+_one_axis = require(lambda screen: len(screen.squares().choices) > 1, "there is no other axis to put across")
+_both_shown = require(
     lambda screen: not screen.has_class("-both") and (screen.has_class("-short") or screen.has_class("-flat")),
     "map and curves are both shown",
 )
 
 LOOKS = (
-    look("z", "across", "Across", "another axis across", first(_no_map, _one_axis), "sweep.across"),
+    look("z", "across", "Across", "another axis across", first_reason(_no_map, _one_axis), "sweep.across"),
     look("U", "measure", "Unit", "rate, time, or share of the best", _no_map, "sweep.measure"),
     look("v", "view", "View", "the map or the curves, where there is no room for both", _both_shown, "sweep.view"),
     bindings.CURSOR,
@@ -236,7 +236,7 @@ class SweepScreen(Frame):
     def action_measure(self) -> None:
         measures = [*MEASURES]
         self._measure = measures[(measures.index(self._measure) + 1) % len(measures)]
-        self.say(f"squares show {'the rate in relaxations/s' if self._measure == 'rate' else self._measure}")
+        self.show_message(f"squares show {'the rate in relaxations/s' if self._measure == 'rate' else self._measure}")
 
     def action_view(self) -> None:
         self.toggle_class("-curves")
@@ -255,13 +255,13 @@ def _described(square: Square, squares: Squares, model: Model) -> str:
     """Everything about one square in a line."""
     run = square.run
     if run is None or run.state != "done":
-        return square.why or (wording.outcome(run) if run is not None else square.state or "not run")
+        return square.why or (run_labels.outcome(run) if run is not None else square.state or "not run")
     best = squares.best_rate
     words = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
     words.append(units.rate(run.rate))
     if run.rate and best:
         words.append(f"{units.percent(run.rate / best)} of the best")
-    return " · ".join([*words, wording.outcome(run, model)])
+    return " · ".join([*words, run_labels.outcome(run, model)])
 
 
 def _saved(square: Square) -> str:
@@ -269,4 +269,4 @@ def _saved(square: Square) -> str:
     run = square.run
     if run is None or run.state != "done":
         return square.state
-    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if wording.is_unreliable(run) else "")
+    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if run_labels.is_unreliable(run) else "")

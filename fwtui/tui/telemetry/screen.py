@@ -18,7 +18,7 @@ from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
-from fwtui.tui.actions import ACROSS, CHOOSE, hidden_look, look, unless
+from fwtui.tui.actions import ACROSS, CHOOSE, hidden_look, look, require
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import CLOSES, Dialog
 from fwtui.tui.frame.frame import Frame
@@ -26,9 +26,9 @@ from fwtui.tui.frame.telemetry_strip import during
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.track_chart import NO_RUN, RunReadings, TrackChart
 from fwtui.tui.telemetry.tracks import SPANS, span_for, tracks_of
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.shown_quantities import among, usual
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, apart, line, longest
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line, longest
 
 LIVE_SPAN = 60.0  # visible seconds of a live session at first
 LATELY = 3.0  # last seconds of a run in progress, over which the work of several GPUs is compared
@@ -56,8 +56,8 @@ class HeadingLine(TextPanel[Heading | None]):
         if run is None:
             return [left]
         number = f"run {run.id}  "
-        words = number + wording.kernel_words(run, width - left.cell_length - len(number) - 2)
-        return [apart(left, line((words, MUTED)), width) if left.cell_length + len(words) + 2 <= width else left]
+        words = number + run_labels.kernel_words(run, width - left.cell_length - len(number) - 2)
+        return [justify(left, line((words, MUTED)), width) if left.cell_length + len(words) + 2 <= width else left]
 
 
 class BalanceLine(TextPanel[tuple[str, Balance] | None]):
@@ -108,9 +108,9 @@ class QuantitiesScreen(Dialog):
         self.dismiss(",".join(self.query_one(Choices).selected))
 
 
-_all_of_it = unless(lambda screen: not screen.all_shown, "the whole session is visible")
-_one_gpu = unless(attrgetter("several"), "this session has telemetry of one GPU at most")
-_all_open = unless(lambda screen: not screen.is_mounted or screen.closed, "all tracks are open")
+_all_of_it = require(lambda screen: not screen.all_shown, "the whole session is visible")
+_one_gpu = require(attrgetter("several"), "this session has telemetry of one GPU at most")
+_all_open = require(lambda screen: not screen.is_mounted or screen.closed, "all tracks are open")
 
 
 class TelemetryScreen(Frame):
@@ -247,7 +247,7 @@ class TelemetryScreen(Frame):
         now = len(steps) if self._span is None or self._span >= self._whole else steps.index(span_for(self._span))
         place = now - direction
         if not 0 <= place <= len(steps):
-            self.say(
+            self.show_message(
                 f"{units.duration(steps[0])} is the shortest time" if direction > 0 and steps else "the whole session is visible"
             )
             return

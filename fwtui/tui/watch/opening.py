@@ -22,12 +22,12 @@ MAX_OWN = 8  # that are remembered
 
 def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
     """Ask for a file that was chosen before, one of the user's folder, or another; and whether it may be run."""
-    with frame.saying():
+    with frame.reporting():
         files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
         choices = [(file, short_path(file)) for file in files]
 
         def chosen(path: Path) -> None:
-            with frame.saying():
+            with frame.reporting():
                 allowed(frame, path, take)
 
         # once the dialog has closed, as it may open another one
@@ -57,12 +57,12 @@ def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
     """Take the name of the kernel in the file, once another process has told what it is."""
 
     def loaded(kernel: str) -> None:
-        with frame.saying("error"):
+        with frame.reporting("error"):
             remember(frame.view, path)
             take(kernel)
 
-    frame.say(f"loading {clean(path.name)}")
-    in_background(frame, partial(admit, path), loaded, "kernel", lambda error: frame.say(str(error), "error"))
+    frame.show_message(f"loading {clean(path.name)}")
+    in_background(frame, partial(admit, path), loaded, "kernel", lambda error: frame.show_message(str(error), "error"))
 
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:

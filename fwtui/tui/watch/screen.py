@@ -43,7 +43,7 @@ from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import Pixels
 from fwtui.tui.widgets.spark import spark
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, hung, line
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, line
 
 RIGHT, OUTLINE, WRONG = range(3)  # cells of a result, by what is seen of them
 CELL_STYLES = ("$border-blurred", "$foreground", "$error")  # opaque: two share a cell of the terminal
@@ -84,7 +84,7 @@ class WrongCells(TextPanel[Where | None]):
         legend = line((CELL_GLYPHS[WRONG] if plain else "■", CELL_STYLES[WRONG]), (f" wrong, of n = {subject.n}", MUTED))
         if (outlined := subject.block or subject.rect) is not None:
             sign = line((CELL_GLYPHS[OUTLINE] if plain else "□", CELL_STYLES[OUTLINE]))
-            return [*lines, legend, *hung(line(sign, " "), f"{words(outlined)}: where it began", width, MUTED)]
+            return [*lines, legend, *indented(line(sign, " "), f"{words(outlined)}: where it began", width, MUTED)]
         return [*lines, legend]
 
 
@@ -157,7 +157,7 @@ class KernelVerdict(TextPanel[WatchSubject]):
             lines = [line(("JUDGING", STRONG), (f"  {units.counted(checks, 'check')} so far" if subject.save else "", MUTED))]
         else:
             word, style = VERDICTS[verdict.right]
-            lines = hung(line((word, f"{STRONG} {style}"), "  "), verdict.sentence, width, STRONG)
+            lines = indented(line((word, f"{STRONG} {style}"), "  "), verdict.sentence, width, STRONG)
             if (hot := subject.hot) is not None and len(lines) < self.most:
                 lines += Content(hot.sentence).wrap(width)
         if len(lines) > self.most:
@@ -179,7 +179,7 @@ class Checks(TextPanel[WatchSubject]):
             if report.about != VERDICT:
                 sign, style = MARKS[report.right]
                 muted = MUTED if report.about in (NOTE, DERIVED, REASON, HINT) else STRONG if report.about in (TIME, LINE) else ""
-                lines += hung(line((sign, style)), report.sentence, width, muted)
+                lines += indented(line((sign, style)), report.sentence, width, muted)
         if subject.old:
             lines.append(line(("it was saved again; what was found of the last save is old", MUTED)))
         return lines
@@ -336,9 +336,9 @@ class WatchScreen(Dialog):
             with self.app.suspend():
                 subprocess.run(words, check=False)
         except SuspendNotSupported:
-            self.say("this terminal cannot be given to an editor; edit the file in another one")
+            self.show_message("this terminal cannot be given to an editor; edit the file in another one")
         except (OSError, ValueError) as error:
-            self.say(f"{clean(command)} did not start: {why(error)}; set EDITOR")
+            self.show_message(f"{clean(command)} did not start: {why(error)}; set EDITOR")
 
 
 def _title(path: Path, save: int) -> str:

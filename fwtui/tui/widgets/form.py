@@ -123,7 +123,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._say_more(rows)
 
     def on_mount(self) -> None:
-        self.say(self.draft.misread())
+        self.mark_errors(self.draft.misread())
 
     def sync(self, errors: dict[str, str] | None = None) -> None:
         """Show what the draft says, choices and errors included; the caller may know the errors already."""
@@ -138,13 +138,13 @@ class ExperimentForm(VerticalScroll, can_focus=False):
                     place.mount(self._made(row), after=last)
                 last = self._rows.get(row.key) or last
         self._say_more(rows)
-        self.say(self.draft.errors() if errors is None else errors)
+        self.mark_errors(self.draft.errors() if errors is None else errors)
 
     def _sync_late(self) -> None:
         self._late = False
         self.sync()
 
-    def say(self, errors: dict[str, str]) -> None:
+    def mark_errors(self, errors: dict[str, str]) -> None:
         """Mark these rows; the sentence of the one that has the focus, else the first, is said below all, so that none moves."""
         if not self._rest.display and any(row.more and row.key in errors for row in self.draft.rows()):
             self.show_rest(True)

@@ -15,7 +15,7 @@ from fwtui.analysis.compare import ComparedRun, compare, speedup
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.text_panel import whole_clauses
 
 SENTENCES = ("result", "because")  # columns of them
@@ -30,7 +30,7 @@ NARROW_TOTAL = 11  # cells of the median time
 def cell(column: Column, row: TableRow, style: str = "") -> Text:
     """What the column says of the run; a number that is not to be trusted is struck through."""
     text = column.text(row)
-    if column.measured and text != units.ABSENT and row.run.seconds is not None and wording.is_unreliable(row.run):
+    if column.measured and text != units.ABSENT and row.run.seconds is not None and run_labels.is_unreliable(row.run):
         style = "strike"
     return Text(text, style=style, justify="right" if column.right else "left", overflow="ellipsis", no_wrap=True)
 
@@ -134,7 +134,7 @@ def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Tex
     found = None
     if baseline is not None and baseline.id != run.id and speedup(run, baseline) is not None:
         found = compare(ComparedRun(model, run), ComparedRun(model, baseline))
-    row = TableRow(model, run, baseline, found, ended=wording.outcome(run, model))
+    row = TableRow(model, run, baseline, found, ended=run_labels.outcome(run, model))
     texts = {column.key: cell(column, row) for column in columns_of(HISTORY, inf)}
     for text in texts.values():
         if text.plain == units.ABSENT:
@@ -144,7 +144,7 @@ def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Tex
 
 def matches(run: Run, words: str) -> bool:
     """Return whether all of the words are in the run's kernel, settings or outcome."""
-    text = f"{run.experiment.kernel} {wording.kernel_words(run, MAX_WORDS)} {wording.outcome(run)}".lower()
+    text = f"{run.experiment.kernel} {run_labels.kernel_words(run, MAX_WORDS)} {run_labels.outcome(run)}".lower()
     return all(word in text for word in words.lower().split())
 
 

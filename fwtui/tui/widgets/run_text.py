@@ -22,8 +22,8 @@ from fwtui.stream.model import Evidence
 from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui.stream.stages import OUTSIDE, doing
 from fwtui.tui import charts
-from fwtui.tui.widgets import verdict_text, wording
-from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, apart, hanging, line
+from fwtui.tui.widgets import run_labels, verdict_text
+from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, hanging_indent, justify, line
 
 if TYPE_CHECKING:
     from fwtui.learn.questions import QuestionAnswer, QuestionKind
@@ -117,16 +117,16 @@ def numbers_lines(kind: QuestionKind, numbers: Sequence[tuple[str, float]], widt
 def title(s: RunSubject, width: int) -> Content:
     """Return the title row: the run on the left, its verification on the right."""
     run = s.run
-    words, style = wording.verdict(run)
+    words, style = run_labels.verdict(run)
     most = max(width - 24, 12)
     back = "" if s.latest else f"  ({s.back_key}: newest)"
     number = f"RUN {run.id}  "
-    which = len(number) + len(wording.kernel_and_size(run)) + len(back) + 2
+    which = len(number) + len(run_labels.kernel_and_size(run)) + len(back) + 2
     if len(words) > min(most, width - which):
-        words = words.split(f" · {wording.CHECKSUM}")[0]
+        words = words.split(f" · {run_labels.CHECKSUM}")[0]
     right = line((words, style)).truncate(most, ellipsis=True)
-    what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
-    return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
+    what = run_labels.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
+    return justify(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
 
 
 def explained(s: RunSubject, width: int, *only: str) -> list[Content]:
@@ -193,18 +193,18 @@ def key_numbers(s: RunSubject, width: int) -> list[Content]:
     lines: list[Content] = []
     if run.phases:
         times = [f"{p.title} {units.duration(p.seconds)} ({units.percent(p.share)})" for p in run.phases]
-        lines += hanging("per-phase times", NARROW_LABEL + 1, times, width, most=2)
+        lines += hanging_indent("per-phase times", NARROW_LABEL + 1, times, width, most=2)
     requested, dram = share_of_peak(run, s.device), s.evidence.dram_utilisation if s.evidence is not None else None
     if run.bandwidth is not None:
         of_peak = f", {units.percent(requested)} of peak" if requested is not None else ""
         parts = [f"{units.bandwidth(run.bandwidth)}{of_peak}"]
         parts += [f"DRAM throughput {units.percent(dram)}"] if run.backend == "cuda" and dram is not None else []
-        lines += hanging("eff. bandwidth", NARROW_LABEL + 1, parts, width, most=1)
+        lines += hanging_indent("eff. bandwidth", NARROW_LABEL + 1, parts, width, most=1)
     if run.backend == "cuda":
         theory, achieved = run.main_occupancy, s.evidence.sm_occupancy if s.evidence is not None else None
         possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
         both = [f"{name} {units.percent(share)}" for name, share in (("achieved", achieved), ("theoretical", possible))]
-        lines += hanging("occupancy", NARROW_LABEL + 1, both, width, most=1)
+        lines += hanging_indent("occupancy", NARROW_LABEL + 1, both, width, most=1)
     return lines
 
 
@@ -230,7 +230,7 @@ def phases(s: RunSubject, width: int) -> list[Content]:
     bound_cells = BOUND if width >= WIDE else 0
     name = label_cells(width) + 1 if max(map(len, titles), default=0) >= NARROW_LABEL else NARROW_LABEL + 1
     room = max(1, width - name - bound_cells - 2 * NUMBER - 1)
-    number = "strike" if run.phases and wording.is_unreliable(run) else ""
+    number = "strike" if run.phases and run_labels.is_unreliable(run) else ""
     notes = sum_notes(run) if run.phases else ()
     note = next((one for one in notes if len(one) < room), "")
     head = f"{'PER-PHASE TIMES':<{name}}{'bound by' if bound_cells else '':<{bound_cells}}{note}"
@@ -257,15 +257,15 @@ def ranks(s: RunSubject, width: int) -> list[Content]:
     if s.gained is not None:
         reference = f"run {s.gained.reference.id}, {s.gained.reference.title}, is the fastest on one {s.gained.one}"
         shared = ["the processes share the cores of one machine"] * (s.gained.efficiency is None)
-        rows += hanging("speedup", LABEL, [s.gained.text, reference, *shared], width, most=MAX_LINES)
+        rows += hanging_indent("speedup", LABEL, [s.gained.text, reference, *shared], width, most=MAX_LINES)
     elif s.to_compare:
-        rows += hanging("speedup", LABEL, [s.to_compare], width, most=MAX_LINES)
+        rows += hanging_indent("speedup", LABEL, [s.to_compare], width, most=MAX_LINES)
     return rows
 
 
 def rank_lines(run: Run, shares: Sequence[RankTime], width: int) -> list[Content]:
     """Draw a bar for each rank from its work, broadcasts and waiting time, then explain them."""
-    number = "strike" if wording.is_unreliable(run) else ""
+    number = "strike" if run_labels.is_unreliable(run) else ""
     parts = (WORK, SENDS, WAITS)
     numbered_parts = parts if width >= LABEL + MIN_BAR + 3 * NUMBER + 1 else parts[2:]
     room = max(1, width - LABEL - len(numbered_parts) * NUMBER - 1)
@@ -284,10 +284,10 @@ def rank_lines(run: Run, shares: Sequence[RankTime], width: int) -> list[Content
         (WAITS, ["for the owner rank to produce the panel", overlap_text(run)]),
     ]
     for (title, sign, style), words in explanations:
-        first, *others = hanging(title, LABEL, [*filter(None, words)], width, most=MAX_LINES)
+        first, *others = hanging_indent(title, LABEL, [*filter(None, words)], width, most=MAX_LINES)
         rows += [line((sign, style), (f" {first.plain[: LABEL - 2]}", MUTED), first[LABEL:]), *others]
     if even is not None:
-        rows += hanging("imbalance", LABEL, [f"{units.digits(even)}: maximum / mean work of a rank"], width)
+        rows += hanging_indent("imbalance", LABEL, [f"{units.digits(even)}: maximum / mean work of a rank"], width)
     return rows
 
 
@@ -311,14 +311,14 @@ def outside(s: RunSubject, width: int) -> list[Content]:
             f"{units.duration(instrumented_repetition.seconds)}{' in a CUDA graph' if instrumented_repetition.captured else ''}"
         ]
         words += [f"median of {instrumented_repetition.passes:,}"] * (instrumented_repetition.passes > 1)
-        struck = "strike" if wording.is_unreliable(run) else ""
-        lines += hanging("instrumented rep.", label_cells(width), [*words, *instrumentation(run)], width, struck)
+        struck = "strike" if run_labels.is_unreliable(run) else ""
+        lines += hanging_indent("instrumented rep.", label_cells(width), [*words, *instrumentation(run)], width, struck)
     words = []
     for stage in OUTSIDE:
         if (seconds := run.stage_seconds(stage.key)) is not None:
             word = stage.copy.upper() if run.backend == "cuda" and stage.copy in ("h2d", "d2h") else stage.short
             words.append(f"{word} {units.duration(seconds)}{' once' if stage.key == 'compile' else ''}")
-    return lines + hanging("not timed", label_cells(width), words, width, most=4)
+    return lines + hanging_indent("not timed", label_cells(width), words, width, most=4)
 
 
 def meters(s: RunSubject, width: int) -> list[Content]:
@@ -328,7 +328,7 @@ def meters(s: RunSubject, width: int) -> list[Content]:
         return []
     peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
     of_peak = ["of peak"] if peak is None or width < 90 else [f"of {units.bandwidth(peak)} peak", "of peak"]
-    struck = "strike" if wording.is_unreliable(run) else ""
+    struck = "strike" if run_labels.is_unreliable(run) else ""
     limit = s.limit.share if s.limit is not None else None
     requested = share_of_peak(run, s.device)
     dram, achieved = (s.evidence.dram_utilisation, s.evidence.sm_occupancy) if cuda and s.evidence is not None else (None, None)
@@ -350,7 +350,7 @@ def meters(s: RunSubject, width: int) -> list[Content]:
     missing = [label for label, share, amount, _, _ in shares if share is None and amount in ("", units.ABSENT)]
     timed = run.seconds is not None
     rows = [_metered(*one, width, SOURCES[one[0]] if s.details else "") for one in shares if one[0] not in missing]
-    return [*rows, *(hanging("not available", label_cells(width), missing, width, MUTED) if missing and timed else [])]
+    return [*rows, *(hanging_indent("not available", label_cells(width), missing, width, MUTED) if missing and timed else [])]
 
 
 def _of_peak(limit: Limit | None, cuda: bool) -> list[str]:
@@ -403,7 +403,7 @@ def checked(s: RunSubject, width: int) -> list[Content]:
     run = s.run
     lines: list[Content] = []
     if run.verdict is not None and run.verdict.how:
-        lines += hanging("check", label_cells(width), [run.verdict.how], width)
+        lines += hanging_indent("check", label_cells(width), [run.verdict.how], width)
     if run.graph is not None:
         g = run.graph
         words = [units.vertices(g.vertices), units.counted(g.edges, "edge")]
@@ -412,17 +412,17 @@ def checked(s: RunSubject, width: int) -> list[Content]:
         if g.negative_share:
             words.append(f"{units.percent(g.negative_share)} negative")
         words += [part for part in (g.name, g.note) if part]
-        lines += hanging("graph", label_cells(width), words, width)
+        lines += hanging_indent("graph", label_cells(width), words, width)
     e, usual = run.experiment, Experiment()
     set_here = [
         f"{field.title.lower()} {text}{' s' * (field.metavar == 'SECONDS')}"
         for field in FIELDS[1:]
         if (text := field.show(e)) and text not in ("no", "0") and (s.details or text != field.show(usual))
     ]
-    options = [f"{name} {value}" for name, value in e.options.items()] if s.details else wording.chosen_options(e)
-    lines += hanging("settings", label_cells(width), [*set_here, *options], width, most=4) if set_here or options else []
+    options = [f"{name} {value}" for name, value in e.options.items()] if s.details else run_labels.chosen_options(e)
+    lines += hanging_indent("settings", label_cells(width), [*set_here, *options], width, most=4) if set_here or options else []
     if left_out := sparsity.in_words(run, s.foreseen if run.seconds is None else None):
-        lines += hanging("order", label_cells(width), left_out, width)
+        lines += hanging_indent("order", label_cells(width), left_out, width)
     if run.answers is not None:
-        lines += hanging("answers", label_cells(width), answers.in_short(run.answers), width)
+        lines += hanging_indent("answers", label_cells(width), answers.in_short(run.answers), width)
     return lines

@@ -26,7 +26,7 @@ def line(*pieces: Piece) -> Content:
     return Content.assemble(*pieces)
 
 
-def apart(left: Content, right: Content, width: int) -> Content:
+def justify(left: Content, right: Content, width: int) -> Content:
     """Both ends of a line of `width` cells; the left one is cut where they would meet."""
     right = right.truncate(width, ellipsis=True)
     room = width - right.cell_length - 2
@@ -53,7 +53,7 @@ def whole_clauses(text: str, width: int) -> str:
     return text[: ends[-1]] if ends else shortened(text, width)
 
 
-def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
+def hanging_indent(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
     """A label, and parts that wrap under themselves in at most that many lines, between parts if possible."""
     room = max(width - indent, 10)
     lines: list[Content] = []
@@ -71,7 +71,7 @@ def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: st
     return [line((f"{label if place == 0 else '':<{indent}}", MUTED), part.stylize(style)) for place, part in enumerate(lines)]
 
 
-def hung(head: Content, words: str, width: int, style: str = "") -> list[Content]:
+def indented(head: Content, words: str, width: int, style: str = "") -> list[Content]:
     """A head, and words that wrap under themselves."""
     first, *others = Content(words).wrap(max(width - head.cell_length, 12)) or [Content("")]
     return [line(head, first.stylize(style)), *(line(" " * head.cell_length, other.stylize(style)) for other in others)]
@@ -142,5 +142,5 @@ class Update(TextPanel[tuple[str, ...]]):
         for place, text in enumerate(subject):
             style = MUTED if place else STRONG
             head = found[0] if (found := re.match(r".+? {2,}", text)) else ""
-            rows += hung(line((head, style)), text[len(head) :], width, style)
+            rows += indented(line((head, style)), text[len(head) :], width, style)
         return rows

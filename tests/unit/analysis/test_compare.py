@@ -30,7 +30,7 @@ from fwtui.analysis.report import result
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.stream import events
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import run_labels
 
 STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
 SERIAL = settle(Experiment(kernel="serial", n=256))
@@ -229,7 +229,7 @@ def test_a_disturbance_is_named_once_with_all_that_tells_of_it() -> None:
     run = replace(run, done=replace(run.done, spread=0.01, instrumentation=-0.3))
     (found,) = disturbances(run, model.evidence(run))
     assert str(found) == "noisy: its instrumented repetitions took 30 % less time; other processes used 60 % of the CPU"
-    assert wording.outcome(run, model) == "✓ verified · noisy"
+    assert run_labels.outcome(run, model) == "✓ verified · noisy"
     model, run, _ = Session().add(STEADY, throttle=0x8)
     assert disturbances(run, model.evidence(run)) == () == (*result(model, run)["throttled"],), "of a GPU's clock"
 

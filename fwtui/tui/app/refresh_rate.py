@@ -15,7 +15,7 @@ COLLECT_FROM = 20  # partial collections since the last full one: next to none w
 COLLECT_REST = 200  # times as long as a full collection took, the next one waits: a long replay has many objects
 
 
-class Pace:
+class RefreshRate:
     """The clock of the application, which is slower while nothing happens: an idle dashboard takes less than 1 % of a core."""
 
     def __init__(self, app: App[None], tick: Callable[[], None]):

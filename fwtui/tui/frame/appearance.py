@@ -73,7 +73,7 @@ def classes_at(width: int, height: int) -> set[str]:
     return {max(step for step in steps if step[0] <= size)[1] for size, steps in ((width, WIDTHS), (height, HEIGHTS))}
 
 
-def look_of(settings: Settings | None) -> Appearance:
+def load_appearance(settings: Settings | None) -> Appearance:
     """The look that was asked for. Raises Refused for a theme, a binding or a key that does not exist."""
     if settings is None:
         return USUAL

@@ -25,7 +25,7 @@ VERSION = 1
 MAX_BYTES = 1 << 20
 
 
-class LastVisit(Struct, frozen=True, kw_only=True):
+class SavedUiState(Struct, frozen=True, kw_only=True):
     """`form` is the form's last experiment, and `rows` what the form of each place says, also what cannot be read; they count
     while the settings still give `usual`.
     """
@@ -52,7 +52,7 @@ class LastVisit(Struct, frozen=True, kw_only=True):
         found = earlier(model.header.machine, last)
         return found._replace(baseline=self.baseline) if found is not None and found.path == last else found
 
-    def after(self, view: View, usual: Experiment) -> LastVisit:
+    def after(self, view: View, usual: Experiment) -> SavedUiState:
         """How the live view would be left now; it is written if that is something else."""
         assert view.source is not None
         rows = {**view.rows, **{place: draft.texts() for place, draft in view.drafts.items()}}
@@ -68,20 +68,20 @@ def path() -> Path:
     return own_folder().with_name("left.json")
 
 
-def load() -> LastVisit:
+def load() -> SavedUiState:
     """What was written last, or nothing."""
     with suppress(OSError, ValueError, RecursionError):
-        visit = msgspec.json.decode(read_regular(path(), MAX_BYTES), type=LastVisit)
+        visit = msgspec.json.decode(read_regular(path(), MAX_BYTES), type=SavedUiState)
         if visit.form is not None:
             try:
                 kernel_named(visit.form.kernel)
             except Refused:  # of another version, or a user's kernel whose file was not given here
                 visit = replace(visit, form=None)
-        return visit if visit.version == VERSION else LastVisit()
-    return LastVisit()
+        return visit if visit.version == VERSION else SavedUiState()
+    return SavedUiState()
 
 
-def save(visit: LastVisit) -> None:
+def save(visit: SavedUiState) -> None:
     """Write it, all or nothing; a folder that cannot be written is ignored."""
     with suppress(OSError, Refused):
         path().parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from functools import partial
 
 from textual.actions import parse
 
-from fwtui.tui.actions import READ_ONLY, Action, only_shows, rebound, shown_keys, table
+from fwtui.tui.actions import READ_ONLY, Action, is_read_only, rebound, shown_keys, table
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.palette import Command
@@ -15,7 +15,7 @@ from fwtui.tui.frame.places import Place
 from fwtui.tui.frame.view import View
 
 
-class ActionRows:
+class ActionTable:
     def __init__(self, screen: PlaceScreen, view: View):
         self._screen, self._view = screen, view
 
@@ -56,7 +56,7 @@ class ActionRows:
 
     def unavailable(self, action: str, parameters: tuple[object, ...]) -> str | None:
         """Why an action can do nothing now; None if it can, "" where another row has its key or that is seen."""
-        if self._read_only and not only_shows(type(self._screen), action, parameters):
+        if self._read_only and not is_read_only(type(self._screen), action, parameters):
             return READ_ONLY
         row = table(type(self._screen)).get((action, parameters))
         if row is None:
