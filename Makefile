@@ -93,7 +93,7 @@ versions:
 	  for bounds in $$([ -s $$lowest ] || { $$python -c '$(LOWEST)' > $$lowest && echo lowest; }) newest; do \
 	    place=$$(mktemp -d) && echo "$$($$python -V), $$bounds" && $$python -m venv $$place && \
 	    $$place/bin/python -m pip install --quiet --disable-pip-version-check $$([ $$bounds = newest ] || echo "-c $$lowest") . && \
-	    (cd $$place && bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 --table && bin/fwtui run --kernel naive --n 12 --table && \
+	    (cd $$place && bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 && bin/fwtui run --kernel naive --n 12 && \
 	      bin/fwtui replay lecture-tiles --json > replayed && bin/fwtui check lecture-tiles && \
 	      bin/fwtui render lecture-tiles -o drawn.svg); code=$$?; rm -rf $$place; [ $$code = 0 ] || exit 1; \
 	  done; \

@@ -27,6 +27,9 @@ def run(
     n: int | str | Iterable[int] | None = None,
     *,
     file: str | os.PathLike[str] | None = None,
+    weight: str | None = None,
+    no_edge: float | str | None = None,
+    undirected: bool | None = None,
     kind: str | Iterable[str] | None = None,
     density: float | str | Iterable[float] | None = None,
     weights: str | None = None,
@@ -58,7 +61,9 @@ def run(
     samples: str | None = None,
     identify: bool = False,
     **kernel_options: int | str,
-) -> Session: ...
+) -> Session:
+    """Run experiments, one after the other, and return their session; `budget` is in seconds, `telemetry_hz` in hertz."""
+
 def sessions() -> dict[str, str]:
     """Return the names of all sessions, newest first, each with its title; `fwtui.load` takes them."""
 

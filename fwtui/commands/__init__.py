@@ -43,6 +43,10 @@ def overview(width: int, rare: bool) -> list[str]:
     return lines if rare else [*lines, "", f"{len(RARE)} more: fwtui --help --all"]
 
 
+def add_force_option(parser: TakesArguments) -> None:
+    parser.add_argument("--force", action="store_true", help="overwrite an existing output file")
+
+
 class TakesArguments(Protocol):
     """A parser or one of its groups."""
 

@@ -13,7 +13,7 @@ from fwtui.analysis.columns import COMPARED_HEAD, MIN, comparison_cells
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.explanation import COUNTERS_READ, speedup_causes
 from fwtui.analysis.warps import describe_mix, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
-from fwtui.commands.support.printing import add_forms, folded, reasons, table
+from fwtui.commands.support.printing import add_json_option, folded, reasons, table
 from fwtui.commands.support.stderr_reporter import session_exit_code
 from fwtui.common import gc_pause, units
 from fwtui.common.as_json import as_json
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "baseline, then the runs to compare with it; one session: its runs, compared with its first verified run; "
     about += "two sessions: every experiment that is in both"
     parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
-    add_forms(parser, "one JSON object per comparison")
+    add_json_option(parser, "one JSON object per comparison")
     about = "also show the changes of the per-phase times, of the stages that are not timed, and of the warp stall reasons"
     parser.add_argument("--phases", action="store_true", help=about)
     parser.add_argument("--fail-slower", action="store_true", help="return exit code 1 if a run is SLOWER")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from fwtui.commands.support.printing import add_forms, table
+from fwtui.commands.support.printing import add_json_option, table
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.machine import settings
@@ -13,7 +13,7 @@ from fwtui.machine.settings import KEYMAP
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    form = add_forms(parser, "one JSON object")
+    form = add_json_option(parser, "one JSON object")
     form.add_argument("--path", action="store_true", help="print only the path of the settings file, also if it does not exist")
 
 

@@ -7,7 +7,7 @@ import argparse
 import msgspec
 
 from fwtui.commands.support.experiment_options import add_experiment_options, parse_experiments
-from fwtui.commands.support.printing import add_forms, folded, side_by_side
+from fwtui.commands.support.printing import add_json_option, folded, side_by_side
 from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import NoGpu
@@ -20,7 +20,7 @@ from fwtui.machine.auto import settle_here
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser)
-    add_forms(parser, "one JSON object per kernel")
+    add_json_option(parser, "one JSON object per kernel")
 
 
 def execute(args: argparse.Namespace) -> int:

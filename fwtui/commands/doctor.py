@@ -13,7 +13,7 @@ from typing import TextIO
 
 from fwtui.analysis import limits
 from fwtui.analysis.cpu import level_name
-from fwtui.commands.support.printing import add_forms, table
+from fwtui.commands.support.printing import add_json_option, table
 from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.common import units
 from fwtui.common.environment import code_cache
@@ -40,7 +40,7 @@ GPM = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    form = add_forms(parser, "one JSON object per line of the report")
+    form = add_json_option(parser, "one JSON object per line of the report")
     form.add_argument("--extra", action="store_true", help="print only the CUDA extra that fits this machine, if any")
     about = "measure the peak rates of this CPU and GPU: relaxations per second and bandwidth; half a minute, "
     parser.add_argument("--measure", action="store_true", help=f"{about}on an idle machine; kept for later runs")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from fwtui.analysis import export, trace_events
 from fwtui.analysis.export import FORMATS, TABLES, Row
+from fwtui.commands import add_force_option
 from fwtui.commands.support.display_options import (
     add_display_options,
     add_screen_options,
@@ -26,7 +27,7 @@ from fwtui.commands.support.display_options import (
 )
 from fwtui.commands.support.stderr_reporter import drawing_progress, print_message, session_exit_code
 from fwtui.common import gc_pause, units
-from fwtui.common.atomic_file import new_file, new_whole_file
+from fwtui.common.atomic_file import check_place, whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.machine.settings import Settings
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=tuple(FORMATS), help="format of a table (default: that of the file name, else csv)")
     endings = ", ".join(ENDINGS)
     parser.add_argument("-o", "--out", metavar="FILE", help=f"output file ({endings}); tables go to standard output by default")
+    add_force_option(parser)
     group = parser.add_argument_group("replay (.html, .cast, .svg)")
     add_screen_options(group)
     group.add_argument(
@@ -87,22 +89,24 @@ def execute(args: argparse.Namespace) -> int:
     form = _format(args)
     in_parquet = export.parquet_writer() if form == "parquet" else None
     path = resolve(args.session)
+    if args.out is not None:
+        check_place(args.out, str(path), force=args.force)
     what = args.what or "runs"
     if (form, what) == ("md", "runs"):
         model, complete = load_model(path)
         rows: Iterable[Row] = export.human_rows(model)
     else:
         rows, complete = export.read_rows(path, what)
-    if in_parquet is not None:
-        with new_whole_file(args.out) as file:
+    if args.out is None:
+        WRITERS[form](rows, sys.stdout)
+    elif in_parquet is not None:
+        with whole_file(args.out, force=args.force) as file:
             try:
                 in_parquet(rows, file)
             except OSError as error:  # pyarrow's own words are about itself
                 raise OSError(error.errno, os.strerror(error.errno or errno.EIO)) from None
-    elif args.out is None:
-        WRITERS[form](rows, sys.stdout)
     else:
-        with _new(args.out) as file:
+        with _text_file(args.out, args.force) as file:
             WRITERS[form](rows, file)
     return session_exit_code(path, complete)
 
@@ -112,7 +116,8 @@ def _trace(args: argparse.Namespace) -> int:
     if args.what is not None:
         raise Refused(f"{quoted(Path(args.out).name)} contains the whole session, not one table; omit {args.what!r}")
     path = resolve(args.session)
-    with open_session(path) as session, _new(args.out) as file:
+    check_place(args.out, str(path), force=args.force)
+    with open_session(path) as session, _text_file(args.out, args.force) as file:
         # apart from kinds of a newer version
         all_events = (line.event for line in session.lines() if isinstance(line.event, events.Event))
         count = trace_events.write(session.header, all_events, file)
@@ -140,20 +145,17 @@ def _replay(args: argparse.Namespace) -> int:
     """Write the session's replay into files of these kinds, and say what they hold."""
     if args.what is not None:
         raise Refused(f"{quoted(Path(args.out).name)} contains the whole replay, not one table; omit {args.what!r}")
-    outs = (args.out, *args.also)
+    outs, source = (args.out, *args.also), resolve(args.session)
     for out in outs:
-        if os.path.lexists(out):  # before the work
-            new_file(out)
+        check_place(out, str(source), force=args.force)
         if [Path(other).resolve() for other in outs].count(Path(out).resolve()) > 1:
             raise Refused(f"{quoted(Path(out).name)} is named twice; give each picture a name of its own")
-        if not Path(out).resolve().parent.is_dir():
-            raise Refused(f"{quoted(out)} cannot be written: its folder does not exist; choose another path")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
     path, loaded, whole = filmed_session(args, rate)
     for out in outs:
         kind = KINDS[suffix := Path(out).suffix]
         content, film = encode(whole, suffix)
-        with new_whole_file(out) as file:
+        with whole_file(out, force=args.force) as file:
             file.write(content)
         result = f"{units.counted(len(film.frames), 'picture')} of {units.duration(film.duration)}, {units.memory(len(content))}"
         print_message(f"{Path(out).name} is {kind.title}: {result}")
@@ -196,7 +198,7 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
 
 
 @contextmanager
-def _new(name: str) -> Iterator[io.TextIOWrapper]:
-    """A new text file, which goes again where it cannot be written whole."""
-    with new_whole_file(name) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+def _text_file(name: str, force: bool) -> Iterator[io.TextIOWrapper]:
+    """Open a text file that is written whole or not at all."""
+    with whole_file(name, force=force) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
         yield text

@@ -5,28 +5,33 @@ from __future__ import annotations
 import argparse
 import os
 
+from fwtui.commands import add_force_option
 from fwtui.commands.support.experiment_options import GRAPH, add_experiment_options, parse_experiments
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.signals import handlers_kept, leave, on_signals
 from fwtui.common.streams import reported
 from fwtui.experiment.experiment import GENERATED, Experiment, settle
+from fwtui.graphs.file_options import FileOptions
 from fwtui.graphs.formats import written_help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser, only=GRAPH)
     parser.add_argument("-o", "--out", metavar="FILE", help=f"output file; {written_help()}")
+    add_force_option(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     requested = parse_experiments(args, gpu=False)
     if len(requested) > 1:
         raise Refused(f"these options describe {len(requested)} graphs, but only one can be saved; pass one value per option")
-    experiment = settle(Experiment(**{name: getattr(requested[0], name) for name in (*GENERATED, "file", "dtype")}))
+    experiment = settle(
+        Experiment(**{name: getattr(requested[0], name) for name in (*GENERATED, "file", *FileOptions._fields, "dtype")})
+    )
     os.environ.update({**worker_environment("real"), **os.environ})  # which numba reads when it is imported
     with handlers_kept():
         on_signals(leave)  # compiled code raises nothing
         from fwtui.measure.save_graph import TOO_LARGE, save
 
-        return reported(lambda: save(experiment, args.out or ""), TOO_LARGE)
+        return reported(lambda: save(experiment, args.out or "", args.force), TOO_LARGE)

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Mapping
 
-from fwtui.commands.support.printing import add_forms, folded, table
+from fwtui.commands.support.printing import add_json_option, folded, table
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.common.units import ABSENT
@@ -20,7 +20,7 @@ from fwtui_kernels.plan import Kernel
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "kernel ids to describe in full (default: a table of all kernels)"
     parser.add_argument("kernel", nargs="*", metavar="NAME", help=about)
-    add_forms(parser, "one JSON object per kernel")
+    add_json_option(parser, "one JSON object per kernel")
 
 
 def execute(args: argparse.Namespace) -> int:

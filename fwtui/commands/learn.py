@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fwtui.commands.support.display_options import add_display_options, merge_settings
-from fwtui.commands.support.printing import add_forms, folded, table
+from fwtui.commands.support.printing import add_json_option, folded, table
 from fwtui.commands.support.recording_options import add_recording_options, live_session
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
@@ -20,7 +20,7 @@ from fwtui.machine import hardware
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", nargs="?", help="number or name of the first step (default: your last step)")
     parser.add_argument("--list", action="store_true", help="print the steps and what each of them lacks on this machine")
-    add_forms(parser, "one JSON object per step, with --list", "print a table (default), with --list")
+    add_json_option(parser, "one JSON object per step, with --list,")
     add_recording_options(parser)
     add_display_options(parser)
 
@@ -29,8 +29,8 @@ def execute(args: argparse.Namespace) -> int:
     course = lessons()
     if args.list and args.step is not None:
         raise Refused(f"--list prints all steps, not {quoted(args.step)}; pass only one of them")
-    if (args.json or args.table) and not args.list:
-        raise Refused("--json and --table need --list; pass it too, or omit them")
+    if args.json and not args.list:
+        raise Refused("--json is for the list of steps; pass --list too, or omit --json")
     if args.list:
         whole = not any(course.problems())
         titles, *rows = step_rows(course)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fwtui.commands.support.printing import add_forms, table
+from fwtui.commands.support.printing import add_json_option, table
 from fwtui.common.as_json import as_json
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words", nargs="*", help="list only sessions with all these words in name, title, machine, kernels, state ..."
     )
     parser.add_argument("--sort", choices=tuple(ORDERS), default="date", help="order (default: date, newest first)")
-    add_forms(parser, "one JSON object per session")
+    add_json_option(parser, "one JSON object per session")
 
 
 def execute(args: argparse.Namespace) -> int:

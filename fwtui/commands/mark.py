@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
+from fwtui.commands import add_force_option
 from fwtui.commands.support.stderr_reporter import print_message
-from fwtui.common.atomic_file import check_place, new_whole_file, whole_file
+from fwtui.common.atomic_file import check_place, whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--edit", action="store_true", help=about)
     parser.add_argument("--title", default="", help="title of the new session (default: that of the text, else of the session)")
     parser.add_argument("-o", "--out", metavar="FILE", help="output session; not with --to")
-    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+    add_force_option(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -72,9 +73,9 @@ def _lost(complete: bool) -> str:
 
 def _write(session: Path, out: str, force: bool = False) -> int:
     """Write the text of a session."""
-    check_place(out, str(session))
+    check_place(out, str(session), force=force)
     text, sketched = notes.text_of(session)
-    with (whole_file if force else new_whole_file)(out) as file:
+    with whole_file(out, force=force) as file:
         file.write(text.encode())
     print_message(f"{'a skeleton of cue cards is' if sketched else 'the cue cards are'} in {clean(out)}")
     return OK
@@ -96,8 +97,8 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
 
     out = Path(args.out or source)
     _check_out(out)
-    if args.out and out.exists() and not args.force:
-        raise Refused(f"{clean(args.out)} exists already and is not overwritten; choose another name, or add --force")
+    if args.out:
+        check_place(out, force=args.force)
     text = out.with_name(f"{stem(out)}.md")
     if not text.exists():
         _write(source, str(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from fwtui.commands import add_force_option
 from fwtui.commands.support.display_options import (
     add_display_options,
     add_screen_options,
@@ -13,6 +14,7 @@ from fwtui.commands.support.display_options import (
     parse_screen,
 )
 from fwtui.commands.support.stderr_reporter import session_exit_code
+from fwtui.common.atomic_file import check_place
 from fwtui.common.errors import Refused
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
@@ -21,6 +23,7 @@ from fwtui.sessions.library import resolve
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="session file, or a name from `fwtui list`")
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="output file, .svg or .txt")
+    add_force_option(parser)
     parser.add_argument("--at", type=float, metavar="SECONDS", help="moment of the session (default: its end)")
     add_screen_options(parser)
     add_display_options(parser)
@@ -38,4 +41,5 @@ def execute(args: argparse.Namespace) -> int:
     # flags alone: a picture is the same whatever its maker prefers
     look = merge_settings(args, Settings(Path()))
     path = resolve(args.session)
+    check_place(out, str(path), force=args.force)
     return session_exit_code(path, render(path, args.at, size, out, screen, look))

@@ -1,4 +1,4 @@
-"""Replay a recorded session; without a terminal, or with --json or --table, print its results."""
+"""Replay a recorded session; into a pipe or a file, or with --table or --json, print its results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 from fwtui.analysis.report import result
 from fwtui.commands.support.display_options import add_display_options, check_speed, check_time, merge_settings
-from fwtui.commands.support.printing import add_forms, runs
+from fwtui.commands.support.printing import add_json_option, runs
 from fwtui.commands.support.stderr_reporter import print_message, session_exit_code
 from fwtui.common import gc_pause
 from fwtui.common.as_json import as_json
@@ -25,7 +25,8 @@ PIPE = "-"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "session file, a name from `fwtui list`, or - to read the output of `fwtui run --stream`"
     parser.add_argument("session", help=about)
-    add_forms(parser, "one JSON object per run", "print a table of the runs")
+    form = add_json_option(parser, "one JSON object per run")
+    form.add_argument("--table", action="store_true", help="print a table of the runs, also on a terminal")
     parser.add_argument("--speed", type=float, default=1.0, help="playback speed, 0.25 to 64 (default: 1)")
     parser.add_argument(
         "--at", type=float, default=0.0, metavar="SECONDS", help="start of the replay (default: the first timed repetition)"
@@ -45,8 +46,8 @@ def execute(args: argparse.Namespace) -> int:
 
     check_time(args.at)
     check_speed(args.speed, args.max_gap)
-    as_table = args.table or (sys.stdout.isatty() and not args.json)
-    on_screen = as_table and not args.table
+    as_table = not args.json
+    on_screen = as_table and not args.table and sys.stdout.isatty()
     how = {"speed": args.speed, "start": args.at, "max_gap": args.max_gap}
     if args.session == PIPE:
         inlet = piped(sys.stdin.fileno())

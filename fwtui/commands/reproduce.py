@@ -8,7 +8,7 @@ from pathlib import Path
 from fwtui.campaigns.claims import PAPERS, RULE, Paper, evaluate, evidence_of, papers
 from fwtui.campaigns.evidence import Evidence
 from fwtui.campaigns.reproduction import RECORDED_HZ, Reproduction
-from fwtui.commands.support.printing import add_forms, folded, table
+from fwtui.commands.support.printing import add_json_option, folded, table
 from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, with_progress
 from fwtui.commands.support.stderr_reporter import print_message, session_exit_code
 from fwtui.common.as_json import as_json
@@ -25,7 +25,7 @@ COLUMNS = ("id", "claim", "document", "here", "answer")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("document", choices=(*PAPERS, ALL), metavar="NAME", help=f"paper: {', '.join(PAPERS)} or {ALL}")
     parser.add_argument("--quick", action="store_true", help="use smaller sizes, less than a minute per paper")
-    add_forms(parser, "one JSON object per claim")
+    add_json_option(parser, "one JSON object per claim")
     parser.add_argument("--counters", action="store_true", help="also profile hardware counters with ncu, if permitted")
     about = "evaluate a recorded session instead of running; claims about two GPUs compare it with the further sessions"
     parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)

@@ -1,4 +1,4 @@
-"""Run experiments and print their results: a table on a terminal, JSON lines otherwise."""
+"""Run experiments and print their results as a table, or as JSON lines with --json."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fwtui.commands.support.experiment_options import (
     experiments_of_every_kernel,
     parse_experiments,
 )
-from fwtui.commands.support.printing import add_forms, reasons, runs
+from fwtui.commands.support.printing import add_json_option, reasons, runs
 from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, with_progress
 from fwtui.commands.support.stderr_reporter import print_message, show_progress
 from fwtui.common.as_json import as_json
@@ -44,7 +44,8 @@ LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the s
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser)
-    form = add_forms(parser, "one JSON object per run", "print a table, also if stdout is not a terminal")
+    form = add_json_option(parser, "one JSON object per run")
+    form.add_argument("--table", action="store_true", help="print a table (default)")
     form.add_argument("--stream", action="store_true", help="write the session to stdout while it runs, for `fwtui replay -`")
 
 
@@ -153,7 +154,7 @@ def _first(baseline: str, settled: list[Settled]) -> list[Settled]:
 
 
 def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outlet: Outlet | None) -> int:
-    as_table = args.table or (sys.stdout.isatty() and not args.json)
+    as_table = not args.json and outlet is None
     worst = OK
     hinted: list[tuple[str, str]] = []
     for experiment in settled:
@@ -171,7 +172,7 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MAX_HINTS]]
             kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
             print_message(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
-        elif outlet is None:
+        elif args.json:
             print(as_json(result(live.model, run, args.baseline)), flush=True)
     if as_table and live.model.runs:
         print("\n".join([*runs(live.model, args.baseline), *reasons(hinted)]), flush=True)

@@ -8,20 +8,23 @@ import os
 import sys
 import time
 
+from fwtui.commands import add_force_option
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import WRONG
 from fwtui.common.signals import leave, on_signals
 from fwtui.common.streams import flushed, report, reported
+from fwtui.graphs.file_options import AUTO, NO_EDGE_HELP, STDIN, UNDIRECTED_HELP, WEIGHT_HELP
 from fwtui.graphs.formats import read_help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("graph", metavar="GRAPH", help=read_help())
+    parser.add_argument("graph", metavar="GRAPH", help=f"{read_help()}; - reads standard input")
     out = (
         "output file: .npy (distances), .npz (also predecessors, names), .bin (int32), .csv, .tsv or .parquet (one row per pair)"
     )
     parser.add_argument("-o", "--out", metavar="OUT", help=out)
+    add_force_option(parser)
     paths = "also write paths: predecessors of all pairs, or complete paths with --pairs"
     parser.add_argument("--paths", action="store_true", help=paths)
     parser.add_argument(
@@ -37,13 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from", default="", metavar="A", dest="source", help="print the path from this vertex to --to, edge by edge"
     )
     parser.add_argument("--to", default="", metavar="B", dest="target", help="end of the path of --from")
-    parser.add_argument(
-        "--undirected", action="store_true", help="use every edge in both directions, also if the file is directed"
-    )
-    weight = "column or attribute of the weights; none counts each edge 1 (default: weight, or a similar name)"
-    parser.add_argument("--weight", default="auto", metavar="NAME", help=weight)
-    no_edge = "weight that means no edge, such as 1073741823; inf if no number does (default: +inf and NaN)"
-    parser.add_argument("--no-edge", default="", metavar="VALUE", help=no_edge)
+    parser.add_argument("--undirected", action="store_true", help=UNDIRECTED_HELP)
+    parser.add_argument("--weight", default=AUTO, metavar="NAME", help=f"{WEIGHT_HELP} (default: {AUTO})")
+    parser.add_argument("--no-edge", default="", metavar="VALUE", help=NO_EDGE_HELP)
     parser.add_argument("--summary", action="store_true", help="print diameter, radius, centre, components, histogram and map")
     about = "print JSON: one object per requested pair, else one object about the solution"
     parser.add_argument("--json", action="store_true", help=about)
@@ -73,6 +72,8 @@ def execute(args: argparse.Namespace) -> int:
             raise Refused(f"{option} cannot be combined with --pairs, --from, --summary or --devices; omit these")
         if args.targets and args.paths:
             raise Refused("--paths needs complete rows; omit --targets, or pass --pairs FILE instead of both")
+    if (args.graph, args.pairs, args.sources, args.targets).count(STDIN) > 1:
+        raise Refused("standard input can be read only once; pass - for one file, and a path for the others")
     code = WRONG
     if args.alone:
         os.environ.update(worker_environment("real"))  # before NumPy and numba are imported

@@ -24,7 +24,7 @@ from fwtui.commands.support.experiment_options import (
     parse_experiments,
     register_requested,
 )
-from fwtui.commands.support.printing import add_forms, folded, table
+from fwtui.commands.support.printing import add_json_option, folded, table
 from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, with_progress
 from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.commands.support.user_kernel_options import parse_kernel_options, register_folder
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
     about = "recorded sessions of this machine whose runs are not repeated"
     parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
-    add_forms(parser, "one JSON object per cell and one of the findings")
+    add_json_option(parser, "one JSON object per cell and one of the findings")
     add_recording_options(parser)
     parser.epilog = (
         "Several values: separated by commas, or `all` for all values of the kernels; for n also 256..4096 (doubling) or "

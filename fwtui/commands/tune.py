@@ -11,7 +11,7 @@ import msgspec
 from fwtui.analysis.columns import PICKED, TUNED, TableRow, columns_of, head, line
 from fwtui.campaigns.tuning import Problem, Tuner
 from fwtui.commands.support.experiment_options import parse_choices
-from fwtui.commands.support.printing import add_forms, table, width
+from fwtui.commands.support.printing import add_json_option, table, width
 from fwtui.commands.support.recording_options import add_recording_options, close_session, live_session, report_recording_failure
 from fwtui.commands.support.stderr_reporter import print_message
 from fwtui.commands.support.tables import MIN_WORDS
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fresh", action="store_true", help="discard earlier measurements of these kernels")
     add_trust_option(parser)
-    add_forms(parser, "one JSON object per trial")
+    add_json_option(parser, "one JSON object per trial")
     add_recording_options(parser)
     parser.set_defaults(telemetry_hz=1.0)
 

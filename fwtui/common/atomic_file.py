@@ -23,11 +23,12 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place") -> Iterator[IO[bytes]]:
-    """A temporary binary file that replaces the path once it is complete; until then the old file stays. What is no file, such
-    as /dev/null, is written to.
+def whole_file(
+    path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place", force: bool = True
+) -> Iterator[IO[bytes]]:
+    """Open a temporary binary file that takes the path once it is complete; devices such as /dev/null are written directly.
 
-    Raises Refused on a disk error: what cannot be `done`, and what to do `instead`.
+    Raises Refused on a disk error (what cannot be `done`, and what to do `instead`), and without `force` if a file exists.
     """
     out = Path(path)
     try:
@@ -35,11 +36,15 @@ def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str
             with open(out, "wb") as device:
                 yield device
             return
+        if not force:
+            _check_new(out)
         temporary = out.parent / f".{out.name[:100]}.{secrets.token_hex(4)}"
         with _removed_unless_whole(temporary):
             with open(temporary, "xb") as file:
                 yield file
             _sync_path(temporary)  # a power cut leaves the old file or the new one, and never an empty one
+            if not force:
+                _check_new(out)
             os.replace(temporary, out)
             sync_folder(out.parent)
     except (OSError, ValueError) as error:
@@ -59,8 +64,11 @@ def _is_device(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def check_place(path: str | os.PathLike[str], *read: str) -> None:
-    """Raises Refused, before the work, if nothing can be written or an input file would be overwritten."""
+def check_place(path: str | os.PathLike[str], *read: str, force: bool = True) -> None:
+    """Check, before the work, that a file can be written there.
+
+    Raises Refused if nothing can be written, an input file would be overwritten, or, without `force`, any file.
+    """
     out = Path(path)
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -76,6 +84,20 @@ def check_place(path: str | os.PathLike[str], *read: str) -> None:
             same = os.path.samefile(path, source)
         if same:
             raise Refused(f"{clean(out.name)} is the input, and would be overwritten; choose another name")
+    if not force and not _is_device(out):
+        _check_new(out, ", or pass --force")
+
+
+def _check_new(out: Path, way: str = "") -> None:
+    if os.path.lexists(out):
+        raise _exists(out, way)
+
+
+def _exists(path: str | os.PathLike[str], way: str = "") -> Refused:
+    name = clean(os.fspath(path))
+    if not os.path.exists(path):
+        return Refused(f"{name} is a link to a file that does not exist; remove the link, or choose another name")
+    return Refused(f"{name} exists already and is not overwritten; choose another name{way}")
 
 
 def _unwritable(out: Path, error: OSError | ValueError, done: str = "written", instead: str = "choose another place") -> Refused:
@@ -88,9 +110,7 @@ def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
     try:
         return os.open(path, NEW, 0o644)
     except FileExistsError:
-        if not os.path.exists(path):
-            raise Refused(f"{name} is a link to a file that does not exist; remove the link, or choose another name") from None
-        raise Refused(f"{name} exists already and is not overwritten; choose another name") from None
+        raise _exists(path) from None
     except (OSError, ValueError) as error:
         raise Refused(f"{name} cannot be {done}: {why(error)}; choose another path") from None
 
@@ -121,24 +141,6 @@ def sync_folder(folder: Path) -> None:
     """Make a new file's name survive a power cut, if the file system can."""
     with contextlib.suppress(OSError):
         _sync_path(folder, os.O_DIRECTORY)
-
-
-@contextlib.contextmanager
-def new_whole_file(
-    path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place"
-) -> Iterator[IO[bytes]]:
-    """A new binary file, which goes again unless it becomes complete. Raises Refused like new_file(), and on a disk error
-    with what to do `instead`.
-    """
-    descriptor, out = new_file(path, done), Path(path)
-    try:
-        with _removed_unless_whole(out), open(descriptor, "wb") as file:
-            yield file
-            file.close()
-            _sync_path(out)
-        sync_folder(out.parent)
-    except OSError as error:
-        raise _unwritable(out, error, done, instead) from None
 
 
 @contextlib.contextmanager

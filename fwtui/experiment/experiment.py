@@ -15,7 +15,8 @@ from fwtui.common.text import brief, instead, quoted
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import CPU, DeviceId, RankDevice, places
 from fwtui.experiment.user_kernel_registry import code_of, is_path, known_kernels, name_of_file
-from fwtui.graphs import GRID
+from fwtui.graphs import GRID, file_options
+from fwtui.graphs.file_options import FileOptions
 from fwtui.graphs.formats import suffix_of
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import FLOATS, Kernel, Shape
@@ -43,6 +44,9 @@ class Experiment(Struct, frozen=True, kw_only=True):
     code: str = ""  # of a user's kernel: the fingerprint of its files, never where they are
     n: _Int = 512
     file: str = ""
+    weight: str = file_options.AUTO  # this and the next two: how the file is read
+    no_edge: str = ""
+    undirected: bool = False
     kind: str = "random"
     density: _Float = 0.3
     low: _Float = 1
@@ -100,7 +104,12 @@ class Experiment(Struct, frozen=True, kw_only=True):
     @property
     def graph(self) -> tuple[object, ...]:
         """A key of everything that decides the input graph: equal keys, equal bytes (a file is known by its name)."""
-        return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED, *(GENERATED if self.file else ())))
+        return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED, *(GENERATED if self.file else FileOptions._fields)))
+
+    @property
+    def reading(self) -> FileOptions:
+        """How its file is read."""
+        return FileOptions(self.weight, self.no_edge, self.undirected)
 
 
 class Settled(Experiment, frozen=True, kw_only=True):

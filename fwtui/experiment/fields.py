@@ -15,12 +15,14 @@ from fwtui.common.text import brief, instead, quoted
 from fwtui.experiment.device import ALL, DeviceId, places
 from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, defaults, kernel_named
 from fwtui.experiment.user_kernel_registry import known_kernels
+from fwtui.graphs.file_options import NO_EDGE_HELP, UNDIRECTED_HELP, WEIGHT_HELP, parse_no_edge
 from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import MAX_N, Kernel
 
 UNTIL_STABLE = "stable"
 KERNEL_DEFAULT = "the kernel's own"
+YES_NO = "YES|NO"
 _OF_KERNEL = ("tile", "launch", "dtype")  # fields whose default depends on the kernel
 Parse = Callable[[str], Any]  # raises Refused
 Choices = Callable[[Kernel, bool], tuple[str, ...]]  # of a kernel, in the simulator or not
@@ -37,7 +39,6 @@ class Field:
     metavar: str
     short: str = ""
     choices: Choices | None = None  # None: free text
-    offered: Callable[[Kernel], bool] = lambda kernel: True  # False: the form of that kernel omits it
 
     def read(self, text: str) -> dict[str, Any]:
         """Parse the text and return changes to the Experiment. Raises Refused."""
@@ -122,7 +123,7 @@ def _flag(name: str, title: str, help: str) -> Field:
             raise Refused(f"{name} {quoted(text)} is neither yes nor no; pass one of them")
         return text.lower() in ("yes", "true", "1")
 
-    return Field(name, title, help, parse, "YES|NO", choices=lambda k, s: ("no", "yes"))
+    return Field(name, title, help, parse, YES_NO, choices=lambda k, s: ("no", "yes"))
 
 
 def _checked(check: Callable[[str], object]) -> Parse:
@@ -171,6 +172,9 @@ FIELDS: tuple[Field, ...] = (
         "n",
     ),
     Field("file", "Graph file", f"graph file to read instead of generating a graph: {read_help()}", str, "PATH"),
+    Field("weight", "Weight column", WEIGHT_HELP, str, "NAME"),
+    Field("no_edge", "No edge", NO_EDGE_HELP, _checked(parse_no_edge), "VALUE"),
+    _flag("undirected", "Undirected", UNDIRECTED_HELP),
     Field("kind", "Graph kind", _KINDS, _kind, "KIND", choices=lambda k, s: KINDS),
     Field(
         *("density", "Density", "edge probability of a random graph, 0 to 1 or a percentage like 30%"),

@@ -35,20 +35,21 @@ class ArcCollector:
     `check` gets all arcs so far whenever that happens, and may raise Refused.
     """
 
-    def __init__(self, most: int, check: Callable[[Arcs], None] = lambda arcs: None):
+    def __init__(self, most: int, check: Callable[[Arcs], None] = lambda arcs: None, merge: np.ufunc = np.minimum):
         self._parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         self._count = 0
         self._most = self._room = most
-        self._check = check
-        self.merged = 0  # arcs between different vertices that have become one with another
+        self._check, self._merge = check, merge
+        self.merged = 0  # arcs that have become one with another; if the lightest counts, those between different vertices
 
     def add(self, arcs: Arcs) -> None:
         self._parts.append(arcs)
         self._count += len(arcs.weights)
         if self._count > self._room:
             collected = self.all()
-            left = merge_parallel(collected)
-            self.merged += _apart(collected) - _apart(left)
+            left = merge_parallel(collected, self._merge)
+            count = _apart if self._merge is np.minimum else lambda arcs: len(arcs.weights)
+            self.merged += count(collected) - count(left)
             self._parts, self._count = [left], len(left.weights)
             self._room = max(self._most, 2 * self._count)
             self._check(left)
@@ -102,8 +103,8 @@ def graph_of_arcs(
 ) -> Adjacency:
     """Return the graph of the arcs of a file or an object, with a note if some are parallel.
 
-    The rule for all containers: of parallel edges the lightest counts, but duplicates in a sparse matrix of SciPy, in memory or
-    saved as .npz, add up, as they do in SciPy (`add`).
+    The rule for all containers: of parallel edges the lightest counts, but duplicate entries of a sparse matrix (of SciPy, in
+    .npz or .mtx) add up, as they do in SciPy (`add`).
     `undirected` adds every arc in the other direction too; if `mirrored`, these are there already.
     """
     ends = (np.minimum(*arcs[:2]), np.maximum(*arcs[:2])) if undirected else arcs[:2]

@@ -11,8 +11,8 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, quoted
 from fwtui.graphs.adjacency import Arcs
+from fwtui.graphs.file_options import AUTO
 
-AUTO = "auto"
 _SHOWN = 8  # names in a message
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")  # of snake_case and camelCase
 _SOURCE = {"source", "src", "from", "start", "tail", "u", "origin", "orig", "sender"}

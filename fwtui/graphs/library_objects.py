@@ -28,7 +28,8 @@ from fwtui.graphs.adjacency import (
     of_matrix,
     of_rows,
 )
-from fwtui.graphs.columns import ANY_WEIGHT, AUTO, WeightChoice, is_numeric, weights_note
+from fwtui.graphs.columns import ANY_WEIGHT, WeightChoice, is_numeric, weights_note
+from fwtui.graphs.file_options import AUTO
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.no_edge import likely_no_edge
 

@@ -12,53 +12,63 @@ import psutil
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, LazyGraph
+from fwtui.graphs.adjacency import Adjacency, Arcs, GivenGraph, LazyGraph, both_ways
 from fwtui.graphs.arc_lines import shortest
 from fwtui.graphs.bounds import held_below
 from fwtui.graphs.columns import WeightChoice
-from fwtui.graphs.formats import read_suffixes, suffix_of
+from fwtui.graphs.file_options import STDIN, UNWEIGHTED, FileOptions, parse_no_edge
+from fwtui.graphs.formats import read_suffixes, suffix_in, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.graph_limits import GraphLimits, refused_for_room
 from fwtui.graphs.no_edge import likely_no_edge
-from fwtui.graphs.opening import MAX_BYTES, opened
+from fwtui.graphs.opening import MAX_BYTES, STDIN_NAME, opened
 from fwtui.graphs.text_rows import GraphFile
 
 ANY = GraphLimits()
 Tell = Callable[[float], None]
-UNNAMED = WeightChoice()
+USUAL = FileOptions()
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances
 
 
-def load(path: str, limits: GraphLimits = ANY, tell: Tell = lambda share: None) -> Adjacency:
+def load(path: str, limits: GraphLimits = ANY, tell: Tell = lambda share: None, options: FileOptions = USUAL) -> Adjacency:
     """The graph in a file, in the format of its suffix. Raises only Refused, which names file, line and way out."""
-    return load_lazily(path, limits, tell).adjacency
+    return load_lazily(path, limits, tell, options).adjacency
 
 
 def load_lazily(
     path: str,
     limits: GraphLimits = ANY,
     tell: Tell = lambda share: None,
-    weight: WeightChoice = UNNAMED,
-    no_edge: int | float | None = None,
+    options: FileOptions = USUAL,
 ) -> GivenGraph:
     """Like load, but arrays are checked only when `adjacency` is read, which may raise Refused too.
 
-    `tell` is called often, with the share of the file that has been read. `no_edge` is a weight that means no edge; with +inf
-    no other one does, and None lets the greatest weight of a matrix be refused if it probably does.
+    Standard input (STDIN) is read in the format of its first bytes. `tell` is called often, with the share that has been read.
+    If `options` name no weight that means no edge, a matrix whose greatest weight probably does is refused.
     """
-    name, suffix = clean(Path(path).name), suffix_of(path)
-    form = read_suffixes()[suffix]
-    most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
+    no_edge = parse_no_edge(options.no_edge)
+    column = None if options.weight == UNWEIGHTED else options.weight
+    weight = WeightChoice(column, f"pass --weight NAME, or --weight {UNWEIGHTED} to count each edge 1")
+    if path == STDIN:
+        name, suffix = STDIN_NAME, ""
+    else:
+        name, suffix = clean(Path(path).name), suffix_of(path)
+    arrays = not suffix or read_suffixes()[suffix].says("ARRAYS")
+    most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if arrays else MAX_BYTES
     with refused_for_room(name, limits.dtype):
         with opened(path, name, most, tell) as (file, size):
-            graph = form.load().read(GraphFile(file, name, size, most, suffix, limits, weight, no_edge))
+            suffix = suffix or suffix_in(file.peek())
+            graph = read_suffixes()[suffix].load().read(GraphFile(file, name, size, most, suffix, limits, weight, no_edge))
         limits.check_size(graph.n, name, "has")
         if no_edge is None and (likely := likely_no_edge(graph)) is not None:
-            way = f"pass --no-edge {shortest(likely)} to `fwtui solve`, or --no-edge inf if it is a weight"
+            way = f"pass --no-edge {shortest(likely)}, or --no-edge inf if it is a weight"
             raise Refused(f"{name}: the greatest weight, {shortest(likely)}, is in so many cells that it may mean no edge; {way}")
+    given: GivenGraph
     if isinstance(graph, LazyGraph):
-        return replace(graph, name=name, look=partial(_checked, graph.look, name, limits))
-    return _checked(lambda: graph, name, limits)
+        given = replace(graph, name=name, look=partial(_checked, graph.look, name, limits))
+    else:
+        given = _checked(lambda: graph, name, limits)
+    return both_ways(given.adjacency) if options.undirected else given
 
 
 def _checked(look: Callable[[], Adjacency], name: str, limits: GraphLimits) -> Adjacency:
@@ -74,16 +84,17 @@ def read(
     max_vertices: int = 65536,
     free_bytes: int | None = None,
     tell: Tell = lambda share: None,
+    options: FileOptions = USUAL,
 ) -> GraphInput:
     """The graph in a file as a dense matrix of dtype. Raises only Refused, which names file, line and way out.
 
-    Parallel arcs and duplicate entries keep the least weight; positive self-loops are ignored, negative ones kept.
+    Of parallel arcs the lightest counts; positive self-loops are ignored, negative ones are not.
     Sizes are checked against max_vertices and free_bytes (by default the machine's free memory), before anything is read if
     a header declares them.
     """
     if free_bytes is None:
         free_bytes = psutil.virtual_memory().available
-    graph = load(path, GraphLimits(dtype, max_vertices, free_bytes), tell)
+    graph = load(path, GraphLimits(dtype, max_vertices, free_bytes), tell, options)
     with refused_for_room(graph.name, dtype):
         return _filled(graph, np.empty((graph.n, graph.n), dtype=dtype))
 

@@ -1,4 +1,4 @@
-"""Opens a file that a user names: regular, of bounded size, unpacked if packed."""
+"""Opens a file that a user names, or standard input: of bounded size, unpacked if packed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import io
 import lzma
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,23 +17,70 @@ from pathlib import Path
 from typing import IO, Any
 
 from fwtui.common.errors import Refused
+from fwtui.graphs.file_options import STDIN
 
 MAX_BYTES = 256 * 2**20  # of a file of text
 MAX_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
 _STREAM, MAX_STREAMS = b"\xfd7zXZ\0", 4096  # how a stream of xz begins; each takes its own memory, and time
 _BLOCK = 512  # bytes of a block in a file's status
 _ALWAYS = 1 << 20  # bytes that any packed file may unpack to
+_BUFFER = 1 << 16  # bytes that peek() shows
 _UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", _STREAM: ".xz"}  # the first bytes of packed data
+STDIN_NAME = "standard input"
 
 
 @contextmanager
 def opened(
     path: str, name: str, max_bytes: int, tell: Callable[[float], None] = lambda share: None
 ) -> Iterator[tuple[io.BufferedReader[Any], int]]:
-    """The file and its size in bytes (an upper bound if packed); a byte order mark is skipped. `tell` gets the share read.
+    """Open a file, and return it with its size in bytes (an upper bound if packed); a byte order mark is skipped.
 
-    Raises Refused if it is not a regular file, cannot be read, is damaged, or has more than max_bytes.
+    `tell` gets the share read. Standard input is read to its end first. Raises Refused if a file is not regular, cannot be
+    read, is damaged, or has more than max_bytes.
     """
+    if path == STDIN:
+        data = _standard_input(max_bytes + 1)
+        raw: Any = io.BytesIO(data)
+        size = len(data)
+        suffix = next((suffix for begin, suffix in _PACKED.items() if data.startswith(begin)), "")
+        _check_streams(name, data.count(_STREAM) if suffix == ".xz" else 0)
+    else:
+        raw, size = _raw_file(path, name, tell)
+        suffix = Path(path).suffix.lower()
+    unpack = _UNPACK.get(suffix)
+    with io.BufferedReader(raw, _BUFFER) as file:
+        if size > max_bytes:
+            raise Refused(f"{name} has {size:,} bytes, more than {max_bytes:,}; choose a smaller graph")
+        try:
+            if unpack is not None:
+                size = min(max_bytes, MAX_EXPANSION * size + _ALWAYS)
+                file = io.BufferedReader(_Bounded(unpack(file), size, name), _BUFFER)  # type: ignore[assignment]
+            if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+                file.read(len(codecs.BOM_UTF8))
+            yield file, size
+        except (EOFError, zlib.error, lzma.LZMAError) as error:
+            raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
+        except OSError as error:
+            if error.errno is None:  # gzip and bz2 report damage as an OSError too
+                raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
+            raise _unreadable(name, error) from None
+
+
+def _standard_input(most: int) -> bytes:
+    try:
+        return sys.stdin.buffer.read(most)
+    except OSError as error:
+        raise _unreadable(STDIN_NAME, error) from None
+
+
+def _check_streams(name: str, count: int) -> None:
+    if count > MAX_STREAMS:
+        raise Refused(f"{name} is packed in more than {MAX_STREAMS:,} pieces; unpack it and pack it again")
+
+
+def _raw_file(path: str, name: str, tell: Callable[[float], None]) -> tuple[_CountingFile, int]:
+    """Return a regular file and its size in bytes. Raises Refused for other kinds and for sparse files."""
     try:
         # without O_NONBLOCK a FIFO would block forever
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -45,29 +93,15 @@ def opened(
         os.close(descriptor)
         raise Refused(f"{name} is not a regular file; give a graph file")
     size, on_disk = status.st_size, _BLOCK * status.st_blocks
-    unpack = _UNPACK.get(Path(path).suffix.lower())
-    with io.BufferedReader(_Watched(descriptor, size, tell, name if unpack is lzma.open else "")) as file:
-        if size > max_bytes:
-            raise Refused(f"{name} has {size:,} bytes, more than {max_bytes:,}; choose a smaller graph")
-        if on_disk and size > max(MAX_BYTES, MAX_EXPANSION * on_disk):  # some file systems do not say what is on the disk
-            raise Refused(f"{name} has {size:,} bytes, of which only {on_disk:,} are on the disk; fetch the file again")
-        try:
-            if unpack is not None:
-                size = min(max_bytes, MAX_EXPANSION * size + _ALWAYS)
-                file = io.BufferedReader(_Bounded(unpack(file), size, name))  # type: ignore[assignment]
-            if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
-                file.read(len(codecs.BOM_UTF8))
-            yield file, size
-        except (EOFError, zlib.error, lzma.LZMAError) as error:
-            raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
-        except OSError as error:
-            if error.errno is None:  # gzip and bz2 report damage as an OSError too
-                raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
-            raise _unreadable(name, error) from None
+    if on_disk and size > max(MAX_BYTES, MAX_EXPANSION * on_disk):  # some file systems report no blocks
+        os.close(descriptor)
+        raise Refused(f"{name} has {size:,} bytes, of which only {on_disk:,} are on the disk; fetch the file again")
+    xz = name if Path(path).suffix.lower() == ".xz" else ""
+    return _CountingFile(descriptor, size, tell, xz), size
 
 
-class _Watched(io.FileIO):
-    """A file that tells at each read how much of it has been read; one of xz, which `xz` names, is one of few streams."""
+class _CountingFile(io.FileIO):
+    """A file that reports the share read at each read; if `xz` names a file of xz, that must consist of few streams."""
 
     def __init__(self, descriptor: int, size: int, tell: Callable[[float], None], xz: str = ""):
         super().__init__(descriptor)
@@ -78,8 +112,7 @@ class _Watched(io.FileIO):
         count = super().readinto(buffer)
         if self._xz:
             self._streams += bytes(buffer[:count]).count(_STREAM)
-            if self._streams > MAX_STREAMS:
-                raise Refused(f"{self._xz} is packed in more than {MAX_STREAMS:,} pieces; unpack it and pack it again")
+            _check_streams(self._xz, self._streams)
         self._progress(self.tell() / max(1, self._size))
         return count
 

@@ -313,12 +313,14 @@ def gather(
     line: int,
     rows: int | None = None,
     arcs: Callable[[Rows, int], Arcs] | None = None,
+    merge: np.ufunc = np.minimum,
 ) -> ArcCollector:
     """Return the arcs of the rest of the file, of which `rows` rows are declared. Raises Refused for wrong lines and counts.
 
-    `arcs` gets parsed rows and the number of rows before them; by default each row is an arc.
+    `arcs` gets parsed rows and the number of rows before them; by default each row is an arc. `merge` combines the weights of
+    parallel arcs.
     """
-    gathered, read_rows = ArcCollector(source.limits.apart), 0
+    gathered, read_rows = ArcCollector(source.limits.apart, merge=merge), 0
     for at, chunk in source.chunks(line):
         parsed = form.rows(chunk, at, source)
         if not len(parsed.weights):

@@ -21,17 +21,18 @@ from fwtui.graphs.opening import MAX_BYTES
 NO_EDGE_SIGN = "."
 
 
-def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX_BYTES) -> int:
+def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX_BYTES, force: bool = True) -> int:
     """Save the graph in the format of the file's suffix; return its bytes. The file is written whole or not at all.
 
-    Raises Refused for text files over `most_bytes`, real weights in .gr, drawings of more than 64 vertices, and disk errors.
+    Raises Refused for text files over `most_bytes`, real weights in .gr, drawings of more than 64 vertices, disk errors, and
+    without `force` for an existing file.
     """
     out, form = Path(path), written_as(path)
     name, most = clean(out.name), form.says("MAX_DRAWN")
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)
-    with whole_file(path) as file:
+    with whole_file(path, force=force) as file:
         form.load().write(graph, file if form.says("ARRAYS") else _Limited(file, name, most_bytes), out.suffix.lower())
         return file.tell()
 

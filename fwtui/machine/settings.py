@@ -172,11 +172,7 @@ class Settings:
         experiment = changed(for_kernel(usual, chosen_kernel), n=min(usual.n, most))
         for one in FIELDS[1:]:
             value = self.values.get(EXPERIMENT + one.name)
-            if (
-                value is not None
-                and one.offered(chosen_kernel)
-                and (one.choices is None or value.text in one.choices(chosen_kernel, simulated(chosen_kernel)))
-            ):
+            if value is not None and (one.choices is None or value.text in one.choices(chosen_kernel, simulated(chosen_kernel))):
                 experiment = changed(experiment, **one.read(value.text))
         values = {option: self.values.get(EXPERIMENT + option.name) for option in chosen_kernel.options}
         read = {option: option.read(value.text) for option, value in values.items() if value is not None}

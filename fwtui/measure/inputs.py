@@ -44,7 +44,7 @@ class Inputs:
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
                 with job.stage("read", stamp[1]):
-                    graph = read(experiment.file, experiment.dtype, most, tell=job.progress("read"))
+                    graph = read(experiment.file, experiment.dtype, most, tell=job.progress("read"), options=experiment.reading)
             else:
                 graph = self._generated(job)
             self._last = key, graph

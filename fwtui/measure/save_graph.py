@@ -20,11 +20,11 @@ from fwtui.stream.requests import SaveRequest
 TOO_LARGE = "the graph does not fit into memory; choose a smaller n"
 
 
-def save(experiment: Experiment, out: str) -> None:
+def save(experiment: Experiment, out: str, force: bool = True) -> None:
     """Save or print the graph. Raises Refused if it cannot be made, saved or shown."""
     if out:
         written_as(out)
-        check_place(out, experiment.file)
+        check_place(out, experiment.file, force=force)
         if experiment.real and not experiment.file:
             check_whole(Path(out), False)
         if not experiment.file:
@@ -33,7 +33,7 @@ def save(experiment: Experiment, out: str) -> None:
         check_small(experiment.n, SIMULATOR_MAX_N)
     begin = time.perf_counter()
     if experiment.file:
-        graph = read(experiment.file, experiment.dtype)
+        graph = read(experiment.file, experiment.dtype, options=experiment.reading)
     else:
         from fwtui.engine.generate_cpu import fill  # brings numba
 
@@ -44,7 +44,7 @@ def save(experiment: Experiment, out: str) -> None:
     if not out:
         print("\n".join(picture(graph, SIMULATOR_MAX_N)))
         return
-    size = write(graph, out)
+    size = write(graph, out, force=force)
     wrote = duration(time.perf_counter() - saving)
     way = "read" if experiment.file else "generated"
     report(f"{Path(out).name}: {words(graph)}; {way} in {duration(saving - begin)}, {memory(size)} written in {wrote}")

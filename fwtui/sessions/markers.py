@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fwtui.common.atomic_file import new_whole_file, whole_file
+from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import some
@@ -141,9 +141,8 @@ def _write(
     if Path(out).suffix == ".gz":
         name = clean(Path(out).name)
         raise Refused(f"{name} would be packed, and a session is written unpacked; write {clean(Path(out).stem)}, then gzip it")
-    opened = whole_file if replaces else new_whole_file
-    with opened(out, "recorded to", "free some space or choose another place") as file:
-        writer = SessionWriter(Path(file.name if replaces else out), os.dup(file.fileno()), header + b"\n")
+    with whole_file(out, "recorded to", "free some space or choose another place", force=replaces) as file:
+        writer = SessionWriter(Path(file.name), os.dup(file.fileno()), header + b"\n")
         try:
             writer.copy(lines)
         except BaseException:  # also that of the source

@@ -18,12 +18,11 @@ from fwtui.common.errors import Refused
 from fwtui.common.signals import undone_by
 from fwtui.common.streams import report
 from fwtui.common.text import clean, quoted
-from fwtui.graphs.adjacency import both_ways
-from fwtui.graphs.columns import WeightChoice
+from fwtui.graphs.file_options import STDIN, FileOptions
 from fwtui.graphs.graph_limits import GraphLimits
 from fwtui.graphs.loading import load_lazily
-from fwtui.graphs.opening import MAX_BYTES, opened
-from fwtui.graphs.text_rows import Form, GraphFile, fields_in, number_in
+from fwtui.graphs.opening import MAX_BYTES, STDIN_NAME, opened
+from fwtui.graphs.text_rows import Form, GraphFile, fields_in
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import output
 from fwtui.solver.call import Call, Clock
@@ -41,18 +40,15 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
     """
     if request.out:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
-        check_place(request.out, request.graph, request.pairs, request.sources, request.targets)
+        check_place(request.out, request.graph, request.pairs, request.sources, request.targets, force=request.force)
     elif request.paths and not request.pairs:
         raise Refused("--paths needs an output; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = SolveProgress(sys.stderr)
     clock = Clock(time.monotonic() - begun)
     clock.lap("set-up")
     with progress.stage("reading"):
-        column = None if request.weight == "none" else request.weight
-        weight = WeightChoice(column, "pass --weight NAME, or --weight none to count each edge 1")
-        graph = load_lazily(request.graph, tell=progress.tell, weight=weight, no_edge=_no_edge(request.no_edge))
-        if request.undirected:
-            graph = both_ways(graph.adjacency)
+        options = FileOptions(request.weight, request.no_edge, request.undirected)
+        graph = load_lazily(request.graph, tell=progress.tell, options=options)
         pairs = None
         if request.source:
             pairs = [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
@@ -78,7 +74,7 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
     size = 0
     if request.out:
         with progress.stage("writing"):
-            size = output.save(result, request.out, pairs, request.paths, progress.tell)
+            size = output.save(result, request.out, pairs, request.paths, progress.tell, force=request.force)
             clock.lap("write")
     output.print_answer(request, graph, result, pairs, clock.seconds)
     stats = result.stats
@@ -93,7 +89,7 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
 
 def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
     """The vertices in a file, some on each line, under these titles, if any. Raises Refused, naming file and line."""
-    name = clean(Path(path).name)
+    name = STDIN_NAME if path == STDIN else clean(Path(path).name)
     cycles, rows_seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
     with opened(path, name, MAX_BYTES) as (file, size):
         form, source = Form("", "\t" if b"\t" in file.peek() else ","), GraphFile(file, name, size, MAX_BYTES, "", GraphLimits())
@@ -113,14 +109,6 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
     if not cycles:
         raise Refused(f"{name} has no {what}; write {','.join(titles)} on each line")
     return cycles
-
-
-def _no_edge(text: str) -> int | float | None:
-    """Return the weight of --no-edge; None if it is not given. Raises Refused if it is not a number."""
-    value = number_in(text)
-    if text and value is None:
-        raise Refused(f"--no-edge {quoted(text)} is not a number; pass a weight such as 1073741823, or inf")
-    return int(text) if text.lstrip("-").isdecimal() else value
 
 
 class SolveProgress:

@@ -51,14 +51,20 @@ def check_out(path: str, pairs: bool, paths: bool) -> None:
 
 
 def save(
-    result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Callable[[float], None], at_once: int = 1 << 20
+    result: Result,
+    path: str,
+    pairs: Pairs | None,
+    paths: bool,
+    tell: Callable[[float], None],
+    at_once: int = 1 << 20,
+    force: bool = True,
 ) -> int:
     """Write the result and return its bytes; the file is written whole or not at all. Raises Refused if it cannot be written.
 
-    `at_once`: about that many rows of a Parquet file are one group.
+    `at_once`: about that many rows of a Parquet file are one group. Without `force` no existing file is overwritten.
     """
     suffix = Path(path).suffix.lower()
-    with whole_file(path) as file:
+    with whole_file(path, force=force) as file:
         if suffix == ".npy":
             np.save(file, result.distances, allow_pickle=False)
         elif suffix == ".npz":

@@ -12,7 +12,8 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.common.units import counted
 from fwtui.graphs.adjacency import Adjacency, DeviceArray, GivenGraph, merge_parallel
-from fwtui.graphs.columns import AUTO, WeightChoice
+from fwtui.graphs.columns import WeightChoice
+from fwtui.graphs.file_options import AUTO
 from fwtui.graphs.library_objects import graph_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call

@@ -11,8 +11,9 @@ from fwtui.commands.support.user_kernel_options import add_trust_option, parse_k
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
-from fwtui.experiment.fields import BY_NAME, FIELDS, Field, default_text
+from fwtui.experiment.fields import BY_NAME, FIELDS, YES_NO, Field, default_text
 from fwtui.experiment.user_kernel_registry import known_kernels
+from fwtui.graphs.file_options import FileOptions
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
 from fwtui_kernels import registry
@@ -20,7 +21,8 @@ from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Option
 
 SEVERAL = ("kernel", "n", "kind", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
-GRAPH = ("n", "file", "kind", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
+GENERATED = ("n", "kind", "density", "weights", "real", "negative", "connected", "exact", "seed")  # fields of a generated graph
+GRAPH = (*GENERATED, "file", *FileOptions._fields, "dtype")  # fields that decide the input
 
 MAX_NAMED = 2  # kernels in the heading of a group of options
 
@@ -37,11 +39,12 @@ def add_experiment_options(
     """
     group = parser.add_argument_group("experiment", "the same choices as the dashboard's form")
     for field in (field for field in FIELDS if only is None or field.name in only):
-        flags = [f"--{field.name}", *([f"-{field.short}"] if field.short else [])]
+        flags = [f"--{field.name.replace('_', '-')}", *([f"-{field.short}"] if field.short else [])]
         about = helps.get(field.name, field.help)
         about += "; several, separated by commas" if field.name in several and only is None else ""
         about += f" (default: {default})" if (default := default_text(field)) else ""
-        group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
+        bare: dict[str, Any] = {"nargs": "?", "const": "yes"} if field.metavar == YES_NO else {}
+        group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}", **bare)
     if only is None:
         about = "option of your kernel; repeatable"
         group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
@@ -159,7 +162,7 @@ def experiments_of_every_kernel(
 
 def check_one_graph(names: Sequence[str]) -> None:
     """Raises Refused if the fields of these names ask both for a file and for a generated graph."""
-    generated = next((name for name in names if name in GRAPH and name not in ("file", "dtype")), None)
+    generated = next((name for name in names if name in GENERATED), None)
     if "file" in names and generated is not None:
         raise Refused(f"--file and --{generated}, which is for generated graphs, cannot be combined; pass only one")
 
@@ -188,6 +191,9 @@ def _experiment(
         n = preferred.values.get(EXPERIMENT + "n")
         changes = {"n": int(n.text) if n is not None else base.n} | changes
     base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
+    reading = next((name for name in FileOptions._fields if name in changes), None)
+    if reading is not None and not (changes.get("file") or base.file):
+        raise Refused(f"--{reading.replace('_', '-')} is for graph files; pass --file PATH too, or omit it")
     options = dict(base.options)
     for name, text in _options(args).items():
         for option in (option for option in kernel.options if option.name == name):

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 BAR = 32  # cells of the longer bar
 
 
-def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") -> TakesArguments:
-    """Add --json and --table; `usual` is the help of --table if a table is not always the default."""
+def add_json_option(parser: argparse.ArgumentParser, objects: str) -> TakesArguments:
+    """Add --json, which prints these objects, to a group of options that exclude each other; return the group."""
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help=f"print {as_json}")
-    form.add_argument("--table", action="store_true", help=usual or "print a table (default)")
+    form.add_argument("--json", action="store_true", help=f"print {objects} instead of a table")
     return form
 
 

@@ -5,6 +5,7 @@ A module declares literal constants, read without importing it:
     WRITTEN     the title in lists of output formats, if different
     SUFFIXES    its file suffixes
     ORDER       its place in lists
+    BEGINS      a regular expression of the beginning of its files, if that identifies the format
     ARRAYS      True: arrays, which may take half of the free memory; otherwise text, which is limited
     WHOLE       True: real weights cannot be written
     ARC_BYTES   least bytes of a written arc besides its two vertices; 0: no size is predicted
@@ -14,6 +15,7 @@ and offers `read(source: Source) -> GivenGraph`, `write(graph: GraphInput, file,
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import import_module
 from os import PathLike
@@ -25,6 +27,8 @@ from fwtui.common.module_header import Outline, outlines
 from fwtui.common.text import clean, quoted
 
 PACKED = (".gz", ".bz2", ".xz")
+_DECIMAL_COMMA = re.compile(rb"(?<=\d),(?=\d+\s*$)")
+_SEPARATORS = re.compile(rb"[,;|\t]")
 
 
 class Format(Outline):
@@ -80,6 +84,16 @@ def suffix_of(path: str) -> str:
         name, suffixes = quoted(whole.name or path), ", ".join(read_suffixes())
         raise Refused(f"{name} ends in none of {suffixes} (or those with {', '.join(PACKED)}); rename or convert it")
     return suffix
+
+
+def suffix_in(begin: bytes) -> str:
+    """Return the suffix of the format in which data begins like that; without one of its own, it is a table or an edge list."""
+    for form in formats():
+        pattern = form.constant("BEGINS", bytes, b"")
+        if pattern and re.match(pattern, begin, re.IGNORECASE):
+            return form.suffixes[0]
+    first = next((line for line in begin.splitlines() if line.strip() and not line.startswith((b"#", b"%"))), b"")
+    return ".csv" if _SEPARATORS.search(_DECIMAL_COMMA.sub(b"", first)) else ".txt"
 
 
 def written_as(path: str | PathLike[str]) -> Format:

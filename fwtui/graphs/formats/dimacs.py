@@ -14,6 +14,7 @@ from fwtui.graphs.text_rows import Form, GraphFile, are_counts, gather
 TITLE = "DIMACS"
 SUFFIXES = (".gr",)
 ORDER = 10
+BEGINS = rb"(c[^\n]*\n|\n)*p sp\s"
 WHOLE = True
 ARC_BYTES = 6
 

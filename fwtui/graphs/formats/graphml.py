@@ -19,6 +19,7 @@ from fwtui.graphs.text_rows import GraphFile
 TITLE = "GraphML"
 SUFFIXES = (".graphml",)
 ORDER = 70
+BEGINS = rb"\s*<"
 ARC_BYTES = 55  # tags, and a weight of one digit
 _NOT_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 _EDGE_TAGS, _OTHER_TAGS = 4, 8  # that are written for an edge, and for no edge and no vertex

@@ -21,6 +21,7 @@ from fwtui.graphs.text_rows import Form, GraphFile, Rows, arc_of_each, are_count
 TITLE = "Matrix Market"
 SUFFIXES = (".mtx",)
 ORDER = 20
+BEGINS = rb"%%?MatrixMarket"
 ARC_BYTES = 4
 _FORMATS = ("coordinate", "array")
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
@@ -28,7 +29,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 def read(source: GraphFile) -> Adjacency:
-    """Read a matrix; of duplicate entries the least counts. Raises Refused, naming file and line."""
+    """Read a matrix; duplicate entries add up, as in SciPy. Raises Refused, naming file and line."""
     name = source.name
     source.weight.check_unused(name)
     form, field, symmetry = _banner(source)
@@ -52,14 +53,14 @@ def read(source: GraphFile) -> Adjacency:
         entries = _dense(table.weights, before, n, symmetry) if form == "array" else arc_of_each(table)
         return entries if symmetry == "general" else _mirrored(entries, -1.0 if symmetry == "skew-symmetric" else 1.0)
 
-    gathered = gather(source, Form(columns, comment="%", high=n), number + 1, rows, arcs)
+    gathered = gather(source, Form(columns, comment="%", high=n), number + 1, rows, arcs, np.add)
     found = gathered.all()
     if source.limits.dtype == "int16" and (found.weights < 0).any() and symmetry == "skew-symmetric":  # on no line
         raise Refused(
             f"{name} is skew-symmetric, so half its weights are negative, which int16 does not take; choose int32 or float32"
         )
     notes = (weights_note(None),) if field == "pattern" else ()
-    return graph_of_arcs(n, range(1, n + 1), found, merged=gathered.merged, notes=notes)
+    return graph_of_arcs(n, range(1, n + 1), found, merged=gathered.merged, add=True, notes=notes)
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

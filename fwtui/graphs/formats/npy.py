@@ -24,6 +24,7 @@ from fwtui.graphs.text_rows import GraphFile
 TITLE = "NumPy"
 SUFFIXES = (".npy",)
 ORDER = 50
+BEGINS = rb"\x93NUMPY"
 ARRAYS = True
 _FLOAT32_WHOLE = 1 << 24  # up to this float32 holds every whole number
 _AXES = 32  # the limit of every NumPy version

@@ -37,6 +37,7 @@ TITLE = "NumPy"
 WRITTEN = "NumPy: weights, no_edge"
 SUFFIXES = (".npz",)
 ORDER = 60
+BEGINS = rb"PK\x03\x04"
 ARRAYS = True
 _WORD = 64  # bytes of the longest name of a form
 _SPARSE = {"csr": ("indptr", "indices", "data", "shape"), "csc": ("indptr", "indices", "data", "shape")}

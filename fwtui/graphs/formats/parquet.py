@@ -19,6 +19,7 @@ from fwtui.graphs.text_rows import GraphFile
 TITLE = "Parquet"
 SUFFIXES = (".parquet",)
 ORDER = 65
+BEGINS = rb"PAR1"
 ARRAYS = True
 _SAMPLE = 200  # rows that show the roles of the columns
 _EDGE = 40  # bytes of an edge in memory, at least

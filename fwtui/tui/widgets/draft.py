@@ -12,6 +12,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, changed, for_kernel, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field, vertices
 from fwtui.experiment.user_kernel_registry import known_kernels
+from fwtui.graphs.file_options import FileOptions
 from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel, Option
@@ -155,8 +156,7 @@ class ExperimentDraft(Draft):
             choices = (*choices, OWN)
         names = {"": "one"} if field.name == "devices" else self._kernel_names() if field.name == "kernel" else {}
         changed = choices != () and text != field.show(usual)
-        offered = field.offered(self.kernel)
-        return FormRow(field.name, titled(field), help, text, choices, offered, names=names, changed=changed)
+        return FormRow(field.name, titled(field), help, text, choices, names=names, changed=changed)
 
     def _kernel_names(self) -> dict[str, str]:
         """Mark the kernels that need a GPU, if there is none."""
@@ -193,7 +193,7 @@ class ExperimentDraft(Draft):
         return changes, errors
 
     def _choices(self, field: Field) -> tuple[str, ...] | None:
-        if not field.offered(self.kernel):
+        if field.name in FileOptions._fields and not self._wishes.get("file"):
             return ()
         return None if field.choices is None else field.choices(self.kernel, self.simulated)
 

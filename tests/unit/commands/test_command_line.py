@@ -69,10 +69,12 @@ def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(here: Here) -> None:
         assert "simulator" in done.stderr, "the way out"
 
 
-def test_a_pipe_gets_a_line_for_each_run_and_what_is_recorded_replays_to_the_same_results(tmp_path: Path, here: Here) -> None:
+def test_a_pipe_gets_a_table_and_what_is_recorded_replays_to_the_same_results(tmp_path: Path, here: Here) -> None:
     path = tmp_path / "kept.fwt.jsonl"
     words = ("-k", "serial,tiled-cpu", "-n", "64,65", "--tile", "16", "--repeats", "2", "--title", "two kernels")
-    ran = fwtui(tmp_path, "run", *words, "--record", str(path))
+    table = fwtui(tmp_path, "run", *words)
+    assert table.returncode == 0 and len(table.stdout.partition("\n\n")[0].splitlines()) == 5
+    ran = fwtui(tmp_path, "run", *words, "--json", "--record", str(path))
     assert ran.returncode == 0 and ran.stderr == f"fwtui: recording to {path}\n", "a pipe gets the results, and they alone"
     told = results(ran)
     assert [(r["kernel"], r["n"]) for r in told] == [("serial", 64), ("serial", 65), ("tiled-cpu", 64), ("tiled-cpu", 65)]
@@ -86,8 +88,7 @@ def test_a_pipe_gets_a_line_for_each_run_and_what_is_recorded_replays_to_the_sam
     assert checked.returncode == 0 and "two kernels" in checked.stdout and "4 runs" in checked.stdout
     replayed = here("replay", "--json", str(path))
     assert replayed.returncode == 0 and results(replayed) == results(ran)
-    table = here("replay", "--table", str(path))
-    assert table.returncode == 0 and len(table.stdout.partition("\n\n")[0].splitlines()) == 5
+    assert len(here("replay", str(path)).stdout.partition("\n\n")[0].splitlines()) == 5
     again = here("run", *words, "--record", str(path))
     assert again.returncode == 2 and "exists already" in again.stderr
     path.write_bytes(path.read_bytes()[:-40])
@@ -255,7 +256,7 @@ def test_a_table_without_a_terminal_has_every_column_and_a_line_for_each_reason(
     "words", [["list"], ["kernels"], ["learn", "--list"], ["doctor"], ["compare", "h200-n4096-naive-blocked"]]
 )
 def test_rows_are_also_json(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*words, "--table"]) == 0
+    assert main(words) == 0
     table = capsys.readouterr().out.splitlines()
     assert main([*words, "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

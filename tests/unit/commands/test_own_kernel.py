@@ -64,7 +64,9 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, session = written(tmp_path / "hw", more=TELLS), tmp_path / "own.fwt.jsonl"
-    assert main(["run", "-k", f"serial,{path}", "--baseline", str(path), "--trust", "--record", str(session), *QUICK]) == 0
+    assert (
+        main(["run", "-k", f"serial,{path}", "--baseline", str(path), "--trust", "--record", str(session), "--json", *QUICK]) == 0
+    )
     mine, serial = map(json.loads, capsys.readouterr().out.splitlines())
     assert (mine["kernel"], mine["verified"], mine["checksum"]) == ("mine", True, serial["checksum"])
     assert str(tmp_path / "hw") not in session.read_text() and '"kind":"source"' not in session.read_text()
@@ -148,7 +150,7 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
     told = capsys.readouterr()
     assert "left out: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
     forget_user_kernels()
-    assert main(["run", "-k", "mine", *QUICK]) == 0
+    assert main(["run", "-k", "mine", "--json", *QUICK]) == 0
     assert json.loads(capsys.readouterr().out)["experiment"]["code"] == user_kernel_registry.fingerprint(path)
 
 

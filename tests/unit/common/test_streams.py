@@ -9,14 +9,13 @@ import tempfile
 from contextlib import redirect_stdout
 from math import inf, nan
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fwtui.analysis import export
 from fwtui.common import atomic_file
 from fwtui.common.as_json import as_json
-from fwtui.common.atomic_file import new_whole_file, sync, whole_file
+from fwtui.common.atomic_file import sync, whole_file
 from fwtui.common.child_process import NotStarted
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.streams import flushed, ready_streams, reported
@@ -89,15 +88,24 @@ def test_a_device_is_written_to_and_keeps_its_name() -> None:
         os.close(theirs)
 
 
-@pytest.mark.parametrize("opened", [whole_file, new_whole_file])
-def test_a_file_is_on_the_disk_before_it_has_its_name(opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("force", [True, False])
+def test_a_file_is_on_the_disk_before_it_has_its_name(force: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, done = tmp_path / "out", list[str]()
     monkeypatch.setattr(atomic_file, "sync", lambda descriptor: done.append(os.readlink(f"/proc/self/fd/{descriptor}")))
     monkeypatch.setattr(os, "replace", lambda source, target, replace=os.replace: (done.append("named"), replace(source, target)))
-    with opened(path) as file, io.TextIOWrapper(file) as text:
+    with whole_file(path, force=force) as file, io.TextIOWrapper(file) as text:
         text.write("whole")
     assert path.read_text() == "whole" and done.pop() == str(tmp_path)
-    assert done == ([str(path)] if opened is new_whole_file else [done[0], "named"]) and done[0].startswith(f"{tmp_path}/")
+    assert done == [done[0], "named"] and done[0].startswith(f"{tmp_path}/")
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with pytest.raises(Refused, match="out exists already and is not overwritten"), whole_file(path, force=False):
+        path.write_text("theirs")
+    with pytest.raises(Refused, match="exists already"), whole_file(path, force=False):
+        pytest.fail("it was opened")
+    assert [*tmp_path.iterdir()] == [path] and path.read_text() == "theirs"
 
 
 def test_a_temporary_folder_does_not_outlive_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

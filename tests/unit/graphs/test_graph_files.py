@@ -84,7 +84,8 @@ def test_mtx_details(tmp_path: Path) -> None:
     zero = gr(tmp_path, head + "integer symmetric\n% words\n\n2 2 2\n2 1 0\n2 2 3\n", "zero.mtx")
     assert read(zero, "int32").matrix.tolist() == [[0, 0], [0, 0]]
     twice = gr(tmp_path, head + "real general\n2 2 3\n1 2 5\n1 2 3\n1 2 4\n", "twice.mtx")
-    assert read(twice, "int16").matrix.tolist() == [[0, 3], [NO_EDGE["int16"], 0]]
+    assert read(twice, "int16").matrix.tolist() == [[0, 12], [NO_EDGE["int16"], 0]]
+    assert scipy.io.mmread(twice).toarray()[0, 1] == 12  # pyright: ignore[reportAttributeAccessIssue]
     pattern = gr(tmp_path, head + "pattern general\n3 3 2\n1 2\n3 1\n", "pattern.mtx")
     assert read(pattern, "int32").matrix.tolist() == [[0, 1, FAR], [FAR, 0, FAR], [1, FAR, 0]]
 
@@ -101,6 +102,7 @@ ARCS = [(1, 2, 7), (2, 3, 4), (3, 1, 0), (1, 2, 9), (3, 3, 5), (4, 1, 2)]
 def written(folder: Path, name: str, arcs: Sequence[tuple[int, int, float]] = ARCS) -> str:
     """A graph of four vertices in the form of the name's suffix."""
     path, suffix = folder / name, Path(name.removesuffix(".gz")).suffix
+    arcs = [arc for arc in arcs if suffix != ".mtx" or arc[2] != 9]  # whose duplicates add up
     matrix = np.full((4, 4), np.inf)
     np.fill_diagonal(matrix, 0)
     for u, v, w in arcs:

@@ -1,29 +1,31 @@
 """Files that were once misread in silence, and others of their kinds: each is read, or refused with the reason."""
 
+import gzip
+import io
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
 import pyarrow
 import pytest
+import scipy.io
 import scipy.sparse
 from processes import DATA
 from pyarrow import parquet
 
 from fwtui import Refused, solve
 from fwtui.__main__ import main
-from fwtui.graphs.columns import AUTO, WeightChoice
+from fwtui.graphs.file_options import AUTO, FileOptions
 from fwtui.graphs.loading import load_lazily
 
 INPUTS = DATA / "inputs"
 
 
-def length(path: str | Path, source: str, target: str, weight: Any = AUTO, no_edge: float | None = None) -> float:
+def length(path: str | Path, source: str, target: str, weight: str = AUTO, no_edge: float | str = "") -> float:
     """The distance between two vertices of a file."""
-    graph = load_lazily(str(path), weight=WeightChoice(weight), no_edge=no_edge)
+    graph = load_lazily(str(path), options=FileOptions(weight, str(no_edge)))
     result = solve(graph.adjacency)
     return float(result.distances[graph.vertices.index(source), graph.vertices.index(target)])
 
@@ -115,7 +117,7 @@ def test_what_means_no_edge_is_chosen(tmp_path: Path) -> None:
             assert length(tmp_path / name, "0", "2", no_edge=greatest) == 7
     (tmp_path / "pairs.txt").write_text("1 2 5\n2 3 -1\n3 4 -1\n")
     assert (
-        load_lazily(str(tmp_path / "pairs.txt"), no_edge=-1).n == 4
+        load_lazily(str(tmp_path / "pairs.txt"), options=FileOptions(no_edge="-1")).n == 4
         and length(tmp_path / "pairs.txt", "1", "3", no_edge=-1) == np.inf
     )
     (tmp_path / "zeros.csv").write_text("0,1,0,0\n1,0,2,0\n0,2,0,3\n0,0,3,0\n")
@@ -203,11 +205,11 @@ def test_one_rule_for_weights_in_every_container(tmp_path: Path) -> None:
     np.savez(tmp_path / "g.npz", **{key: np.array(value) for key, value in table.items()})  # type: ignore[arg-type]
     for path in ("g.parquet", "g.csv", "g.graphml", "g.npz"):
         assert length(tmp_path / path, "A", "C", "strength") == length(tmp_path / path, "A", "C", "STRENGTH") == 12
-        assert length(tmp_path / path, "A", "C", None) == 1
+        assert length(tmp_path / path, "A", "C", "none") == 1
         with pytest.raises(Refused, match="that may be weights or not: strength"):
             load_lazily(str(tmp_path / path))
         with pytest.raises(Refused, match=r"has no (column|attribute) 'far' for weights; its (column|attribute)s: strength"):
-            load_lazily(str(tmp_path / path), weight=WeightChoice("far"))
+            load_lazily(str(tmp_path / path), options=FileOptions("far"))
     for given in (graph, pyarrow.table(table)):
         assert solve(given, weight="strength").distances[0, 2] == 12 and solve(given, weight=None).distances[0, 2] == 1
         with pytest.raises(Refused, match="strength; pass weight=NAME"):
@@ -236,10 +238,63 @@ def test_one_rule_for_duplicates(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"source": [0, 0, 1], "target": [1, 1, 2], "weight": [3, 5, 1]}), tmp_path / "g.parquet")
     (tmp_path / "g.csv").write_text("0,1,3\n0,1,5\n1,2,1\n")
     (tmp_path / "g.gr").write_text("p sp 3 3\na 1 2 3\na 1 2 5\na 2 3 1\n")
-    for name in ("g.parquet", "g.csv", "g.gr"):
-        assert length(tmp_path / name, "1", "2") == (
-            3 if name == "g.gr" else 1
-        ) and "1 parallel edge: the lightest counts" in notes(tmp_path / name)
+    for name, expected in (("g.parquet", 1), ("g.csv", 1), ("g.gr", 3)):
+        assert length(tmp_path / name, "1", "2") == expected
+        assert "1 parallel edge: the lightest counts" in notes(tmp_path / name)
+    (tmp_path / "g.mtx").write_text("%%MatrixMarket matrix coordinate integer general\n3 3 3\n1 2 3\n1 2 5\n2 3 1\n")
+    assert length(tmp_path / "g.mtx", "1", "2") == 8 == solve(scipy.io.mmread(tmp_path / "g.mtx")).distances[0, 1]
+    assert notes(tmp_path / "g.mtx") == "1 duplicate entry: duplicates add up"
+
+
+@pytest.mark.parametrize("path", [path for path in sorted(INPUTS.iterdir()) if path.name != "s1.txt"], ids=lambda path: path.name)
+def test_standard_input_is_read_as_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    packed = gzip.compress(path.read_bytes()) if path.suffix != ".npz" else path.read_bytes()  # .npz is packed itself
+    for name, data in ((str(path), b""), ("-", path.read_bytes()), ("-", packed)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        code = main(["solve", name, "--json", "--device", "cpu"])
+        printed = capsys.readouterr()
+        found = json.loads(printed.out) if printed.out else {}
+        error = "" if found else printed.err.replace("standard input", path.name)
+        told.append((code, error, {k: v for k, v in found.items() if k not in ("graph", "seconds")}))
+    assert told[0] == told[1] == told[2]
+
+
+def test_standard_input_that_is_closed_or_wanted_twice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["solve", "-"]) == 2 and "standard input has no edges; put 'from to weight' on" in capsys.readouterr().err
+    assert main(["solve", "-", "--pairs", "-"]) == 2 and "standard input can be read only once" in capsys.readouterr().err
+
+
+def test_every_command_reads_a_file_with_the_same_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "g.csv", tmp_path / "g.txt"
+    path.write_text("from,to,strength,price\na,b,5,3\nb,c,2,99999\n")
+    reading = ["--weight", "price", "--no-edge", "99999", "--undirected"]
+    assert main(["graph", "--file", str(path), *reading, "-o", str(out)]) == 0
+    assert out.read_text().splitlines()[1:] == ["0 1 3", "1 0 3", "2 2 0"]
+    capsys.readouterr()
+    assert main(["solve", str(path), *reading, "--json"]) == 0
+    solved = json.loads(capsys.readouterr().out)
+    assert main(["run", "-k", "serial", "--file", str(path), *reading, "--json", "--telemetry-hz", "0"]) == 0
+    ran = json.loads(capsys.readouterr().out)
+    assert (ran["n"], ran["edges"], ran["verified"]) == (solved["vertices"], solved["edges"], True) == (3, 2, True)
+    assert ran["answers"]["reachable"] == solved["answers"]["reachable"] == 2
+    assert {name: ran["experiment"][name] for name in ("weight", "no_edge", "undirected")} == {
+        **{"weight": "price", "no_edge": "99999", "undirected": True},
+    }
+    for words, sentence in (
+        (["graph", "--file", str(path)], "strength, price; pass --weight NAME, or --weight none to count each edge 1"),
+        (["run", "-n", "8", "--no-edge", "9"], "--no-edge is for graph files; pass --file PATH too, or omit it"),
+        (["graph", "--file", str(path), "--no-edge", "x"], "no-edge 'x' is not a number; pass a weight such as 1073741823"),
+        (["graph", "--file", str(path), "--weight", "price", "-o", str(out)], "exists already and is not overwritten; choose"),
+    ):
+        assert main(words) == 2 and sentence in capsys.readouterr().err
+    assert main(["graph", "--file", str(path), "--weight", "price", "-o", str(out), "--force"]) == 0
+    assert out.read_text().splitlines()[1:] == ["0 1 3", "1 2 99999"]
 
 
 def test_names_are_not_changed_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
