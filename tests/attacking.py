@@ -1,4 +1,4 @@
-"""What makes a test an attack: a seed and a size, which the environment sets, and a name by which it is repeated.
+"""Seed and size of attacks, which the environment sets, and the marker that repeats one by name.
 
 `make attack SECONDS=3600` runs all of them again and again, each time with another seed (tests/attack/__main__.py).
 """
@@ -15,12 +15,12 @@ SIZE = float(os.environ.get("ATTACK_SIZE", "1"))  # times the usual number of ca
 
 
 def sized(cases: int) -> int:
-    """That many cases of an attack of size 1."""
+    """Return the number of cases, scaled by the size of the attack."""
     return max(1, round(cases * SIZE))
 
 
 def bounded(cases: int) -> settings:
-    """Hypothesis' settings for an attack. Shrinking takes minutes; what fell is printed as it is."""
+    """Return Hypothesis' settings for an attack; failing cases are not shrunk, which would take minutes."""
     return settings(
         max_examples=sized(cases),
         database=None,
@@ -30,5 +30,5 @@ def bounded(cases: int) -> settings:
 
 
 def attack(cases: int, **strategies: Any) -> Callable[..., Any]:
-    """A test of so many cases, drawn from these strategies of Hypothesis."""
+    """Return a decorator for a test of `cases` cases from these Hypothesis strategies."""
     return lambda test: pytest.mark.attack(seed(SEED)(bounded(cases)(given(**strategies)(test))))

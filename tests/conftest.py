@@ -1,4 +1,4 @@
-"""What all tests run under: one folder of compiled kernels, threads that do not spin, a collector that looks at little."""
+"""Settings of all tests: one folder of compiled kernels, threads that do not spin, rare garbage collection."""
 
 import gc
 import os
@@ -39,7 +39,7 @@ def _own_kernels_are_forgotten() -> Iterator[None]:
 
 @pytest.fixture
 def own_cache(tmp_path: Path) -> str:
-    """An XDG_CACHE_HOME where nothing was measured before; kernels that tests have compiled are there."""
+    """Return an XDG_CACHE_HOME without measurements, but with the kernels that tests have compiled."""
     kept = tmp_path / "cache" / "fwtui"
     kept.mkdir(parents=True)
     if (folder := code_cache().folder) is not None:
@@ -48,7 +48,7 @@ def own_cache(tmp_path: Path) -> str:
 
 
 def pytest_collection_finish() -> None:
-    """Every screen leaves cycles behind; to look through all modules each time costs a fifth of the tests of screens."""
+    """Exempt all modules from garbage collection, which would cost a fifth of the time, as each screen leaves cycles."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(1_000_000, 3, 10)
@@ -56,5 +56,5 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """At its end pytest collects five times, through all that thousands of tests have left."""
+    """Exempt all objects from the five collections at the end of pytest."""
     gc.freeze()

@@ -1,4 +1,4 @@
-"""`python tests/mutants.py [FILE ...]`: how many small faults that mutmut plants in the code are caught by the tests.
+"""`python tests/mutants.py [FILE ...]`: the share of mutmut's faults in the code that the tests catch.
 
 Without files: those on which all reading of others' data rests, whole, of which each must have SHARE of its faults caught, else
 the exit code is 1; then what differs from the branch main, which is told and no more. Each survivor is named.
@@ -48,7 +48,7 @@ def output(*command: str, folder: Path = ROOT) -> str:
 
 
 def results(file: str, tests: Sequence[str], functions: Sequence[str] = ()) -> dict[str, str]:
-    """What became of each fault in these files, by its name; `functions` as patterns of such names, else all."""
+    """Return the outcome of each fault in these files by its name; `functions` are patterns of names (default: all)."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for name in output("git", "ls-files").splitlines():
@@ -73,7 +73,7 @@ def results(file: str, tests: Sequence[str], functions: Sequence[str] = ()) -> d
 
 
 def summed(file: str, found: dict[str, str]) -> float:
-    """Print what was caught, and every survivor; the share that was caught."""
+    """Print every survivor and return the share of caught faults."""
     tried = {name: state for name, state in found.items() if state != "not checked"}
     caught = sum(state in CAUGHT for state in tried.values())
     share = caught / len(tried) if tried else 1.0
@@ -84,7 +84,7 @@ def summed(file: str, found: dict[str, str]) -> float:
 
 
 def changed() -> Iterator[tuple[str, list[str]]]:
-    """Each file of the program that differs from main, with patterns of mutmut's names for the functions that do."""
+    """Return each program file that differs from main, with patterns for its changed functions."""
     if subprocess.run(["git", "rev-parse", "--quiet", "--verify", "main"], cwd=ROOT, stdout=subprocess.DEVNULL).returncode:
         return
     for file in output("git", "diff", "--name-only", "--diff-filter=AM", "main", "--", "fwtui/*.py").splitlines():
@@ -102,7 +102,7 @@ def changed() -> Iterator[tuple[str, list[str]]]:
 
 
 def tests_of(file: str) -> tuple[str, ...]:
-    """The tests of that file, or those of its package."""
+    """Return the tests of that file, or those of its package."""
     folder = f"tests/unit/{file.split('/')[1]}"
     return CHECKED.get(file) or ((folder,) if (ROOT / folder).is_dir() else ("tests/unit/commands",))
 

@@ -1,4 +1,4 @@
-"""Graphs to solve, their distances by the textbook and by SciPy, and what has to hold of their paths."""
+"""Graphs to solve, their distances by plain NumPy and by SciPy, and a check of their paths."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def random_matrix(n: int, seed: int, density: float = 0.3, negative: bool = False, scale: float = 1, low: int = 0) -> np.ndarray:
-    """Weights from low to 59 times `scale`, +inf for no edge; `negative`: lifted, so that cycles are as long as they were."""
+    """Return weights from `low` to 59 times `scale`, +inf for no edge; `negative` shifts them without changing any cycle."""
     rng = np.random.default_rng(seed)
     matrix = np.where(rng.random((n, n)) < density, rng.integers(low, 60, (n, n)) * scale, np.inf)
     lift = rng.integers(0, 40, n) * negative
@@ -17,7 +17,7 @@ def random_matrix(n: int, seed: int, density: float = 0.3, negative: bool = Fals
 
 
 def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
-    """The distances in the matrix' own type: with sentinels in whole numbers unreachable cells drift, as on a GPU."""
+    """Return distances in the matrix' data type; with integer sentinels unreachable cells drift, as on a GPU."""
     d = matrix.copy()
     for k in range(len(d)):
         d = np.minimum(d, d[:, k, None] + d[None, k, :])

@@ -15,7 +15,7 @@ MANY = 600.0  # seconds that only a hang can exceed
 
 
 def random_graphs(seed: int, count: int) -> Iterator[Experiment]:
-    """Of every type and sign, smaller and larger than a tile for each rank; the last one has a negative cycle."""
+    """Return graphs of every type and sign, smaller and larger than a tile per rank; the last has a negative cycle."""
     random = Random(seed)
     for _ in range(count - 1):
         dtype = random.choice(("int16", "int32", "float32"))
@@ -27,7 +27,7 @@ def random_graphs(seed: int, count: int) -> Iterator[Experiment]:
 
 
 def run_all(devices: str, kernel: str, asked: Sequence[Experiment], brief: bool, tile: int) -> list[Run]:
-    """The runs of one job on these devices, each compared with SciPy cell by cell."""
+    """Run all experiments in one job on these devices and compare each cell with SciPy."""
     job = RankJob(devices, 60.0, time.monotonic(), worker_environment("real"))
     model, end = Model(), time.monotonic() + MANY
     try:

@@ -16,7 +16,7 @@ LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 
 def medians(path: Path) -> dict[int, float]:
-    """Seconds of each run: the median of its passes."""
+    """Return the median seconds of the repetitions of each run."""
     samples: dict[int, list[float]] = {}
     for line in reader.load(path).lines:
         if isinstance(line.event, events.Sample):
@@ -25,5 +25,5 @@ def medians(path: Path) -> dict[int, float]:
 
 
 def milliseconds(seconds: float) -> str:
-    """Three digits, as screens write times between 1 ms and 1 s."""
+    """Format seconds with three digits, as screens do between 1 ms and 1 s."""
     return f"{seconds * 1e3:#.3g}".rstrip(".") + " ms"

@@ -1,4 +1,4 @@
-"""A scripted session for the screens' tests: every figure is made up, and the header's title says so."""
+"""Made-up sessions for the tests of screens; the title of the header says that they are synthetic."""
 
 import math
 from typing import Any
@@ -43,7 +43,7 @@ def header() -> events.Header:
 
 
 def telemetry(start: float, seconds: float, busy: float, gpu: bool = True) -> list[events.Event]:
-    """Readings at 10 Hz that wave gently around `busy` (0..1)."""
+    """Return telemetry samples at 10 Hz that oscillate slightly around `busy` (0 to 1)."""
     readings: list[events.Event] = []
     for tick in range(int(seconds * 10)):
         t = round(start + tick / 10, 3)
@@ -146,7 +146,7 @@ def verdict(word: str, how: str = "", cycle: tuple[int, ...] = ()) -> events.Ver
 
 
 def several_gpus(number: int, idler: int | None = None) -> list[events.Event]:
-    """A run on that many made-up GPUs, of which one may have less to do than the others."""
+    """Return a session with a run on that many made-up GPUs; `idler` has less work than the others."""
     told = run(1, 1.0, experiment("katz-kider", 16384), seconds=0.5, passes=12)
     end = told[-1].t
     gpus = [replace(GPU, gpu=index, nvlink_peak_bytes_per_second=9.56e11) for index in range(number)]
@@ -179,12 +179,12 @@ def experiment(kernel: str, n: int = 4096, simulated: bool = False, **changes: o
 
 
 def merged(*streams: list[events.Event]) -> list[events.Event]:
-    """Several streams as one, by time; each keeps its own order."""
+    """Merge streams by time; each keeps its order."""
     return sorted((e for stream in streams for e in stream), key=lambda e: e.t)
 
 
 def gpu_session() -> list[events.Event]:
-    """Three runs on a made-up GPU: naive, Katz-Kider, and Katz-Kider with another tile; a marker in between."""
+    """Return three runs on a made-up GPU (naive, Katz-Kider, Katz-Kider with another tile) and a marker between them."""
     naive = run(1, 1.0, experiment("naive"), seconds=0.2272, passes=9)
     second = naive[-1].t + 1.0
     blocked = run(2, second, experiment("katz-kider"))
@@ -204,7 +204,7 @@ def gpu_session() -> list[events.Event]:
 
 
 def sampled_session(run: int = 3, **reasons: int) -> list[events.Event]:
-    """The session, of which a run, by default the last, was sampled: one line, in which warps wait, and one that was not."""
+    """Return `gpu_session` with PC samples of a run: one line where warps stall, and one without samples."""
     hot = CodeLine("mine.py", 9, "    best = min(best, via)", reasons)
     code = Listing(
         lines=(CodeLine("mine.py", 8, "    via = a + b", {"wait": 0}), hot),
@@ -220,7 +220,7 @@ def sampled_session(run: int = 3, **reasons: int) -> list[events.Event]:
 def ranked_run(
     number: int, start: float, ranks: int, *, seconds: float, backend: str = "cuda", n: int = 4096
 ) -> list[events.Event]:
-    """A run over several ranks; the first is never waiting, and the later ones wait longer."""
+    """Return a run on several ranks; the first never waits, and later ones wait longer."""
     devices = ",".join("cpu" if backend == "cpu" else str(rank) for rank in range(ranks))
     asked = experiment("distributed" if backend == "cuda" else "distributed-cpu", n, devices=devices)
     told = run(number, start, asked, title="Distributed", backend=backend, seconds=seconds)
@@ -259,14 +259,14 @@ def ranked_run(
 
 
 def ranked_session(ranks: int, alone: bool = True) -> list[events.Event]:
-    """A run over that many made-up GPUs, after one of the same graph on one of them if `alone`."""
+    """Return a run on that many made-up GPUs, preceded by a run of the same graph on one GPU if `alone`."""
     first = run(1, 1.0, experiment("look-ahead"), seconds=0.03)
     after = ranked_run(2, first[-1].t + 1.0, ranks, seconds=0.03 / (0.97 * ranks))
     return [header(), GPU, *merged(first if alone else [], after)]
 
 
 def cpu_session() -> list[events.Event]:
-    """One run of the tiled CPU kernel and one in the simulator, on a machine without a GPU."""
+    """Return a run of tiled-cpu and a simulated one, on a machine without a GPU."""
     tiled = run(1, 1.0, experiment("tiled-cpu", 512), seconds=0.021, passes=30)
     after = tiled[-1].t + 1.0
     simulated = run(2, after, experiment("katz-kider", 16, simulated=True), backend="simulator", seconds=1.5, passes=1)

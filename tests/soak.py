@@ -1,4 +1,4 @@
-"""Hours of use in minutes: python tests/soak.py [MINUTES] (10).
+"""Long use of the dashboard in short time: python tests/soak.py [MINUTES] (10).
 
 A dashboard runs n = 64 about once a second; a replay is played again and again at 16x, and another in the page of a visitor of
 `fwtui serve`. First the dashboard makes as many runs as it holds, if that takes no more time than all that follows, and all go to
@@ -46,13 +46,13 @@ Line = tuple[str, str]  # what it is, and its unit
 
 
 def opened(folder: Path, *arguments: str) -> Terminal:
-    """The program with folders of its own."""
+    """Yield the program in a terminal with empty user folders."""
     folders = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CACHE", "CONFIG")}
     return Terminal((*FWTUI, *arguments), {**folders, "FWTUI_KERNEL": "tiled-cpu", "FWTUI_N": "64"})
 
 
 class Visitor:
-    """A visitor of `fwtui serve`, whose page is used as a terminal is."""
+    """A visitor of `fwtui serve`, with the interface of a terminal."""
 
     def __init__(self, folder: Path):
         words = [sys.executable, "-P", *FWTUI, "serve", "--port", "0", "h200-n4096-naive-blocked"]
@@ -95,7 +95,7 @@ class Visitor:
         self._wait(self._page.send_str(json.dumps(message)))
 
     def rest(self, seconds: float, until: bytes = b"") -> float | None:
-        """As Terminal.rest, but a browser reads at all times, from when keys were pressed last."""
+        """Wait like Terminal.rest, but from the last key on, as a browser always reads."""
         begun = time.monotonic()
         with self._written:
             found = self._written.wait_for(lambda: bool(until) and until in self._seen, seconds)
@@ -112,7 +112,7 @@ Screen = Terminal | Visitor
 
 
 def calm(*terminals: Screen) -> None:
-    """Close what is open, one after the other, and go to the first place."""
+    """Close all dialogs and go to the first place."""
     for keys in (*[ESCAPE] * 4, PLACES[0]):
         for terminal in terminals:
             terminal.press(keys)
@@ -121,7 +121,7 @@ def calm(*terminals: Screen) -> None:
 
 
 def processes(terminal: Screen) -> dict[str, psutil.Process]:
-    """The program and its children, by what they do."""
+    """Return the program and its child processes by their role."""
     screen = psutil.Process(terminal.pid)
     found = {"screen": screen}
     for child in screen.children(recursive=True):
@@ -132,7 +132,7 @@ def processes(terminal: Screen) -> dict[str, psutil.Process]:
 
 
 def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
-    """What was seen, by what it is."""
+    """Use the program and return the measured values by their name."""
     chance, lines = random.Random(7), dict[Line, list[float]]()
     dashboard, replay = opened(folder / "live", "dashboard"), opened(folder / "replay", "replay", "h200-n4096-naive-blocked")
     visitor = Visitor(folder / "served")
@@ -152,7 +152,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
     looked, turn = 0.0, 0
 
     def recorded() -> tuple[int, int]:
-        """The runs in the dashboard's recordings, and the bytes of these."""
+        """Return the number of runs in the dashboard's recordings, and their size in bytes."""
         files = [file.read_bytes() for file in (folder / "live").rglob("*.fwt.jsonl")]
         return sum(file.count(b'"kind":"rundone"') for file in files), sum(map(len, files))
 
@@ -229,14 +229,14 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
 
 
 def rises(values: list[float], unit: str) -> bool:
-    """Whether its last quarter is above its second one by more than it may be."""
+    """Return True if the last quarter exceeds the second by more than the tolerance."""
     share, amount = GROWTH[unit]
     before, after = (median(values[len(values) * at // 4 : len(values) * (at + 1) // 4] or values) for at in (1, 3))
     return after > before * (1 + share) + amount
 
 
 def table(lines: dict[Line, list[float]]) -> bool:
-    """Print how each line went on; whether all are flat."""
+    """Print each series and return True if none grows."""
     flat = True
     print(f"{'':52}{'first':>10}{'quarter':>10}{'half':>10}{'last':>10}{'95 %':>10}")
     for (what, unit), values in lines.items():

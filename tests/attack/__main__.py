@@ -20,7 +20,7 @@ SIZE = "1"  # times what `make test` does
 
 @dataclass
 class Told:
-    """What came of one attack in all rounds."""
+    """Result of one attack over all rounds."""
 
     rounds: int = 0
     failures: int = 0
@@ -29,7 +29,7 @@ class Told:
 
 
 def attacked(seed: int) -> list[tuple[str, float, str]]:
-    """One round: each attack's name, seconds, and of its failure, if it has one, what pytest says."""
+    """Run one round and return each attack's name, seconds and failure report ("" if it passed)."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "attack and not slow", f"--junit-xml={report}"]

@@ -1,4 +1,4 @@
-"""Attacks use what other tests have: screens and sessions made by hand, hostile words, graph files."""
+"""Path of the modules that attacks share with other tests: made-up sessions, hostile strings and graph files."""
 
 import sys
 from pathlib import Path

@@ -29,7 +29,7 @@ GOLDEN = (DATA / "golden-v1.fwt.jsonl").read_bytes().splitlines(keepends=True)
 
 
 def few(told: Sequence[events.Event]) -> list[bytes]:
-    """The lines of a session with every tenth reading."""
+    """Return the lines of a session, with every tenth telemetry sample."""
     readings = [event for event in told if isinstance(event, events.Telemetry)]
     return [codec.encode(event) for event in told if not isinstance(event, events.Telemetry) or event in readings[::10]]
 
@@ -48,7 +48,7 @@ VALUES = (*NUMBERS, *WORDS, None, True, (), (0,))
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Each value that is no container, and each empty one, by its holder and its key there."""
+    """Yield the holder and the key of each scalar and of each empty container."""
     for key, inner in [*(value.items() if isinstance(value, dict) else enumerate(value))]:
         if isinstance(inner, (dict, list)) and inner:
             yield from places(inner)
@@ -57,7 +57,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def absurd(session: str, changes: Sequence[Change], moves: Sequence[Move], number: float | None = None) -> bytes:
-    """That session with these changes, and with that number wherever one is allowed to be it; its header stays."""
+    """Return the session with these changes, and with the number in every field that allows it; the header stays."""
     told = [json.loads(line) for line in SESSIONS[session]]
     for line in told:
         line.pop("crc")

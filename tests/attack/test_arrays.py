@@ -1,4 +1,4 @@
-"""Random matrices of every kind: `fwtui.shortest_path` answers as SciPy does, and says no where SciPy does."""
+"""Random matrices of every kind: `fwtui.shortest_path` returns SciPy's result and refuses what SciPy refuses."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Keys and sizes at random in a real terminal, and a signal at a random moment: it ends well, and nothing stays behind."""
+"""Random keys and sizes in a real terminal, then a signal at a random moment: the program ends cleanly and leaves nothing."""
 
 import fcntl
 import os

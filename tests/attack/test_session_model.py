@@ -33,7 +33,7 @@ OUTCOMES = st.sampled_from(["done", "failed", "cancelled", "wrong"])
 
 
 class Shown(NamedTuple):
-    """A run, as far as it matters: all of it is in the file, or it is lost."""
+    """Identity of a run: the file contains all of its events, or the run is lost."""
 
     id: int
     n: int
@@ -42,7 +42,7 @@ class Shown(NamedTuple):
 
 
 def shown(path: Path) -> list[Shown]:
-    """The runs of a file, as a replay shows them."""
+    """Return the runs of a file as a replay shows them."""
     model = Model()
     for line in load(path).lines:
         model.apply(line.event)
@@ -50,7 +50,7 @@ def shown(path: Path) -> list[Shown]:
 
 
 class Dashboard:
-    """A live session without children, which is kept. A path or none is what each method returns, as text."""
+    """A kept live session without child processes; each method returns a path, or "", as text."""
 
     def __init__(self) -> None:
         self.live = Live(telemetry_hz=0)
@@ -78,7 +78,7 @@ class Dashboard:
         self.live.name(title)
 
     def go_on(self) -> str | None:
-        """With the last session that this machine has kept, whose file that was."""
+        """Continue the last kept session of this machine and return the path of its file."""
         found = offered(self.live)
         if found is not None:
             self.live.go_on(taken(found))
@@ -94,7 +94,7 @@ class Dashboard:
 
 
 class DashboardProcess:
-    """The same in a process of its own, where killing it is no pretence."""
+    """The dashboard in a separate process, which a test really kills."""
 
     def __init__(self) -> None:
         words = f"import sys; sys.path[:0] = {sys.path!r}; import test_session_model; test_session_model.serve()"
@@ -122,7 +122,7 @@ class DashboardProcess:
 
 
 def serve() -> None:
-    """Do what each line of standard input says, and say what came of it."""
+    """Carry out each command line of standard input and print its result."""
     dashboard = Dashboard()
     for line in sys.stdin:
         name, *given = json.loads(line)
@@ -130,7 +130,7 @@ def serve() -> None:
 
 
 class Sessions(RuleBasedStateMachine):
-    """One user, who has at most one dashboard open."""
+    """State machine of one user with at most one open dashboard."""
 
     files = Bundle("files")
     opens: type[Any] = Dashboard
@@ -188,14 +188,14 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.live is not None)
     @rule(target=files, title=st.sampled_from(["a", "b c", "é", "x" * 70]))
     def named(self, title: str) -> Path:
-        """From now on the session is a recording of the user's own."""
+        """Turn the session into a named recording."""
         self.live.name(f"{next(self._numbers)} {title}")
         return self._path
 
     @precondition(lambda self: self.live is not None)
     @rule(target=files, n=st.none() | st.integers(1, 99), lost=st.integers(0, 20))
     def was_killed(self, n: int | None, lost: int) -> Path:
-        """In the middle of a run, or between two; a power cut may take the end of the last line."""
+        """Kill the dashboard during or between runs; a power cut may also truncate the last line."""
         if n is not None:
             self._begin(n)
         path = Path(self.live.kill())
@@ -226,7 +226,7 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.live is not None and not self.runs and not self.live.is_named())
     @rule()
     def continued(self) -> None:
-        """The last session that this machine has kept goes on."""
+        """Continue the last kept session of this machine."""
         path = self.live.go_on()
         if path is None:
             return
@@ -236,7 +236,7 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(path=consumes(files))
     def forgotten(self, path: Path) -> None:
-        """The user no longer works with it; it stays as it is."""
+        """Stop using the session; its file does not change."""
 
     @invariant()
     def nothing_is_lost(self) -> None:

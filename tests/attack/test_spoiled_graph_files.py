@@ -1,4 +1,4 @@
-"""Graph files of every format in which pieces are replaced: each is a graph, or refused in one sentence."""
+"""Graph files of every format with replaced pieces: each is read as a graph or refused in one sentence."""
 
 import bz2
 import gzip
@@ -16,7 +16,7 @@ from fwtui.graphs.loading import load
 
 
 def good(suffix: str) -> bytes:
-    """A right file, to be spoiled."""
+    """Return the bytes of a valid file."""
     plain = {
         "gr": b"c x\np sp 3 2\na 1 2 7\na 3 1 0\n",
         "mtx": MTX.encode() + b"3 3 2\n1 2 7\n3 1 0\n",

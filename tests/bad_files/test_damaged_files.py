@@ -29,7 +29,7 @@ HEADER = header()
 
 
 def load_bytes(folder: Path, content: bytes) -> LoadedSession | None:
-    """The session with these bytes; None where it is refused for how it begins."""
+    """Return the session with these bytes, or None if its beginning is refused."""
     path = folder / "s"
     path.write_bytes(content)
     try:
@@ -155,7 +155,7 @@ def test_a_refusal_is_one_sentence_and_leaves_no_descriptor_open(tmp_path: Path)
 
 
 def failing(number: int) -> Callable[..., int]:
-    """A function of `os` that fails with that error."""
+    """Return a replacement for a function of `os` that raises this error."""
 
     def fail(*_: object) -> int:
         raise OSError(number, os.strerror(number))
@@ -165,7 +165,7 @@ def failing(number: int) -> Callable[..., int]:
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes functions of `os` behave like this, for a recorder."""
+    """Return a function that replaces functions of `os` for a recorder."""
 
     def behaves(**functions: Callable[..., int]) -> None:
         for name, function in functions.items():
@@ -221,9 +221,7 @@ class TestFullDisk:
         assert not loaded.torn and not loaded.damaged and not loaded.closed
         assert session.path.stat().st_size == session.bytes
 
-    def test_a_recording_that_is_deleted_or_not_synced_is_said_to_be_stopped(
-        self, tmp_path: Path, disk: Callable[..., None]
-    ) -> None:
+    def test_a_deleted_or_unsynced_recording_is_reported_as_stopped(self, tmp_path: Path, disk: Callable[..., None]) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)
         session.path.unlink()
         session.close()

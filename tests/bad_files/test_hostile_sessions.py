@@ -1,4 +1,4 @@
-"""Somebody else's session at every door of the program: read as far as it goes or refused in a sentence, and never obeyed.
+"""Hostile sessions at every entry of the program: read as far as possible or refused in one sentence, never executed.
 
 The default run takes samples of cuts and changed bytes; with `-m slow` the doors together take every one (and the reader
 alone takes them all in test_damaged_files).
@@ -67,7 +67,7 @@ if "compare" in COMMANDS:
 
 @pytest.fixture
 def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend, capfd: pytest.CaptureFixture[str]) -> Knock:
-    """Brings a file to a door; the exit code, after a look at everything that was said and written."""
+    """Pass a file to one entry of the program, check all output and files, and return the exit code."""
     shelf, out = tmp_path / "data" / "fwtui" / "sessions", tmp_path / "out"
     shelf.mkdir(parents=True)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -112,7 +112,7 @@ def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend, cap
 
 
 def evil_lines() -> Iterator[bytes]:
-    """Every string and every number of every kind, one at a time, as bad as the format can say it."""
+    """Yield each string and number of each event kind, one at a time, with the worst value that the format can hold."""
     for kind in events.ALL:
         told = inspect.type_info(kind)
         whole = SOME["filled"](told)
@@ -129,7 +129,7 @@ def evil_lines() -> Iterator[bytes]:
 
 @cache
 def evil_session() -> bytes:
-    """All of them in one file: most are of run 1, which has begun."""
+    """Return all hostile lines in one session; most belong to run 1, which has started."""
     header = {"kind": "header", "t": 0, "format": events.FORMAT, "version": 1, "minor": 0, "program": EVIL[0], "created": EVIL[1]}
     header |= {
         "title": f"ladder {EVIL[2]} {EVIL[5]} {EVIL[6]}",
@@ -141,7 +141,7 @@ def evil_session() -> bytes:
 
 
 def odd_files(folder: Path) -> dict[str, Path]:
-    """What is no regular, whole session of a reasonable size."""
+    """Return files that are not regular, complete sessions of a reasonable size."""
     made: dict[str, Path] = {"absent": folder / "absent", "folder": folder, "zero": Path("/dev/zero")}
     os.mkfifo(folder / "fifo")
     (folder / "loop").symlink_to("loop")
@@ -172,7 +172,7 @@ def odd_files(folder: Path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_what_is_no_session_is_refused_or_read_as_far_as_it_goes(door: str, knock: Knock, tmp_path: Path) -> None:
+def test_invalid_sessions_are_refused_or_read_as_far_as_possible(door: str, knock: Knock, tmp_path: Path) -> None:
     folder = tmp_path / "odd"
     folder.mkdir()
     for name, path in odd_files(folder).items():

@@ -1,4 +1,4 @@
-"""What the dashboard costs while it is flooded: python tests/benchmarks/busy_dashboard.py [SECONDS].
+"""Cost of the dashboard under a flood of events: python tests/benchmarks/busy_dashboard.py [SECONDS].
 
 A worker tells 5,000 events a second, the real sampler reads at 10 Hz, the terminal is 120x40. Printed are the share of a
 core that the screen's process takes (its children not counted), and the time from a key to what it paints, as whoever sits
@@ -26,7 +26,7 @@ SETTLE = 3.0  # seconds until it is looked at
 
 
 def flood(origin: float) -> None:
-    """The worker: one run that never ends and never stops talking."""
+    """Send the events of one endless run as the worker."""
     from fwtui.stream import codec, events, requests
 
     request = requests.decode(sys.stdin.buffer.readline())
@@ -58,7 +58,7 @@ def flood(origin: float) -> None:
 
 
 def dashboard() -> int:
-    """The program itself, with that worker."""
+    """Run the program with that worker."""
     from fwtui.experiment.experiment import defaults
     from fwtui.live import session
     from fwtui.live.child import Child

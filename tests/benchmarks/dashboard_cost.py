@@ -1,4 +1,4 @@
-"""What an open dashboard costs the kernels: python tests/benchmarks/dashboard_cost.py [KERNEL] [N] [PAIRS].
+"""Slowdown of kernels by an open dashboard: python tests/benchmarks/dashboard_cost.py [KERNEL] [N] [PAIRS].
 
 The same experiment in turns by `fwtui run` and by a dashboard on a 120x40 terminal, both recorded; the medians of their passes
 are compared pair by pair. The goal is less than 1 % on an H200. A benchmark, not a test: it asserts nothing.
@@ -21,7 +21,7 @@ LONGEST = 120.0  # seconds that a dashboard gets for one run
 
 
 def headless(kernel: str, n: str, record: Path) -> tuple[float, Experiment]:
-    """Seconds of the median pass under `fwtui run`, and what was run."""
+    """Return the median seconds of a repetition under `fwtui run`, and the experiment."""
     subprocess.run(
         [sys.executable, "-P", *FWTUI, "run", "-k", kernel, "-n", n, "--record", str(record)], check=True, capture_output=True
     )
@@ -29,7 +29,7 @@ def headless(kernel: str, n: str, record: Path) -> tuple[float, Experiment]:
 
 
 def in_dashboard(kernel: str, n: str, record: Path) -> tuple[float, Experiment]:
-    """Seconds of the median pass of a run that is started in a dashboard with the key r, and what was run."""
+    """Return the median seconds of a repetition in a dashboard (key r), and the experiment."""
     terminal = Terminal((*FWTUI, "dashboard", "--record", str(record)), {"FWTUI_KERNEL": kernel, "FWTUI_N": n})
     begin = time.monotonic()
     terminal.rest(3.0)

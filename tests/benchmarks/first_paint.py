@@ -1,4 +1,4 @@
-"""How long the dashboard takes from its command to its first whole frame: python tests/benchmarks/first_paint.py [RUNS].
+"""Time from the command to the first complete frame: python tests/benchmarks/first_paint.py [RUNS].
 
 Once as the environment has it, and once with Python's bytecode kept, as after an installation: where
 PYTHONDONTWRITEBYTECODE is set, a checkout is compiled at every start. The goal is 0.7 s on two slow cores. A benchmark,
@@ -16,7 +16,7 @@ FOOTER = b"Quit"  # drawn last
 
 
 def first_paint(arguments: list[str], kept: str = "") -> float:
-    """Seconds until the footer of `fwtui ARGUMENTS` is on a 120x40 terminal; `kept` is a folder for bytecode."""
+    """Return the seconds until a 120x40 terminal shows the footer of `fwtui ARGUMENTS`; `kept` is a folder for bytecode."""
     begin = time.monotonic()
     terminal = Terminal((*FWTUI, *arguments), {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": kept} if kept else {})
     try:

@@ -1,4 +1,4 @@
-"""A terminal with the program in it, for benchmarks: what is pressed, and when what it paints comes."""
+"""The program in a pseudo-terminal for benchmarks, with the time from a key to its output."""
 
 import contextlib
 import fcntl
@@ -17,7 +17,7 @@ FWTUI = ("-m", "fwtui")
 
 
 class Terminal:
-    """120x40 unless it is resized. It is read while the benchmark waits: an unread one stops the program that writes to it."""
+    """A terminal of 120x40. Its output is read while the benchmark waits; unread output would block the program."""
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str] | None = None):
         """`words`: after `python -P`; variables that are empty in `environment` are left out."""

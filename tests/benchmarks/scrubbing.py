@@ -1,4 +1,4 @@
-"""How long an hour takes to open, and a jump in it to be painted: python tests/benchmarks/scrubbing.py [JUMPS] [HOURS].
+"""Time to open a one-hour session and to paint a jump in it: python tests/benchmarks/scrubbing.py [JUMPS] [HOURS].
 
 The goals are 0.5 s to open and a p95 of 0.1 s from a jump to its frame, with one hour at 10 Hz and sixty runs. The session
 is synthetic and says so in its title. On a busy machine the CPU time says more than the clock. A benchmark, not a test: it
@@ -30,7 +30,7 @@ HOUR = 3600.0
 
 
 def session(folder: Path, hours: float) -> Path:
-    """Telemetry at 10 Hz and a run each minute."""
+    """Write a session with telemetry at 10 Hz and a run each minute."""
     streams: list[list[events.Event]] = [scenes.telemetry(0.1, hours * HOUR, 0.7)]
     for minute in range(int(hours * 60)):
         kernel = ("naive", "katz-kider", "staged-load")[minute % 3]
@@ -54,14 +54,14 @@ def since(begin: Took) -> Took:
 
 
 def opened(path: Path) -> tuple[Took, Recording]:
-    """Seconds until a replay could be shown, and what it is of."""
+    """Return the time until a replay can be shown, and its recording."""
     begin = now()
     made = recording(path)
     return since(begin), made
 
 
 async def jumps(played: Recording, count: int, place: str) -> list[Took]:
-    """Seconds from each jump to any share of the session until its frame has been composed."""
+    """Return the seconds from each random jump until its frame is composed."""
     app = FwtuiApp(replay=played, still=True, place=place)
     dice = random.Random(1)
     taken = []

@@ -1,4 +1,4 @@
-"""What `solve` costs beyond its kernels' time. Needs an NVIDIA GPU to say anything of one.
+"""Time of `solve` outside its kernels; times on a GPU need an NVIDIA GPU.
 
 python tests/benchmarks/solve_costs.py paths [N]             predecessors beside distances; 16384 unless given
 python tests/benchmarks/solve_costs.py streaming [N [GIB]]   with so much device memory, and in core; 32768 and 3 unless given

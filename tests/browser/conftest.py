@@ -1,4 +1,4 @@
-"""A headless Chromium that is driven by WebDriver's own protocol; tests are left out where there is none."""
+"""A headless Chromium, driven by the WebDriver protocol; without one the tests are skipped."""
 
 import base64
 import json
@@ -45,7 +45,7 @@ class Browser:
         return self._ask(method, f"/session/{self._session}{path}", **said)
 
     def open(self, page: Path, fragment: str = "") -> None:
-        """The page anew, from the disk, once its script has begun or given up."""
+        """Load the page from the disk and wait until its script has started or failed."""
         self._do("/url", url="about:blank")
         self.show(page, fragment)
         self.wait("document.body.dataset.ready || document.getElementById('message').textContent")
@@ -57,7 +57,7 @@ class Browser:
         self.visit(file.as_uri() + fragment)
 
     def run(self, script: str) -> Any:
-        """The value of an expression of JavaScript."""
+        """Return the value of a JavaScript expression."""
         return self._do("/execute/sync", script=f"return ({script})", args=[])
 
     def wait(self, condition: str) -> Any:
@@ -72,7 +72,7 @@ class Browser:
         self._do("/actions", actions=[{"type": "key", "id": "keyboard", "actions": pressed}])
 
     def click(self, selector: str) -> None:
-        """The mouse, in the middle of that element."""
+        """Click the centre of that element."""
         found = self._do("/element", using="css selector", value=selector)
         moves: list[dict[str, Any]] = [{"type": "pointerMove", "origin": found, "x": 0, "y": 0}]
         moves += [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
@@ -82,17 +82,17 @@ class Browser:
         self._do("/window/rect", width=width, height=height)
 
     def before(self, script: str) -> None:
-        """Have this run in every page before its own scripts."""
+        """Run this script in every page before the page's scripts."""
         self._do("/goog/cdp/execute", cmd="Page.addScriptToEvaluateOnNewDocument", params={"source": script})
 
     def view(self, width: int = 0, height: int = 0) -> None:
-        """The size of what is seen, which may be a telephone's; none: the window's."""
+        """Set the size of the viewport, such as a phone's; without arguments that of the window."""
         size = {"width": width, "height": height, "deviceScaleFactor": 0, "mobile": False} if width else {}
         command = "Emulation.setDeviceMetricsOverride" if width else "Emulation.clearDeviceMetricsOverride"
         self._do("/goog/cdp/execute", cmd=command, params=size)
 
     def prefer(self, **features: str) -> None:
-        """Media features such as prefers_reduced_motion; none: what the machine prefers."""
+        """Set media features such as prefers_reduced_motion; without arguments the defaults of the machine."""
         told = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         self._do("/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": told})
 
@@ -100,7 +100,7 @@ class Browser:
         self._do("/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"media": "print" if wanted else ""})
 
     def said(self) -> list[str]:
-        """What the console was told since the last time: errors, and whatever was blocked."""
+        """Return errors and blocked requests on the console since the last call."""
         return [entry["message"] for entry in self._do("/se/log", type="browser")]
 
     def picture(self) -> bytes:
@@ -137,7 +137,7 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def serving(*words: str) -> Iterator[tuple[str, int]]:
-    """A server's address and process."""
+    """Yield the address and the process of a server."""
     command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", *words]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2])
     try:

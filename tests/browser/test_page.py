@@ -1,4 +1,4 @@
-"""The page of a replay in a real browser, opened from the disk: it plays, seeks, obeys keys, and shows the terminal's figures."""
+"""The exported page in a real browser, opened from the disk: playback, seeking, keys and the values of the terminal."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _nothing_is_complained_of(browser: Browser) -> object:
     assert browser.said() == [], "errors, or something that was blocked"
 
 
-def test_its_last_screen_is_what_render_shows(browser: Browser, talk: Path, tmp_path: Path) -> None:
+def test_the_last_screen_of_the_page_is_that_of_render(browser: Browser, talk: Path, tmp_path: Path) -> None:
     render(shipped_folder() / f"{FLAGSHIP}.fwt.jsonl.gz", None, (120, 40), tmp_path / "end.txt")
     browser.open(talk, "#end")
     told = (tmp_path / "end.txt").read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ def test_its_last_screen_is_what_render_shows(browser: Browser, talk: Path, tmp_
     assert browser.run("[...document.querySelectorAll('td')].some(cell => cell.textContent === '31.5 ms')")
 
 
-def test_it_plays_to_its_end(browser: Browser, talk: Path) -> None:
+def test_the_page_plays_to_its_end(browser: Browser, talk: Path) -> None:
     browser.open(talk)
     assert "8.03x SPEEDUP" in browser.run(TEXT) and not browser.run(PLAYING), "a poster: the last screen"
     browser.press("home")
@@ -84,7 +84,7 @@ def test_it_plays_to_its_end(browser: Browser, talk: Path) -> None:
     assert browser.run(NOW) < 29, "from its end it begins again"
 
 
-def test_keys_go_where_they_say(browser: Browser, talk: Path) -> None:
+def test_keys_of_the_page_seek_to_their_targets(browser: Browser, talk: Path) -> None:
     lines = [line.event for line in reader.load(shipped_folder() / f"{FLAGSHIP}.fwt.jsonl.gz").lines]
     first, second = (event.t for event in lines if isinstance(event, events.RunStarted))
     end = next(event.t for event in lines if isinstance(event, events.RunDone))
@@ -167,7 +167,7 @@ def test_embedded_there_is_the_player_alone(browser: Browser, talk: Path) -> Non
     assert browser.run("location.hash.startsWith('#embed&t=')"), "a reload stays embedded"
 
 
-def test_what_is_copied_from_the_screen_is_whole_rows(browser: Browser, talk: Path) -> None:
+def test_text_copied_from_the_screen_is_whole_rows(browser: Browser, talk: Path) -> None:
     browser.open(talk, "#end")
     copied = """(() => {
         let told = "";
@@ -203,7 +203,7 @@ def test_with_less_motion_there_are_fewer_pictures(browser: Browser, talk: Path)
     assert float(seen[2]) - float(seen[1]) >= 0.9
 
 
-def test_a_guess_stands_beside_the_answer(browser: Browser, lecture: Path) -> None:
+def test_a_guess_is_shown_with_the_answer(browser: Browser, lecture: Path) -> None:
     browser.open(lecture, "#marker=2")
     said = "document.querySelector('#card .guessed').textContent"
     browser.click("#card .guess input")

@@ -1,4 +1,4 @@
-"""Writes golden-v1.fwt.jsonl, a synthetic session with every kind of version 1, one kind and one field from later.
+"""Writer of golden-v1.fwt.jsonl: a synthetic session with every kind of version 1, and one kind and one field from later.
 
 The file is kept for ever: a later version of the program must still read these bytes as these events. Run this file
 only to make the golden file of a new format version.
@@ -95,7 +95,7 @@ EVENTS: list[events.Event | bytes] = [
 
 
 def golden_bytes() -> bytes:
-    """The session as this version writes it."""
+    """Return the bytes of the session as this version writes it."""
     return b"".join(codec.seal(event) if isinstance(event, bytes) else codec.encode(event) for event in EVENTS)
 
 

@@ -16,7 +16,7 @@ TEXT = st.text(max_size=30).map(clean)
 
 
 def event(kind: type[events.Event]) -> st.SearchStrategy[Any]:
-    """Any event of the kind that the codec accepts, its strings already clean."""
+    """Return a strategy for valid events of the kind with clean strings."""
     return _strategy(inspect.type_info(kind))
 
 
@@ -25,7 +25,7 @@ def any_event() -> st.SearchStrategy[Any]:
 
 
 def leaves(kind: inspect.Type, value: Any) -> Iterator[tuple[tuple[str | int, ...], inspect.Type]]:
-    """Path and type of every string and number in a decoded JSON value of the kind; optional ones by their real type."""
+    """Yield the path and the type of each string and number in a decoded JSON value of the kind."""
     kind = _required(kind)
     if isinstance(kind, inspect.StructType):
         for field in kind.fields:
@@ -46,7 +46,7 @@ def leaves(kind: inspect.Type, value: Any) -> Iterator[tuple[tuple[str | int, ..
 
 
 def filled(kind: inspect.Type) -> Any:
-    """A JSON value of the kind with every field present and every list and dictionary holding one item."""
+    """Return a JSON value of the kind with all fields and one item in each list and dictionary."""
     kind = _required(kind)
     if isinstance(kind, inspect.StructType):
         tag = {kind.tag_field: kind.tag} if kind.tag_field else {}

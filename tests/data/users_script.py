@@ -1,4 +1,4 @@
-"""A program of a user. Type checkers must know each type that it names, and it must run."""
+"""A user's program: it must run, and type checkers must resolve each type in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that misbehaves as the environment variable FAKE_WORKER says; started in place of fwtui.measure.worker."""
+"""A worker that replaces fwtui.measure.worker and misbehaves as the environment variable FAKE_WORKER says."""
 
 import faulthandler
 import os

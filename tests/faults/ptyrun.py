@@ -1,4 +1,4 @@
-"""Runs the program in a pseudo-terminal: what it writes, how it ends, and whom it leaves behind."""
+"""The program in a pseudo-terminal, with its output, exit code and remaining child processes."""
 
 import contextlib
 import fcntl
@@ -69,7 +69,7 @@ class PtyRun:
         os.write(self._master, keys)
 
     def wait_for_child(self, name: str, seconds: float = 120.0) -> None:
-        """Until it has a child whose command line names this module."""
+        """Wait for a child process whose command line names this module."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.read(0.02)
@@ -88,7 +88,7 @@ class PtyRun:
         self.wait()
 
     def wait(self, seconds: float = 120.0) -> None:
-        """Until it is gone; the limit is for what hangs."""
+        """Wait for the end of the process; the limit is for hangs."""
         begun = time.monotonic()
         while self.process.poll() is None and time.monotonic() < begun + seconds:
             self.read(0.02)
@@ -97,14 +97,14 @@ class PtyRun:
             pass
 
     def assert_left_well(self, code: int) -> None:
-        """It ended with that code, restored every mode of the terminal, and left no child."""
+        """Check the exit code, that all terminal modes are restored, and that no child is left."""
         assert self.process.returncode == code
         assert [mode for mode in RESTORED if mode not in self.output] == []
         assert termios.tcgetattr(self.terminal) == self.attributes
         assert self.orphans == []
 
     def vanish(self) -> None:
-        """The terminal is gone, as when a connection drops."""
+        """Close the terminal, as a lost connection does."""
         for descriptor in (self._master, self.terminal):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -112,7 +112,7 @@ class PtyRun:
 
     @property
     def orphans(self) -> list[psutil.Process]:
-        """Children that outlive it by seconds: on a busy machine they take some to notice."""
+        """Return child processes that outlive the program by several seconds."""
         _, alive = psutil.wait_procs(self.children, timeout=60.0)
         return [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
 

@@ -1,4 +1,4 @@
-"""What commands leave when they end, or a signal ends them: no process, no shared memory, no temporary or half-written file."""
+"""Nothing is left of a command that ends or is ended by a signal: no process, shared memory, temporary or partial file."""
 
 import os
 import signal
@@ -31,19 +31,19 @@ Begun = Callable[[set[psutil.Process], Path, bytes], bool]  # of its processes, 
 
 
 def runs(module: str) -> Begun:
-    """Whether a process of this module is there."""
+    """Return a check that a process of this module exists."""
     return lambda family, folder, output: any(module in " ".join(words) for words in map(_words, family))
 
 
 def _shares(family: set[psutil.Process], folder: Path, output: bytes) -> bool:
-    """Whether two ranks map memory, and have begun."""
+    """Return True if two ranks have started and mapped shared memory."""
     return len([process for process in family if any("mpich" in name for name in _shared(process))]) >= 2 and all(
         name.endswith("(deleted)") for process in family for name in _shared(process)
     )
 
 
 def writes(name: str) -> Begun:
-    """Whether that file is being written."""
+    """Return a check that this file is being written."""
     return lambda family, folder, output: any(folder.glob(f".{name}.*"))
 
 
@@ -52,7 +52,7 @@ def says(words: bytes) -> Begun:
 
 
 class Busy(NamedTuple):
-    """A command that works for long, and how it is known that it does."""
+    """A long-running command, and a check that it has started working."""
 
     words: tuple[str, ...]
     begun: Begun
@@ -89,7 +89,7 @@ def cases() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("name", "number"), cases())
-def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: signal.Signals | None) -> None:
+def test_commands_leave_nothing_behind(tmp_path: Path, own_cache: str, name: str, number: signal.Signals | None) -> None:
     end = BUSY[name].end
     folder, temporary = tmp_path / "work", tmp_path / "temporary"
     for made in (folder, temporary):
@@ -141,7 +141,7 @@ def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: sign
 
 
 def _family(mark: Path) -> set[psutil.Process]:
-    """All processes that the command has started, however they are related to it now."""
+    """Return all processes that the command has started, including reparented ones."""
     found = set[psutil.Process]()
     for process in psutil.process_iter():
         try:
@@ -160,7 +160,7 @@ def _words(process: psutil.Process) -> list[str]:
 
 
 def _shared(process: psutil.Process) -> list[str]:
-    """The paths of the shared memory that it maps, with " (deleted)" where they are gone."""
+    """Return the paths of its mapped shared memory, with " (deleted)" for unlinked ones."""
     try:
         lines = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Ranks that die, stop or fail: the rank and the reason are said, nothing is left, and the next run is right."""
+"""Ranks that die, stop or fail: the error names rank and reason, nothing is left, and the next run is correct."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def live() -> Iterator[Live]:
 
 
 def ranks_of(live: Live) -> tuple[int, ...]:
-    """Their process ids, once all have begun."""
+    """Return the process ids of the ranks, once all have started."""
     job = live.worker
     assert isinstance(job, RankJob)
     drain_until(live, lambda: job.pids)
@@ -94,7 +94,7 @@ def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch
 
 @contextmanager
 def job_with(**given: str) -> Iterator[Live]:
-    """A session whose jobs are started otherwise."""
+    """Return a session that starts its jobs with another command."""
     session = Live(telemetry_hz=0, job=partial(RankJob, **given))
     try:
         yield session
@@ -131,7 +131,7 @@ IN_THE_PROXY = "[proxy:0@a] HYDU_sock_write (sock.c:250): write error (Broken pi
     ],
     ids=["one job each", "what it says names the rank", "Open MPI as root", "it fails itself"],
 )
-def test_another_mpis_mpiexec_is_told_from_a_missing_rank(tmp_path: Path, script: str, words: str) -> None:
+def test_an_mpiexec_of_another_mpi_is_distinguished_from_a_missing_rank(tmp_path: Path, script: str, words: str) -> None:
     launcher = tmp_path / "mpiexec"
     launcher.write_text(f"#!/bin/sh\nshift 2\n{script}\n")
     launcher.chmod(0o755)

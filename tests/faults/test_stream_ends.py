@@ -1,4 +1,4 @@
-"""`fwtui run --stream` and `fwtui replay -` as processes that lose each other."""
+"""`fwtui run --stream` and `fwtui replay -` as processes of which one ends early."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ def lines_until(child: subprocess.Popen[bytes], kind: type[events.Event]) -> lis
     return lines
 
 
-def test_a_reader_that_goes_away_ends_the_run_and_its_children_without_a_word(tmp_path: Path) -> None:
+def test_a_reader_that_goes_away_ends_the_run_and_its_children_silently(tmp_path: Path) -> None:
     child = fwtui(tmp_path, *LONG, "--telemetry-hz", "0", stdout=subprocess.PIPE)
     lines_until(child, events.RunStarted)
     family = psutil.Process(child.pid).children(recursive=True)
@@ -112,7 +112,7 @@ def test_a_stream_into_a_file_is_a_session(tmp_path: Path) -> None:
     assert printed[0] == printed[1] and b'"kernel": "scipy"' in printed[0]
 
 
-def test_what_is_cut_is_printed_as_far_as_it_goes_and_is_no_success(tmp_path: Path) -> None:
+def test_a_truncated_stream_is_printed_as_far_as_possible_and_fails(tmp_path: Path) -> None:
     whole = (GOLDEN).read_bytes()
     child = fwtui(tmp_path, "replay", "-", "--json", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     out, words = child.communicate(whole[:-40], timeout=60)

@@ -25,7 +25,7 @@ SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT]
 
 
 def but_later(quick: signal.Signals) -> list[Any]:
-    """One of SIGNALS, and the others with -m slow: the same code takes them all."""
+    """Return SIGNALS with all but one marked slow, as the same code handles all of them."""
     return [pytest.param(number, marks=() if number == quick else pytest.mark.slow) for number in SIGNALS]
 
 
@@ -36,7 +36,7 @@ def environment(tmp_path: Path, own_cache: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("what", ["replay", pytest.param("dashboard", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", but_later(signal.SIGQUIT))
-def test_a_signal_ends_it_well(environment: dict[str, str], tmp_path: Path, what: str, number: signal.Signals) -> None:
+def test_a_signal_ends_it_cleanly(environment: dict[str, str], tmp_path: Path, what: str, number: signal.Signals) -> None:
     words = [str(write_session(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session()))] * (what == "replay")
     with PtyRun(what, *words, environment={**environment, "FWTUI_KEEP_SESSIONS": "no"}) as run:
         run.read_until(b"playing" if what == "replay" else b"run the experiment: ")
@@ -59,7 +59,7 @@ def test_a_terminal_that_vanishes_ends_the_program(environment: dict[str, str], 
 
 
 def broken(folder: Path, code: str) -> dict[str, str]:
-    """Variables with which the program runs that code before its own."""
+    """Return environment variables that make the program run this code first."""
     (folder / "sitecustomize.py").write_text(code)
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
 
@@ -135,7 +135,7 @@ def test_a_signal_ends_a_dashboard_that_is_still_being_made(environment: dict[st
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not count it")
 def test_a_busy_machine_gives_a_signal_longer() -> None:
-    """What limits the end does not run on while another process has the only processor."""
+    """The time limit of the shutdown does not advance while another process has the only core."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(allowed)})
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
@@ -184,8 +184,8 @@ def test_signals_in_a_run_close_the_recording_and_do_not_cut_it_off(
     assert loaded.closed and loaded.end and loaded.end.reason == "signal"
 
 
-def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str, str]) -> None:
-    """And no byte on its standard input ends it: no UTF-8, half a character, sequences with numbers that are none."""
+def test_a_stopped_dashboard_continues(environment: dict[str, str]) -> None:
+    """Neither does any input end it: invalid UTF-8, half a character, malformed escape sequences."""
     with PtyRun("dashboard", environment=environment) as run:
         run.read_until(b"run the experiment: ")
         program = psutil.Process(run.process.pid)
@@ -217,7 +217,7 @@ def finished(path: Path) -> list[int]:
     return [line.event.run for line in load(path).lines if isinstance(line.event, events.RunDone)]
 
 
-def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path, own_cache: str) -> None:
+def test_the_session_of_a_killed_dashboard_is_offered_and_continued(tmp_path: Path, own_cache: str) -> None:
     environment = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": own_cache}
     environment |= {"FWTUI_KERNEL": "serial", "FWTUI_N": "30", "FWTUI_REPEATS": "2"}
     folder = tmp_path / "data" / "fwtui" / "kept"

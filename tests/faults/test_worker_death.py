@@ -1,4 +1,4 @@
-"""Workers, parents and disks that fail: said, recorded, and over by the next run."""
+"""Failures of workers, parents and disks: reported, recorded, and over by the next run."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def live() -> Iterator[Live]:
 
 
 def drain_until(live: Live, reached: Callable[[], Any]) -> None:
-    """Drain as the program does until it is so."""
+    """Drain the session as the program does until the condition holds."""
     deadline = time.monotonic() + HANGS
     while not reached():
         assert time.monotonic() < deadline, live.model
@@ -54,7 +54,7 @@ def stage(live: Live) -> str:
 
 
 def fault_of(live: Live) -> events.Fault:
-    """The one that it has told, once it has."""
+    """Return the fault of the session, once there is one."""
     drain_until(live, lambda: live.model.fault is not None)
     assert live.model.fault is not None
     return live.model.fault
@@ -66,7 +66,7 @@ def worker_of(live: Live) -> int:
 
 
 def finished(live: Live, experiment: Experiment) -> Run:
-    """The run once it has ended."""
+    """Start the experiment and return the run when it has ended."""
     number = live.start(live.settled(experiment))
     drain_until(live, lambda: not live.busy)
     return live.model.runs[number]
@@ -79,7 +79,7 @@ def assert_verifies(live: Live) -> None:
 
 
 def assert_replays_equal(path: Path, live: Live) -> None:
-    """The file is whole, and replaying it gives what live has."""
+    """Check that the file is complete and that its replay equals the live model."""
     loaded = load(path)
     assert loaded.complete
     model = Model()
@@ -126,7 +126,7 @@ def test_a_worker_killed_at_random_moments(live: Live, tmp_path: Path, moments: 
 
 @pytest.fixture
 def faked() -> Iterator[Callable[[str], Live]]:
-    """A session whose first worker behaves as told; those after it are real."""
+    """Return a session whose first worker misbehaves; later ones are real."""
     begun: list[Live] = []
 
     def behave(how: str) -> Live:
@@ -157,7 +157,7 @@ def faked() -> Iterator[Callable[[str], Live]]:
         ("fault and end, then exit", "the GPU reported an error", ""),
     ],
 )
-def test_however_a_worker_ends_there_is_one_fault_in_words(
+def test_every_death_of_a_worker_is_one_fault_with_a_sentence(
     faked: Callable[[str], Live], tmp_path: Path, how: str, words: str, stderr: str
 ) -> None:
     path, live = tmp_path / "fault.fwt.jsonl", faked(how)
@@ -173,7 +173,7 @@ def test_however_a_worker_ends_there_is_one_fault_in_words(
     assert_replays_equal(path, live)
 
 
-def test_the_real_worker_tells_where_it_crashed_and_the_next_one_waits(live: Live) -> None:
+def test_a_crashed_worker_reports_its_stack_and_the_next_one_waits(live: Live) -> None:
     live.start(live.settled(LONG))
     drain_until(live, lambda: stage(live) == "clean")
     os.kill(worker_of(live), signal.SIGSEGV)
@@ -194,14 +194,14 @@ def test_a_crash_in_many_threads_keeps_its_first_line_and_its_last_frames(faked:
 
 
 @pytest.mark.parametrize(("how", "dropped"), [("garbage", 4), ("200 KB without a line break", 1)])
-def test_garbage_on_the_pipe_is_dropped_with_a_word(faked: Callable[[str], Live], how: str, dropped: int) -> None:
+def test_garbage_on_the_pipe_is_dropped_with_a_notice(faked: Callable[[str], Live], how: str, dropped: int) -> None:
     live = faked(how)
     run = finished(live, SHORT)
     assert run.state == "done"
     assert [(n.level, n.text.startswith("a child's line was dropped")) for n in live.model.log] == [("warning", True)] * dropped
 
 
-def test_a_flood_of_events_is_taken_whole(faked: Callable[[str], Live], tmp_path: Path) -> None:
+def test_a_flood_of_events_is_read_completely(faked: Callable[[str], Live], tmp_path: Path) -> None:
     path, live = tmp_path / "flood.fwt.jsonl", faked("flood")
     live.record(path=path)
     assert finished(live, SHORT).state == "done"
@@ -210,7 +210,7 @@ def test_a_flood_of_events_is_taken_whole(faked: Callable[[str], Live], tmp_path
     assert told[events.Progress] == 20_000 and load(path).complete
 
 
-def test_what_a_worker_prints_reaches_nobodys_screen(faked: Callable[[str], Live], capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_worker_does_not_reach_the_screen(faked: Callable[[str], Live], capfd: pytest.CaptureFixture[str]) -> None:
     live = faked("talkative")
     run = finished(live, SHORT)
     assert run.state == "done"
@@ -224,7 +224,7 @@ def test_what_a_worker_prints_reaches_nobodys_screen(faked: Callable[[str], Live
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_idle_worker_that_dies_is_told_whatever_was_told_before(live: Live) -> None:
+def test_the_death_of_an_idle_worker_is_always_reported(live: Live) -> None:
     assert finished(live, SHORT).verified
     # another fault that belongs to no run must not hide the next one
     live.tell(events.Fault(t=live.now, source="sampler", code="died", message="no telemetry"))
@@ -308,7 +308,7 @@ def test_a_sink_that_fails_is_detached_and_the_run_goes_on(live: Live) -> None:
 
 
 def test_children_end_with_their_parent(tmp_path: Path) -> None:
-    """In the middle of one long call, during which no Python code of the worker runs."""
+    """The parent dies during one long call in which the worker runs no Python code."""
     path = tmp_path / "cut.fwt.jsonl"
     words = ["run", "-k", "scipy", "-n", "3000", "--repeats", "1000", "--verify", "off", "--record", str(path)]
     parent = subprocess.Popen(
@@ -360,6 +360,6 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(live: Live, tmp_path: P
     assert len(loaded.lines) > 3
 
 
-def test_exits_in_words() -> None:
+def test_exit_codes_have_sentences() -> None:
     assert [describe_exit(code) for code in (0, 1, -9, -200)] == ["exit code 0", "exit code 1", "signal 9, killed", "signal 200"]
     assert during("clean") == " during the timed repetitions" and during("warm-up") == " during warm-up" and during("") == ""

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def covering(choices: Mapping[Any, Sequence[Any]], strength: int = 2) -> list[dict[Any, Any]]:
-    """Greedy: always the combination with most sets of `strength` values that have not met, the first of several."""
+    """Choose combinations greedily: each has the most sets of `strength` values that are not covered yet."""
     names = list(choices)
     rows = [dict(zip(names, values, strict=True)) for values in product(*choices.values())]
     together = min(strength, len(names))

@@ -1,4 +1,4 @@
-"""Every CUDA kernel, or those named, on small sizes in this process: what a memory checker is put around.
+"""Every CUDA kernel, or the named ones, on small graphs in this process, for a memory checker.
 
 So are, unless others are named than `solve`: answers with predecessors, and one with less device memory than its matrix takes.
 """
@@ -63,7 +63,7 @@ def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: 
 
 
 def ran(engine: Any, *asked: Experiment, **more: Any) -> Model:
-    """The runs of these experiments, numbered from 1, one after the other."""
+    """Run these experiments one after the other, numbered from 1."""
     model = Model()
     runner = Runner()
     for number, experiment in enumerate(asked, 1):
@@ -73,13 +73,13 @@ def ran(engine: Any, *asked: Experiment, **more: Any) -> Model:
 
 
 def wrong(engine: Any, *asked: Experiment) -> list[tuple[Experiment, object]]:
-    """Those experiments that are not verified, with what was said of them."""
+    """Return the unverified experiments with their verdicts."""
     runs = ran(engine, *asked).runs
     return [(e, runs[i].verdict or runs[i].done) for i, e in enumerate(asked, 1) if not runs[i].verified]
 
 
 def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
-    """Distances and paths of graphs of those sizes, in each way that a search for predecessors has. AssertionError if wrong."""
+    """Solve graphs of these sizes with each search for predecessors; raises AssertionError if a result is wrong."""
     for n in sizes:
         some = random_matrix(n, n)
         ways = {"int16": some, "int32": some * 5000, "float32": some / 4, "negative": random_matrix(n, n, negative=True)}
@@ -95,7 +95,7 @@ def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
 
 
 def solve_capped(engine: Any, n: int) -> None:
-    """Distances where the device does not hold the matrix. AssertionError if wrong."""
+    """Solve a matrix larger than device memory; raises AssertionError if a distance is wrong."""
     matrix = random_matrix(n, 1)
     tile = min(out_of_core.KERNEL.tiles)
     free, engine.free_bytes = (

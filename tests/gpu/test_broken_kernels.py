@@ -1,4 +1,4 @@
-"""Kernels that are broken on purpose, on a real GPU: each is found and told in one right sentence, and the next one runs."""
+"""Broken kernels on a real GPU: each is found and reported in one correct sentence, and the next one runs."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_what_is_broken_is_told_in_one_sentence(name: str, tmp_path: Path) -> None:
+def test_a_broken_kernel_is_reported_in_one_sentence(name: str, tmp_path: Path) -> None:
     edit = EDITS[name]
     found = []
     for finding in trial("mine", FIRST_GPU, path=edit.write(tmp_path), seconds=15.0 if edit.outcome == "hung" else 60.0):
@@ -42,7 +42,7 @@ RACES = ("pivot without", "panels without", "stored where", "a running minimum")
 
 @pytest.mark.skipif(installed(NAME, PLACES) is None, reason="compute-sanitizer is not here")
 @pytest.mark.parametrize("name", [name for name in PLANTED if name.startswith(RACES)])
-def test_what_races_in_the_simulator_races_here(name: str, tmp_path: Path) -> None:
+def test_races_of_the_simulator_are_races_on_a_gpu(name: str, tmp_path: Path) -> None:
     assert PLANTED[name].outcome == "racy"
     path = PLANTED[name].write(tmp_path)
     _, races = sanitized(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
@@ -50,7 +50,7 @@ def test_what_races_in_the_simulator_races_here(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_what_is_right_in_the_simulator_is_right_here(name: str, tmp_path: Path) -> None:
+def test_kernels_that_are_correct_in_the_simulator_are_correct_on_a_gpu(name: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(RIGHT[name])
     found = list(trial("mine", FIRST_GPU, path=path, seconds=60.0))
@@ -58,7 +58,7 @@ def test_what_is_right_in_the_simulator_is_right_here(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])
-def test_what_is_right_is_right_and_timed(file: str) -> None:
+def test_correct_kernels_are_verified_and_timed(file: str) -> None:
     found = list(trial("mine", FIRST_GPU, sizes=(512,), path=FOLDER / file, seconds=60.0))
     assert verdict(found) == "right in all 12 cases, up to n = 512", verdict(found)
     assert all(finding.seconds for finding in found if finding.n)

@@ -1,4 +1,4 @@
-"""What only a GPU can tell. Run on a machine with one: pytest -m gpu."""
+"""Tests that need a GPU: pytest -m gpu."""
 
 import os
 import shutil

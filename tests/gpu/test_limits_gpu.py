@@ -1,4 +1,4 @@
-"""The limits of a real GPU, its tuned kernels, and the benchmark against other packages: pytest -m gpu."""
+"""Peak rates of a real GPU, its tuned kernels, and the benchmark against other packages: pytest -m gpu."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.gpu
 
 
 def test_the_limits_of_this_gpu_are_plausible(engine: Any) -> None:
-    """The probes compare their results with NumPy's themselves."""
+    """Their results need no check here: the probes compare them with NumPy's."""
     from fwtui.measure.probe import measure
     from fwtui_kernels.probes.probe_forms import forms_of
 

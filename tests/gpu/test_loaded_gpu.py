@@ -22,14 +22,14 @@ N = 2100  # from WORTH on
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """That of the command, with a folder of its own for what is compiled."""
+    """Return the environment of the command, with an empty folder for compiled code."""
     caches = tmp_path_factory.mktemp("compiled")
     folder = caches / "fwtui" / "numba" / edition()
     return {**os.environ, **worker_environment("real"), "XDG_CACHE_HOME": str(caches), "NUMBA_CACHE_DIR": str(folder)}
 
 
 def solved(environment: Mapping[str, str], file: Path, out: Path, *more: str) -> tuple[str, bool]:
-    """What the command says, and whether it needed numba."""
+    """Run the command and return its output, and True if it imported numba."""
     words = ["solve", str(file), "-o", str(out), "--device", "0", *more]
     command = [sys.executable, "-P", "-X", "importtime", "-m", "fwtui", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -79,7 +79,7 @@ def test_damaged_code_is_compiled_again(environment: Mapping[str, str], tmp_path
 
 
 def test_other_sizes_need_no_numba_and_a_mistake_is_one_sentence(environment: Mapping[str, str], tmp_path: Path) -> None:
-    """On either side of the sizes at which kernels change their tile."""
+    """The sizes are just below and above those at which kernels change their tile."""
     for sizes in ((2500, 4200), (WORTH, 2500, 3100, 4096, 4300)):
         for n in sizes:
             matrix = random_matrix(n, n, density=0.1)

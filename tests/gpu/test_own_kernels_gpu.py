@@ -1,4 +1,4 @@
-"""The examples in CUDA C++ on a GPU: right, timed, and told of like a rung."""
+"""The examples in CUDA C++ on a GPU: correct, timed, and reported like a rung."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: st
     assert not wrong(engine, *asked)
 
 
-def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any) -> None:
+def test_a_run_reports_the_compilers_and_the_timers_results(engine: Any) -> None:
     admit_here("tile_64", str(EXAMPLES / "tile_64.py"), "")
     run = ran(engine, Experiment(kernel="tile_64", n=1024, repeats=5)).runs[1]
     assert run.verified
@@ -42,10 +42,10 @@ def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any) -> None:
     assert run.done is not None and run.done.outcome == "done" and run.done.median
 
 
-def test_a_function_that_writes_beside_its_memory_is_the_gpus_error(
+def test_a_function_that_writes_out_of_bounds_is_reported_by_the_gpu(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a process of its own, whose context is lost."""
+    """The test runs in a separate process, because the error destroys the CUDA context."""
     for suffix in (".py", ".cu"):
         text = (EXAMPLES / f"one_thread{suffix}").read_text()
         (tmp_path / f"far{suffix}").write_text(text.replace("if (i < n && j < n)", "distance += 1L << 42;\n    if (i < n)"))

@@ -59,8 +59,10 @@ def test_arrays_on_the_gpu(engine: Any) -> None:
 
 @pytest.mark.parametrize(("scale", "negative"), [(1, False), (2000, False), (1, True), (0.25, False), (1e-3, False)])
 @pytest.mark.parametrize("n", [129, 1000, 2050])
-def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n: int, scale: float, negative: bool) -> None:
-    """Matrices of each order and type, rows and arcs: the same to the bit as where the host lays them out."""
+def test_layout_on_device_and_host_agree(
+    engine: Any, monkeypatch: pytest.MonkeyPatch, n: int, scale: float, negative: bool
+) -> None:
+    """Matrices of each order and type, rows and arcs give the same bits as a layout on the host."""
     matrix = random_matrix(n, n, 0.3, negative=negative, scale=scale)
     present = np.isfinite(matrix)
     ends = np.nonzero(present)
@@ -83,7 +85,7 @@ def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n
         assert there.distances.tobytes() == here.distances.tobytes()
 
 
-def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distances_beyond_16_bits_are_detected_on_the_device(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HostGraph, "escaped", lambda *given: pytest.fail("the host looked for it"))
     for length, dtype in ((5, "int16"), (2000, "int32")):
         n = 2100  # a chain, and vertices beside it
@@ -108,7 +110,7 @@ def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("few", [0, predecessors.FEW, 1])
 def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None, pretend: Pretend, few: float) -> None:
-    """Zero-weight edges, ties, negative weights, every type; sizes around those of blocks."""
+    """The graphs have zero weights, ties and negative weights, of every type, with sizes around multiples of a block."""
     pretend.limits(predecessors, FEW=few)
     rng = np.random.default_rng(2)
     for seed, n in enumerate((1, 2, 127, 128, 129, 300, 511, 640, 700, 1000, *rng.integers(2, 400, 50).tolist())):

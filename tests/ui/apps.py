@@ -1,4 +1,4 @@
-"""Applications that tests start: the dashboard with a session that is a script, and recordings at their end."""
+"""Applications for tests: the dashboard with a scripted session, and replays at their end."""
 
 import importlib
 import inspect
@@ -26,7 +26,7 @@ Compare = Callable[..., bool]  # a picture with the one that is kept
 
 
 def own_classes() -> Iterator[type]:
-    """Every class of the screens' code."""
+    """Yield every class of fwtui.tui."""
     for module in pkgutil.walk_packages(fwtui.tui.__path__, "fwtui.tui."):
         for _, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if one.__module__ == module.name:
@@ -34,19 +34,19 @@ def own_classes() -> Iterator[type]:
 
 
 def dashboard_of(live: FakeLive, experiment: Experiment | None = None, **given: Any) -> FwtuiApp:
-    """The dashboard of a machine, by default one without a GPU."""
+    """Return a dashboard, by default of a machine without a GPU."""
     usual = {"still": True, "found": Hardware(reason="no NVIDIA driver is installed")}
     return FwtuiApp(live, experiment or Experiment(kernel="tiled-cpu", n=512), **usual | given)
 
 
 def replay_at_end(path: Path, place: str = "run", **given: Any) -> FwtuiApp:
-    """A replay of a session that is a file."""
+    """Return a replay of a session file at its end."""
     loaded = reader.load(path)
     return FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place=place, **given)
 
 
 def screen_of(app: App[Any], kind: type[S]) -> S:
-    """The screen that is shown, which is one of that kind."""
+    """Return the current screen, which must be of that class."""
     assert isinstance(app.screen, kind), app.screen
     return app.screen
 

@@ -1,4 +1,4 @@
-"""Screens under test: no clock, no children, no GPU that is not scripted."""
+"""Fixtures of screens: no clock, no child processes, no real GPU, and short waits."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -31,7 +31,7 @@ _render_update = Compositor.render_update
 
 
 def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: object, **named: object) -> list[RuleSet]:
-    """Every app has the same style sheets: to parse them takes a fifth of its start."""
+    """Parse each style sheet once; parsing takes a fifth of the start of an application."""
     key = (frozenset(self._variables.items()), css, read_from, more, frozenset(named.items()))
     if key not in _parsed:
         _parsed[key] = _parse(self, css, read_from, *more, **named)  # type: ignore[arg-type]
@@ -39,7 +39,7 @@ def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: 
 
 
 def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> RenderableType | None:
-    """No terminal shows the frames between: to draw each takes a quarter of the tests. What is read or kept is drawn whole."""
+    """Draw only full frames, which a test reads; drawing the others would take a quarter of the time."""
     if full:
         return _render_update(self, full=True, **how)
     self._dirty_regions.clear()
@@ -47,7 +47,7 @@ def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> Render
 
 
 def _at_work(app: App[Any]) -> Iterator[Coroutine[Any, Any, Any]]:
-    """Of each widget that does not wait for a message: what ends when it has handled those that it has."""
+    """Yield, for each busy widget, a coroutine that ends when it has handled its current messages."""
     for widget in (app, *app.screen.walk_children(with_self=True)):
         ready, done = widget._message_queue.ready_event, asyncio.Event()
         if (ready.is_set() or not ready._waiters) and widget.call_later(done.set):  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ def _at_work(app: App[Any]) -> Iterator[Coroutine[Any, Any, Any]]:
 
 
 async def _wait_for_those_at_work(self: Pilot[Any], timeout: float = 30.0) -> bool:
-    """Pilot sends each widget a message at every key and pause: of all messages, the most; until none has led to another."""
+    """Wait only for busy widgets; Pilot would send a message to every widget at each key and pause."""
     failed = asyncio.ensure_future(self.app._exception_event.wait())
     for _ in range(9):
         if failed.done() or not (waiting := [*_at_work(self.app)]):
@@ -69,7 +69,7 @@ async def _wait_for_those_at_work(self: Pilot[Any], timeout: float = 30.0) -> bo
 
 @pytest.fixture
 def every_frame() -> None:
-    """For tests of what drawing a frame does, and of what keys lead to: each frame is drawn, as in a terminal."""
+    """Draw every frame, as a terminal does, for tests of drawing."""
 
 
 # pauses of a quarter of the idle time that Textual waits for, which takes half of the tests' time; a pause has to be longer than
@@ -101,7 +101,7 @@ def _own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For applications that are made after it."""
+    """Set NO_COLOR for applications that are created later."""
     monkeypatch.setenv("NO_COLOR", "1")
 
 
@@ -112,13 +112,13 @@ def live() -> FakeLive:
 
 @pytest.fixture
 def dashboard(live: FakeLive) -> FwtuiApp:
-    """The dashboard on a machine without a GPU."""
+    """Return the dashboard of a machine without a GPU."""
     return dashboard_of(live)
 
 
 @pytest.fixture
 def replay_of(tmp_path: Path) -> Callable[..., FwtuiApp]:
-    """A replay of these events, paused at `start` seconds (the end by default)."""
+    """Return a function that replays events, paused at `start` seconds (default: the end)."""
 
     def make(told: list[events.Event], start: float | None = None, closed: bool = True) -> FwtuiApp:
         path = write_session(tmp_path / "synthetic.fwt.jsonl", told, closed)

@@ -1,4 +1,4 @@
-"""A live session whose children are a script: what fwtui.live.session.Live is to the dashboard, without processes."""
+"""A scripted live session with the interface of fwtui.live.session.Live and without child processes."""
 
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +21,7 @@ from fwtui.stream.run import Run
 
 
 class FakeLive:
-    """Each drain() takes the next `pace` scripted events; time is that of the last one."""
+    """A live session whose `drain` applies the next `pace` scripted events; the time is that of the last one."""
 
     def __init__(self, device: events.Device = scenes.NO_GPU, pace: int = 1000):
         self.model = Model()
@@ -75,14 +75,14 @@ class FakeLive:
         return self._active
 
     def tell(self, event: events.Event, *told: events.Event) -> None:
-        """Let these events be the next ones."""
+        """Append these events to the script."""
         self._script.extend((event, *told))
 
     def count(self, run: int) -> None:
         self.counted.append(run)
 
     def answer(self, run: int) -> None:
-        """Busy until an Answers event of the run is taken."""
+        """Make the session busy until it takes an Answers event of the run."""
         self.answered.append(run)
         self._answering = run
 

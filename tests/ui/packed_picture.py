@@ -1,4 +1,4 @@
-"""Pictures of screens as they are kept: without what their grid of cells says anyway, and packed together: 1 KB, not 46."""
+"""Stored pictures of screens, without redundant markup and packed in one file per module: 1 KB each instead of 46."""
 
 import re
 import tarfile
@@ -23,7 +23,7 @@ _GROUND = re.compile(r'fill="([^"]*)" x="([\d.]*)" y="([\d.]*)" width="([\d.]*)"
 
 
 def bare(picture: str) -> str:
-    """The picture without fonts, clips and lengths of words; neighbours of one colour have one ground."""
+    """Return the picture without fonts, clips and text lengths, and with one background per run of equal colour."""
     return _GROUNDS.sub(_joined, _SAID.sub("", picture))
 
 
@@ -42,7 +42,7 @@ def _joined(grounds: re.Match[str]) -> str:
 
 @lru_cache
 def pictures(location: str) -> Mapping[str, str]:
-    """The pictures in a file by their names; none if it is not there."""
+    """Return the pictures of a file by their names; none if the file does not exist."""
     if not Path(location).exists():
         return {}
     with tarfile.open(location) as file:
@@ -51,7 +51,7 @@ def pictures(location: str) -> Mapping[str, str]:
 
 
 def pack(location: str, drawn: Mapping[str, str]) -> None:
-    """The same pictures always give the same file, and none of them no file."""
+    """Write the pictures as one reproducible file; without pictures remove the file."""
     pictures.cache_clear()
     Path(location).unlink(missing_ok=True)
     if not drawn:
@@ -65,7 +65,7 @@ def pack(location: str, drawn: Mapping[str, str]) -> None:
 
 
 class PackedPicture(SVGImageExtension):
-    """The pictures of a module of tests in one file; they are compared and reported as text."""
+    """Snapshot extension that stores the pictures of a test module in one file and compares them as text."""
 
     _file_extension = "txz"
 

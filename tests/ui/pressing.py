@@ -1,4 +1,4 @@
-"""Keys, and waiting for what they do."""
+"""Keys for an application, and waits until it has handled them."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,14 +18,14 @@ SIZES = [pytest.param(NARROW, marks=pytest.mark.slow), WIDE]  # the narrow layou
 
 @asynccontextmanager
 async def opened(app: FwtuiApp, *keys: str, size: tuple[int, int] = WIDE) -> AsyncIterator[Pilot[None]]:
-    """The application at work, after these keys."""
+    """Start the application and press these keys."""
     async with app.run_test(size=size) as pilot:
         await press(pilot, *keys)
         yield pilot
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
-    """Keys, and waiting for what they do; to read the screen as well takes as long again."""
+    """Press keys and wait until they are handled; reading the screen too would take as long again."""
     app = pilot.app
     assert isinstance(app, FwtuiApp)
     await pilot.press(*keys)
@@ -35,14 +35,14 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
 
 
 async def keyed(pilot: Pilot[None], *keys: str) -> str:
-    """What the screen says after these keys."""
+    """Press keys and return the text of the screen."""
     await press(pilot, *keys)
     assert isinstance(pilot.app, FwtuiApp)
     return screen_text(pilot.app)
 
 
 async def settled(pilot: Pilot[None], *keys: str) -> str:
-    """What the screen says once it says the same twice: parts that are as high as their text are laid out one after the other."""
+    """Press keys and return the text of the screen once it is stable, as widgets of automatic height settle one by one."""
     shown = await keyed(pilot, *keys)
     while (again := await keyed(pilot)) != shown:
         shown = again
@@ -69,7 +69,7 @@ async def go(pilot: Pilot[None], *keys: str) -> str:
 
 
 async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
-    """Wait for what another thread does; the test's own time limit ends what never happens."""
+    """Wait until a condition holds that another thread brings about; fails after about a minute."""
     for _ in range(6000):
         if true():
             return

@@ -1,4 +1,4 @@
-"""What distances say: asked for, shown in every size and without colours, and in a replay."""
+"""The panel of answers: requested, shown in every size and without colours, and in a replay."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ CHECKSUM = "9f3c2a77b18d40e1"  # what scenes.run says
 
 
 def halves(run: int = 1, **changes: Any) -> events.Answers:
-    """Of 100 vertices in two halves: the second one cannot reach the first."""
+    """Return answers for 100 vertices in two halves; the second cannot reach the first."""
     side = 48
     heat = tuple(
         tuple(None if row >= side // 2 > column else float(abs(row - column)) for column in range(side)) for row in range(side)
@@ -51,7 +51,7 @@ def is_open(app: App[None]) -> bool:
 
 
 async def panel(pilot: Pilot[None]) -> AnswersPanel:
-    """The answers, once they are there."""
+    """Wait for the panel of answers and return it."""
     await until(pilot, lambda: is_open(pilot.app) and bool(pilot.app.screen.query(Histogram)))
     return pilot.app.screen.query_one(AnswersPanel)
 
@@ -62,7 +62,7 @@ async def ended(pilot: Pilot[None], live: FakeLive, runs: int = 1, n: int = 12) 
         await proceed(pilot)
 
 
-async def test_they_are_asked_for_computed_again_cancelled_and_open_when_they_come(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_answers_are_requested_recomputed_cancelled_and_shown_on_arrival(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard, "v") as pilot:
         assert not live.answered, "there is no run yet"
         await ended(pilot, live)
@@ -97,7 +97,7 @@ async def test_they_are_asked_for_computed_again_cancelled_and_open_when_they_co
         assert "the answers of run 3 are there; v shows them" in await go(pilot, "escape") and not is_open(dashboard)
 
 
-async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_missing_answers_have_a_reason(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         await ended(pilot, live)
         await pilot.press("v")
@@ -130,7 +130,7 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Re
 
 @pytest.fixture
 def answered(replay_of: Replay) -> FwtuiApp:
-    """A replay of a run whose answers are known."""
+    """Return a replay of a run with answers."""
     run = scenes.run(1, 1.0, scenes.experiment("naive"))
     return replay_of([scenes.header(), scenes.GPU, *run, halves(t=run[-1].t)])
 
@@ -158,7 +158,7 @@ async def test_on_the_smallest_screen_the_map_is_whole_and_the_cursor_in_view(an
         assert [cell.text for cell in picture.render_line(22)][:24] == ["·"] * 24
 
 
-async def test_without_colours_a_character_says_it(no_colours: None, answered: FwtuiApp) -> None:
+async def test_the_map_uses_characters_without_colours(no_colours: None, answered: FwtuiApp) -> None:
     async with opened(answered, "v") as pilot:
         picture = (await panel(pilot)).query_one(DistanceMap)
         lines = ["".join(s.text for s in picture.render_line(y)) for y in range(26)]
@@ -166,7 +166,7 @@ async def test_without_colours_a_character_says_it(no_colours: None, answered: F
     assert lines[0].startswith(answers.MAP) and lines[1].startswith("0 ░") and "· no path" in lines[1]
 
 
-def test_what_a_made_up_file_may_tell_breaks_nothing() -> None:
+def test_answers_of_a_forged_file_break_nothing() -> None:
     odd = halves(
         heat=((1.0,), (), (None, 2.0, 3.0)), counts=(1, 2), edges=(5.0,), diameter=1e15, farthest=(), centre=(), centres=7
     )

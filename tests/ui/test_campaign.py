@@ -1,4 +1,4 @@
-"""A document's experiments from the dashboard, the claims they answer, and counters beside the runs."""
+"""Reproduction of a paper in the dashboard, its claims, and hardware counters of runs."""
 
 from pathlib import Path
 
@@ -37,12 +37,12 @@ async def until(pilot: Pilot[None], screen: type) -> str:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A paper of three runs of 12 vertices."""
+    """Replace all papers by one with three runs of 12 vertices."""
     made = replace(papers()["sing"], runs=(RunGroup(of=("serial", "naive", "scipy"), n=(12,)),))
     monkeypatch.setattr("fwtui.tui.app.reproduction_screen.papers", lambda: {"sing": made})
 
 
-async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(
+async def test_a_reproduction_runs_is_recorded_and_ends_with_its_claims(
     dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path
 ) -> None:
     async with opened(dashboard) as pilot:
@@ -64,7 +64,7 @@ async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(
         assert "SF1" in await until(pilot, ClaimsScreen)
 
 
-async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path) -> None:
+async def test_cancel_ends_the_whole_reproduction(dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path) -> None:
     live.pace = 5
     async with opened(dashboard) as pilot:
         command(dashboard, "Reproduce: sing").run()
@@ -84,7 +84,7 @@ async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive,
         assert not isinstance(dashboard.screen, ClaimsScreen), "what was cancelled is not answered"
 
 
-async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_counters_are_requested_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard, "4", "h") as pilot:
         assert not live.counted
         live.start(live.settled(Experiment(kernel="serial", n=12)))
@@ -99,7 +99,7 @@ async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeL
     assert "bank conflicts" not in shown, "what was not measured is not listed"
 
 
-async def test_claims_are_answered_by_the_whole_recording_wherever_it_stands(replay_of) -> None:
+async def test_claims_use_the_whole_recording_at_any_position(replay_of) -> None:
     first, *others = scenes.cpu_session()
     app = replay_of([first, events.Marker(t=0.0, text="reproduce sing --quick"), *others], start=0.0)
     async with opened(app) as pilot:

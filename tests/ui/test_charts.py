@@ -1,4 +1,4 @@
-"""Charts: whatever the numbers and the size are, something that can be read or a sentence."""
+"""Charts of any numbers in any size: readable, or replaced by a sentence."""
 
 import gc
 import math
@@ -37,7 +37,7 @@ def curves(**x: object) -> Figure:
 
 @st.composite
 def figures(pick: st.DrawFn) -> Figure:
-    """Two series, one the other's mirror, with a rule, on axes that are as odd as their numbers."""
+    """Draw a figure with two mirrored series, a rule and odd axes."""
     points = pick(st.lists(st.tuples(numbers, numbers), max_size=12))
     xs, ys = (tuple(point[place] for point in points) for place in (0, 1))
     series = (Series("one", xs, ys), Series("two", ys, xs, points=False))
@@ -59,7 +59,7 @@ def test_no_numbers_and_no_size_break_a_chart(figure: Figure, size: tuple[int, i
 @pytest.mark.parametrize(
     "values", [(), (None,), (math.nan, math.inf, -math.inf), (1e308, -1e308)], ids=["none", "gap", "nan, inf", "too large"]
 )
-def test_where_nothing_can_be_drawn_words_say_so(values: tuple[float | None, ...]) -> None:
+def test_an_empty_chart_shows_a_sentence(values: tuple[float | None, ...]) -> None:
     drawing = draw(Figure((Series("a", tuple(range(len(values))), values),), empty="no run yet"), 30, 5)
     assert "no run yet" in rows(drawing)[2] and not drawing.stops
 
@@ -77,7 +77,7 @@ def test_a_figure_has_ticks_units_a_legend_and_its_rules() -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 24), (120, 40), (59, 24)])
-def test_series_are_told_apart_by_shape_and_each_is_named_at_its_end_or_in_the_legend(size: tuple[int, int]) -> None:
+def test_series_have_shapes_and_names_at_their_end_or_in_the_legend(size: tuple[int, int]) -> None:
     many = tuple(Series(f"kernel {k}", NS, tuple(r * (k + 1) for r in RATES)) for k in range(8))
     drawing = draw(Figure(many, Axis("n"), Axis("relax/s")), *size)
     shown = rows(drawing)
@@ -86,7 +86,7 @@ def test_series_are_told_apart_by_shape_and_each_is_named_at_its_end_or_in_the_l
     assert len(drawing.rows[0]) == 2 or size[0] < 60, "with room for a margin there is no legend"
 
 
-def test_names_without_room_for_all_are_whole_and_the_cursor_has_the_rest() -> None:
+def test_names_that_fit_are_whole_and_the_cursor_shows_the_others() -> None:
     points = tuple(Series(f"the long name of a kernel {k}", (1.0,), (1.0,), line=False) for k in range(20))
     drawing = draw(Figure(points, pointwise=True), 70, 12)
     shown = "".join(rows(drawing))
@@ -94,7 +94,7 @@ def test_names_without_room_for_all_are_whole_and_the_cursor_has_the_rest() -> N
     assert shown.count("the long name") == len(told) > 2 and "…" not in shown and len(drawing.stops) == 20
 
 
-def test_a_name_beside_a_sign_that_covers_another_has_its_own() -> None:
+def test_a_name_next_to_overlapping_marks_has_its_own_mark() -> None:
     points = [Series(kernel, (5.0,), (5.0,), line=False, kernel=kernel) for kernel in ("naive", "two-matrices")]
     shown = "\n".join(rows(draw(Figure((*points, Series("x", (0.0, 10.0), (0.0, 10.0), line=False, listed=False))), 80, 20)))
     assert "two-matrices △ ▲ naive" in shown
@@ -154,7 +154,7 @@ def test_ticks_are_round_numbers() -> None:
 
 
 class Showing(App[None]):
-    """One chart, and what was chosen in it."""
+    """Application with one chart that stores the chosen points."""
 
     def __init__(self, figure: Figure):
         super().__init__()
@@ -165,7 +165,7 @@ class Showing(App[None]):
         yield self.chart
 
 
-async def test_the_cursor_moves_by_keys_and_says_the_values() -> None:
+async def test_keys_move_the_cursor_which_shows_the_values() -> None:
     app = Showing(curves())
     async with app.run_test(size=(80, 20)) as pilot:
         app.chart.focus()
@@ -202,7 +202,7 @@ async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> No
         assert app.chosen == [(1, 3)]
 
 
-async def test_an_equal_figure_is_not_drawn_again_and_an_older_one_not_held() -> None:
+async def test_an_equal_figure_is_not_redrawn_and_an_old_one_is_released() -> None:
     app = Showing(curves(low=256.0))
     async with app.run_test(size=(80, 20)) as pilot:
         await pilot.pause()

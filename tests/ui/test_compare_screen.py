@@ -1,4 +1,4 @@
-"""The compare screen: verdicts, what differs where, runs of other sessions; and the race of two runs."""
+"""The Compare screen: verdicts, differences, runs of other sessions, and the race of two runs."""
 
 import re
 from itertools import product
@@ -80,7 +80,7 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
         assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
 
 
-async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp, tmp_path: Path) -> None:
+async def test_runs_of_another_session_are_compared_with_these(app: FwtuiApp, tmp_path: Path) -> None:
     async with opened(app) as pilot:
         screen = screen_of(app, CompareScreen)
         screen.add_session(read(str(OTHER)))
@@ -139,7 +139,7 @@ async def test_several_devices_are_compared_with_one_of_their_number_type() -> N
         assert "devices" in shown and "131072" in shown
 
 
-async def test_it_opens_on_a_run_that_is_compared(replay_of: Replay) -> None:
+async def test_compare_opens_on_a_run_that_has_a_comparison(replay_of: Replay) -> None:
     told = [scenes.header(), scenes.GPU]
     for n, size in ((1, 512), (2, 512), (3, 1024)):
         told += scenes.run(n, 20.0 * n, scenes.experiment("naive", size))
@@ -150,7 +150,7 @@ async def test_it_opens_on_a_run_that_is_compared(replay_of: Replay) -> None:
         assert "run 2 against run 1" in await go(pilot, "1", "3"), "again when one comes back"
 
 
-async def test_what_is_next_for_a_run_alone_is_what_run_says(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_a_single_run_has_the_next_rung_of_the_run_screen(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         screen_of(dashboard, RunScreen).choose("serial")
         words = re.compile(r"next +(Tiled CPU: .*\(predicted from [\w ]+\))")
@@ -158,7 +158,7 @@ async def test_what_is_next_for_a_run_alone_is_what_run_says(dashboard: FwtuiApp
         assert said[1] in await go(pilot, "3")
 
 
-async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_before_two_runs_compare_explains_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         assert "run two experiments" in await go(pilot, "3")
         dashboard.screen.query_one(CompareTable).focus()
@@ -187,11 +187,11 @@ def paired(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
 
 
 @pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])
-def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, kernels: list[str]) -> None:
+def test_repetitions_of_different_kernels_have_the_marks_of_their_kernels(run: int, kernels: list[str]) -> None:
     assert [series.kernel for series in repetitions(pair_of(load_model(SESSION)[0], run, 3)).series] == kernels
 
 
-def test_bars_and_passes_of_runs_far_apart_still_differ() -> None:
+def test_bars_and_repetitions_of_very_different_runs_are_distinguishable() -> None:
     pair = pair_of(load_model(SESSION)[0], 8, 3)
     drawn = {row.plain.split()[0]: row.plain[LABEL : LABEL + 30] for row in Deltas(pair).draw(pair, 78)[1:]}
     assert drawn["pivot"].strip() == SLIVER and drawn["remainder"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
@@ -218,7 +218,7 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
 
 
-def test_phases_that_are_a_guide_are_said_to_be() -> None:
+def test_approximate_phase_times_are_marked() -> None:
     *told, done = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b")
     first = scenes.run(1, 1.0, scenes.experiment("naive"), title="a")
     pair = pair_of(model_of([*first, *told, structs.replace(done, instrumentation=0.01536)]), 2, 1)
@@ -230,7 +230,7 @@ def test_phases_that_are_a_guide_are_said_to_be() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(3.9, "SLOWER  about 100x (one repetition)"), (0.06, "UNCLEAR")])
-def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words: str) -> None:
+def test_a_large_difference_of_few_repetitions_is_approximate(seconds: float, words: str) -> None:
     first = scenes.run(1, 100.0, scenes.experiment("naive"), title="naive", seconds=0.0384, passes=1)
     second = scenes.run(2, 200.0, scenes.experiment("katz-kider"), title="katz-kider", seconds=seconds, passes=1)
     pair = pair_of(model_of([*first, *second]), 2, 1)
@@ -253,14 +253,14 @@ WINS = f"Katz-Kider (run 8) wins: {milliseconds(TIMES[8])} against {milliseconds
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Time as the race sees it: its last element."""
+    """Replace the clock of the race; the last element is the current time."""
     told = [100.0]
     monkeypatch.setattr(race, "monotonic", lambda: told[-1])
     return told
 
 
 async def after(pilot: Pilot[None], now: list[float], seconds: float) -> str:
-    """The screen so many seconds later."""
+    """Advance the race by that many seconds and return the text of the screen."""
     assert isinstance(pilot.app.screen, RaceScreen)
     now.append(now[-1] + seconds)
     pilot.app.screen.advance()
@@ -276,7 +276,7 @@ def ended(one: Run, other: Run, model: Model) -> RaceResult:
     return race_result(baseline, entrant, compare(entrant, baseline))
 
 
-def test_the_end_says_who_won_only_where_that_is_known() -> None:
+def test_the_end_of_a_race_names_a_winner_only_if_the_difference_is_clear() -> None:
     model, _ = load_model(SESSION)
     naive, blocked = model.runs[3], model.runs[8]
     for won, place in ((ended(blocked, naive, model), 1), (ended(naive, blocked, model), 0)):
@@ -302,7 +302,7 @@ def test_the_end_says_who_won_only_where_that_is_known() -> None:
         (2.5, 0.0, "0.00 s"),
     ],
 )
-def test_the_time_so_far_has_the_unit_and_the_decimals_of_the_whole(total: float, seconds: float, shown: str) -> None:
+def test_the_elapsed_time_has_the_unit_and_decimals_of_the_total(total: float, seconds: float, shown: str) -> None:
     assert clock(RacePosition(0.5, seconds), Course((0.0, 1.0), (0.0, total), 0, False)) == shown
 
 
@@ -352,7 +352,7 @@ def test_picture(now: list[float], snap_compare: Compare, size: tuple[int, int])
     assert snap_compare(replay_at_end(SESSION, "compare"), terminal_size=size, run_before=story)
 
 
-def test_noise_is_told_whole_below_the_reasons() -> None:
+def test_noise_is_reported_in_full_below_the_reasons() -> None:
     pair = pair_of(
         model_of(
             [

@@ -1,4 +1,4 @@
-"""The dashboard itself costs little: nothing is painted, woken or kept without need."""
+"""Cost of the dashboard: nothing is painted, woken or retained without need."""
 
 import asyncio
 import gc
@@ -34,7 +34,7 @@ from fwtui.tui.widgets.text_panel import TextPanel, line
 
 
 class Painted(TextPanel[tuple[str, str, int]]):
-    """Words, a style, and something that is not shown; counts how often it is painted."""
+    """Panel with words, a style and a hidden value that counts its paintings."""
 
     painted = 0
 
@@ -46,7 +46,7 @@ class Painted(TextPanel[tuple[str, str, int]]):
         return super().render()
 
 
-async def test_what_says_the_same_is_not_painted_again(every_frame: None) -> None:
+async def test_unchanged_content_is_not_repainted(every_frame: None) -> None:
     class Bare(App[None]):
         def compose(self) -> ComposeResult:
             yield Painted(("a", "bold", 1))
@@ -64,13 +64,13 @@ async def test_what_says_the_same_is_not_painted_again(every_frame: None) -> Non
 
 
 class Letters(TextPanel[int]):
-    """As many letters, wrapped."""
+    """Panel with a wrapped row of that many letters."""
 
     def draw(self, subject: int, width: int) -> Sequence[Content]:
         return line("a" * subject).wrap(width)
 
 
-def test_a_layout_that_is_ahead_of_the_size_is_made_again() -> None:
+def test_a_layout_made_for_another_width_is_repeated() -> None:
     asked: list[bool] = []
 
     class Watched(Letters):
@@ -91,7 +91,7 @@ def test_a_layout_that_is_ahead_of_the_size_is_made_again() -> None:
     assert drawn.get_content_height(Size(2, 9), Size(2, 9), 2) == 3
 
 
-async def test_an_idle_dashboard_ticks_slowly_and_a_run_makes_it_quick_at_once(live: FakeLive) -> None:
+async def test_an_idle_dashboard_ticks_slowly_and_a_run_speeds_it_up_at_once(live: FakeLive) -> None:
     paces = list[float]()
 
     class Watched(FwtuiApp):
@@ -110,7 +110,7 @@ async def test_an_idle_dashboard_ticks_slowly_and_a_run_makes_it_quick_at_once(l
 
 @contextmanager
 def read_terminal(driver: TerminalDriver) -> Iterator[int]:
-    """What is written to this descriptor is typed; in the end the driver's reader is told to stop, and has to."""
+    """Yield a descriptor whose input the driver reads; at the end the reader thread must stop."""
     master, driver.fileno = os.openpty()
     tty.setraw(driver.fileno)
     reader = Thread(target=driver.run_input_thread, daemon=True)
@@ -138,7 +138,7 @@ async def test_an_escape_just_before_the_program_is_stopped_is_not_lost() -> Non
     assert [message.key for message in told if isinstance(message, Key)] == ["a", "escape"]
 
 
-async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_input_thread_sleeps_without_input_and_notices_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float | None] = []
 
     class Selector(selectors.SelectSelector):
@@ -153,9 +153,9 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
     assert looks == [None]
 
 
-async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(dashboard: FwtuiApp) -> None:
+async def test_reference_cycles_are_collected_at_intervals(dashboard: FwtuiApp) -> None:
     def tick_after(partial: int) -> bool:
-        """Whether a reference cycle is gone after so many partial collections and a tick."""
+        """Return True if a reference cycle is freed after that many partial collections and a tick."""
         cycle: Any = type("Cycle", (), {})()
         cycle.itself, there = cycle, weakref.ref(cycle)
         for _ in range(partial):
@@ -175,7 +175,7 @@ async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(dashb
 
 
 @pytest.mark.usefixtures("every_frame")
-async def test_replays_and_dialogs_that_are_no_longer_shown_are_let_go(tmp_path: Path) -> None:
+async def test_closed_replays_and_dialogs_are_freed(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.fwt.jsonl", scenes.gpu_session())
     app, shown, strips = FwtuiApp(replay=path, still=True), list[weakref.ref[View]](), list[int]()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -195,7 +195,7 @@ async def test_replays_and_dialogs_that_are_no_longer_shown_are_let_go(tmp_path:
     assert strips[2] < 1.2 * strips[1], "Textual holds the lines of widgets that are gone"
 
 
-async def test_keys_that_are_no_longer_named_are_let_go(dashboard: FwtuiApp) -> None:
+async def test_removed_key_labels_are_freed(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape") as pilot:
         counts = list[int]()
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""The place to learn: the steps of the course, guesses beside answers, what is missing; and a plan followed step by step."""
+"""The Learn screen: steps of the course, guesses and answers, errors, and a plan followed step by step."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ STEPS = len(load_course())
 
 
 def begun(live: FakeLive, step: str, **given: Any) -> FwtuiApp:
-    """As `fwtui learn STEP` begins."""
+    """Return the application as `fwtui learn STEP` starts it."""
     return dashboard_of(live, found=Hardware(reason="none"), place="learn", lesson=step, **given)
 
 
@@ -42,16 +42,16 @@ async def go(pilot: Pilot[None], *keys: str) -> str:
 
 
 def answered(app: FwtuiApp) -> str:
-    """The answer and what is beside it, as one line."""
+    """Return the answer and the guess as one line."""
     return " ".join(" ".join(row.plain for row in app.screen.query_one(CourseAnswer).lines).split())
 
 
 def guessing(app: FwtuiApp) -> str | None:
-    """What stands in the line of the guess; None where no key would go there."""
+    """Return the text of the guess, or None if its input does not have the focus."""
     return app.focused.value if isinstance(app.focused, GuessInput) else None
 
 
-async def test_guess_and_answer_stand_beside_each_other(live: FakeLive) -> None:
+async def test_guess_and_answer_are_shown_together(live: FakeLive) -> None:
     app = begun(live, "blocked")
     async with opened(app) as pilot:
         text = await go(pilot)
@@ -69,7 +69,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive) -> None:
         assert "6.00x" in await go(pilot, "left_parenthesis"), "guesses are kept"
 
 
-async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: FakeLive) -> None:
+async def test_an_empty_guess_shows_the_answer_and_an_invalid_one_is_refused(live: FakeLive) -> None:
     app = begun(live, "serial")
     async with opened(app, size=NARROW) as pilot:
         text = await go(pilot, "9", *"soon", "enter")
@@ -126,7 +126,7 @@ async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) 
             await pilot.press("right_parenthesis")
 
 
-async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: FakeLive) -> None:
+async def test_a_step_runs_here_and_its_answer_is_shown_with_the_recorded_run(live: FakeLive) -> None:
     live.pace = 3
     app = begun(live, "cores")
     async with opened(app, "r") as pilot:
@@ -176,7 +176,7 @@ async def test_a_kernel_for_gpus_is_simulated_and_no_key_leaves_the_page_while_a
         assert not isinstance(app.screen, LearnScreen), "answered, digits go to places as everywhere"
 
 
-async def test_what_cannot_run_here_is_not_offered(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_step_that_cannot_run_here_is_not_offered(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = {**registry(), "naive": replace(registry()["naive"], simulates=False)}
     monkeypatch.setattr(lessons_module, "registry", lambda: kernels)
     app = begun(live, "naive")
@@ -185,7 +185,7 @@ async def test_what_cannot_run_here_is_not_offered(live: FakeLive, monkeypatch: 
         assert "naive needs a GPU" in await go(pilot, "r") and not live.started
 
 
-async def test_the_course_says_how_long_it_takes_and_where_it_goes_on(live: FakeLive) -> None:
+async def test_the_course_shows_its_duration_and_where_it_continues(live: FakeLive) -> None:
     app = begun(live, "blocked", last_visit=SavedUiState(course="blocked"))
     async with opened(app, size=NARROW) as pilot:
         assert "going on at step 4; Home starts at the beginning" in await go(pilot)
@@ -217,7 +217,7 @@ async def test_keys_palette_and_help(live: FakeLive) -> None:
         assert len(app.query(OptionList)) == 0
 
 
-async def test_a_course_that_is_not_there_says_so(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_course_is_reported(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone() -> None:
         raise Refused("the course in course cannot be read: no such file or directory; install the program again")
 
@@ -283,7 +283,7 @@ async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp) -> 
         assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()
 
 
-async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: FwtuiApp) -> None:
+async def test_the_marked_cell_shows_its_relaxation_and_path(learning: FwtuiApp) -> None:
     async with opened(learning, "end", *["right"] * 6, *["down"] * 4) as pilot:
         s = screen_of(learning, LearnScreen).stepping
         assert (s.row, s.column) == (4, 6)

@@ -1,4 +1,4 @@
-"""The dashboard, driven by keys against a scripted live session; a view that stands still."""
+"""The dashboard, driven by keys, with a scripted live session; and the paused view."""
 
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ async def test_progress_is_shown_and_c_cancels(dashboard: FwtuiApp, live: FakeLi
         assert live.cancelled == 2, "as c does"
 
 
-async def test_two_runs_of_one_kernel_are_told_apart_and_no_clause_is_cut(dashboard: FwtuiApp) -> None:
+async def test_two_runs_of_one_kernel_are_distinguished_and_no_clause_is_cut(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape", size=NARROW) as pilot:
         await proceed(pilot, "r")
         lines = (await go(pilot, "r")).splitlines()
@@ -134,7 +134,7 @@ async def test_the_table_of_runs_is_sorted_and_filtered(dashboard: FwtuiApp, liv
         assert "all runs are shown" in await go(pilot, "slash", "ctrl+u", "enter") and len(runs()) == 2
 
 
-async def test_what_is_next_is_offered_and_run_on_the_same_graph(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_the_next_rung_is_offered_and_run_on_the_same_graph(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         screen = screen_of(dashboard, RunScreen)
         for n, key in ((96, "n"), (97, "enter")):
@@ -170,7 +170,7 @@ async def test_wrong_numbers_are_struck_through_and_a_simulated_run_shows_no_tim
         assert not [unit for unit in (" ms", " us", "relax/s", "B/s", " of peak") if unit in panel]
 
 
-async def test_a_refused_run_says_why_and_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_a_refused_run_has_a_reason_and_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live: FakeLive) -> None:
     e = Experiment(kernel="tiled-cpu", file="roads.gr")
     why = "n = 90000 is more than 65536, the limit of tiled-cpu; choose a file with fewer vertices"
     async with opened(dashboard) as pilot:
@@ -249,7 +249,7 @@ async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live
     assert dashboard.return_code == 0
 
 
-def test_what_the_end_would_cut_short_is_one_sentence(live: FakeLive, tmp_path: Path) -> None:
+def test_one_sentence_names_the_work_that_quitting_would_end(live: FakeLive, tmp_path: Path) -> None:
     view = View(live.model, live)
     live.keeper = Keeper.at(tmp_path / "kept", scenes.header())
     live.pace = 10
@@ -268,7 +268,7 @@ def test_what_the_end_would_cut_short_is_one_sentence(live: FakeLive, tmp_path: 
     assert view.end == "The experiments of catinello would stop; 1 finished run is kept."
 
 
-async def test_the_view_stands_still_and_the_data_does_not(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_a_paused_view_does_not_change_while_data_arrives(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         dashboard.screen.set_focus(None)
         live.tell(*scenes.telemetry(0.1, 1.0, 0.1, gpu=False))

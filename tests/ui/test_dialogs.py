@@ -1,4 +1,4 @@
-"""Dialogs over the dashboard: help, the log, the form, the palette of commands, and what is shown kept as a file."""
+"""Dialogs of the dashboard: help, log, form, command palette, and files that save the screen."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.run.session_screen import ReplayScreen
 
 
-async def test_help_lists_every_binding_and_explains_what_the_screens_say(dashboard: FwtuiApp) -> None:
+async def test_help_lists_every_binding_and_term(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, size=(120, 240)) as pilot:
         shown = await go(pilot, "question_mark")
         assert isinstance(dashboard.screen, HelpScreen)
@@ -83,7 +83,7 @@ async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, 
         assert isinstance(dashboard.screen, RunScreen)
 
 
-def test_of_a_long_log_the_end_is_shown() -> None:
+def test_a_long_log_shows_its_end() -> None:
     rows = log_rows([LogEntry(float(number), f"notice {number}") for number in range(MAX_ENTRIES + 5)])
     assert "5 earlier entries" in rows[0][0].plain and (rows[1][1], rows[-1][1]) == ("notice 5", f"notice {MAX_ENTRIES + 4}")
 
@@ -213,7 +213,7 @@ def test_results_are_what_run_json_prints() -> None:
     assert saving.results_json(Model()) == "[]\n" and saving.results_csv(Model()).strip() == ""
 
 
-def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_files_are_new_and_a_failure_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "deep" / "er"))
     paths = [saving.write("Fwtui run/../x", ".txt", "one") for _ in range(3)]
     folder = tmp_path / "deep" / "er" / "fwtui" / "saved"
@@ -250,7 +250,7 @@ async def test_each_form_is_a_file_and_text_is_copied(replay_of: Replay, tmp_pat
     assert len(list(csv.reader(io.StringIO(kept["results-csv"])))) == 4 and len(json.loads(kept["results-json"])) == 3
 
 
-async def test_the_key_asks_in_which_form(replay_of: Replay, tmp_path: Path) -> None:
+async def test_the_save_key_asks_for_the_format(replay_of: Replay, tmp_path: Path) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         before = screen_text(app)
@@ -285,7 +285,7 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Replay) -> None:
         await until(pilot, lambda: "Saved" not in screen_text(app) and "▏" not in screen_text(app))  # it covers no dialog
 
 
-async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:
+async def test_before_any_run_only_the_screen_can_be_saved(dashboard: FwtuiApp) -> None:
     async with opened(dashboard):
         assert savable(screen_of(dashboard, Frame).model, screen_of(dashboard, Frame).table()) == ["screen-svg", "screen-text"]
         words = [command.words for command in screen_of(dashboard, Frame).commands()]

@@ -1,4 +1,4 @@
-"""What is drawn, without a screen: bars, the timeline, a run in words."""
+"""Drawing without a screen: bars, the timeline, and the texts of a run."""
 
 import math
 import re
@@ -60,7 +60,7 @@ def test_no_number_can_break_a_chart(values: tuple[float | None, ...], width: in
         assert value or not row.strip()
 
 
-def test_numbers_read_as_they_are_said() -> None:
+def test_numbers_are_formatted_with_their_units() -> None:
     assert (units.duration(0.0), units.duration(2e-9), units.duration(0.0384)) == ("0 s", "0.00 us", "38.4 ms")
     assert [units.gain(ratio) for ratio in (0.513, 1.24, 22.94, 999.4, 999.6, 11023)] == [
         *("0.51x", "1.24x", "22.9x", "999x", "1,000x", "11,023x")
@@ -93,7 +93,7 @@ def test_a_small_share_is_not_drawn_as_nothing() -> None:
     assert drawn == {None: "────", 0.0: "────", 0.001: "╸───", 0.5: "━━──", 0.7: "━━━─", 1.4: "━━━━"}
 
 
-def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
+def test_a_long_title_drops_the_checksum_before_the_size() -> None:
     long = "Blocked, own tile in global memory"
     s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title=long))
     assert f"{long} · n 4096" in run_text.title(s, 80).plain and "checksum" not in run_text.title(s, 80).plain
@@ -104,7 +104,7 @@ def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
     ("cells", "words"),
     [(16 * 4096, " · 16 rows"), (4096, " · 1 row"), (5, " · 5 cells"), (4096**2, ""), (0, "")],
 )
-def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str) -> None:
+def test_a_sampled_verification_shows_its_number_of_rows_or_cells(cells: int, words: str) -> None:
     verdict = events.Verdict(t=0, run=0, verdict="verified", how="compared", cells=cells, checksum="9f3c2a77b18d40e1")
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), verdict=verdict)])
     assert run_labels.outcome(s.run) == f"✓ verified{words}"
@@ -123,7 +123,7 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
         (0.01536, "timer overhead +15.4 ms (+40.0 %) · the per-phase times are approximate"),
     ],
 )
-def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words: str) -> None:
+def test_timer_overhead_is_a_number_only_beyond_the_spread(extra: float, words: str) -> None:
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"))])
     assert s.run.done is not None and s.run.instrumented_repetition is not None
     several = msgspec.structs.replace(s.run.instrumented_repetition, passes=5)
@@ -133,7 +133,7 @@ def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words:
     assert f" in a CUDA graph · median of 5 · {words}" in run_text.outside(s, 140)[0].plain
 
 
-def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
+def test_the_occupancy_limiter_is_shown_only_if_there_is_one() -> None:
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"))])
     theory = s.run.main_occupancy
     assert theory is not None and run_text.limits(theory)[0] == "limited by registers (40/thread)"
@@ -143,7 +143,7 @@ def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 50, 57, 58, 65, 77, 83, 100, 160])
-def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
+def test_every_number_keeps_its_label_in_narrow_panels(width: int) -> None:
     model = model_of(scenes.gpu_session())
     run = model.runs[2]
     s = RunSubject(run, model.evidence(run), model.gpu, model.runs[1], False)
@@ -175,7 +175,7 @@ LIMITS = events.Limits(
 
 
 @pytest.mark.parametrize("width", [50, 58, 65, 77, 83, 100, 120, 160])
-def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -> None:
+def test_percent_of_peak_comes_before_percent_of_peak_bandwidth(width: int) -> None:
     model = model_of([*scenes.gpu_session(), LIMITS])
     run = model.runs[2]
     limit = limit_of(model, run)
@@ -192,7 +192,7 @@ def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -
     assert not run_text.meters(s._replace(limit=None), width)[0].plain.startswith("% of peak")
 
 
-def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one() -> None:
+def test_the_table_of_runs_shows_percent_of_peak_only_if_the_peak_is_measured() -> None:
     model = model_of(scenes.gpu_session())
     run = model.runs[2]
     assert history_cells(run, model, None)["of limit"].plain == ""
@@ -204,7 +204,7 @@ def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one(
     assert "of limit" in narrower and "of peak" not in narrower and {"of limit", "of peak"} <= wider
 
 
-def test_what_auto_picked_is_said_to_be_its_choice() -> None:
+def test_the_title_marks_a_kernel_chosen_by_auto() -> None:
     picked = msgspec.structs.replace(scenes.experiment("katz-kider"), auto="measured here")
     s = subject([scenes.header(), scenes.GPU, *scenes.run(1, 1.0, picked, title="Katz-Kider")])
     assert run_text.title(s, 100).plain.startswith("RUN 1  auto: Katz-Kider · n 4096")
@@ -218,14 +218,14 @@ def test_a_run_too_short_for_counters_has_none() -> None:
     assert not any("average power" in part.plain or " W" in part.plain for part in run_text.remarks(s, 100))
 
 
-def test_every_stage_that_is_measured_has_words() -> None:
+def test_every_measured_stage_has_a_title() -> None:
     files = [*Path(measure.__path__[0]).glob("*.py"), Path(loaded.__file__)]
     source = "".join(path.read_text() for path in files)
     names = set(re.findall(r'\bstage\("([^"]+)"', source))
     assert {"read", "graph", "clean", "phases"} <= names == set(STAGES) - {"answers"}
 
 
-def test_phases_keep_their_places_before_they_are_known() -> None:
+def test_phases_keep_their_rows_before_they_have_times() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("katz-kider"))
     before = run_text.phases(subject([scenes.header(), *told[:3]]), 80)
     after = run_text.phases(subject([scenes.header(), *told]), 80)
@@ -234,14 +234,14 @@ def test_phases_keep_their_places_before_they_are_known() -> None:
     assert [row.cell_length for row in before] == [row.cell_length for row in after]
 
 
-def test_a_cpu_run_is_not_held_against_the_gpus_memory() -> None:
+def test_a_cpu_run_has_no_share_of_the_gpus_bandwidth() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512))
     s = subject([scenes.header(), scenes.GPU, *told])
     assert share_of_peak(s.run, s.device) is None
     assert "of peak" not in in_lines(s, 120)[0].plain
 
 
-def test_a_throttled_run_says_so() -> None:
+def test_a_throttled_run_is_marked() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("naive"), seconds=0.3)
     middle = told[-1].t - 3.0
     lowered = events.Telemetry(t=middle, throttle=0x4, gpu_power_watts=700.0)
@@ -260,7 +260,7 @@ def test_a_throttled_run_says_so() -> None:
         (300, 0.001, "only 300 ms of repetitions; 500 ms needed"),
     ],
 )
-def test_an_indicative_time_says_what_there_was_too_little_of(passes: int, seconds: float, words: str) -> None:
+def test_low_confidence_names_the_missing_repetitions_or_time(passes: int, seconds: float, words: str) -> None:
     told = scenes.run(1, 1.0, scenes.experiment("naive"), passes=passes, seconds=seconds)
     session = [scenes.header(), *told[:-1], replace(told[-1], indicative=True)]
     s = subject(session)
@@ -268,7 +268,7 @@ def test_an_indicative_time_says_what_there_was_too_little_of(passes: int, secon
     assert columns.outcome(model_of(session), s.run) == f"verified, low confidence: {words}"
 
 
-def test_nothing_simulated_is_correct_before_its_verdict() -> None:
+def test_a_simulated_run_is_correct_only_after_its_verdict() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("katz-kider", 16, simulated=True), backend="simulator")
     stopped = events.RunDone(t=9.0, run=1, outcome="cancelled")
     wrong = scenes.verdict("wrong", "wrong at (3, 4)")
@@ -281,7 +281,7 @@ def test_nothing_simulated_is_correct_before_its_verdict() -> None:
 
 
 @pytest.mark.parametrize(("again", "words"), [("a", "; a reruns it"), ("", "")])
-def test_a_noisy_run_says_so_and_what_repeats_it(again: str, words: str) -> None:
+def test_a_noisy_run_is_marked_and_names_the_key_that_reruns_it(again: str, words: str) -> None:
     told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), seconds=0.3)
     busy = events.Telemetry(t=told[-1].t - 3.0, other_cpu_utilisation=0.6)
     session = [scenes.header(), *scenes.merged(told, [busy])]
@@ -290,7 +290,7 @@ def test_a_noisy_run_says_so_and_what_repeats_it(again: str, words: str) -> None
     assert run_labels.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · noisy"
 
 
-def test_no_ratio_stands_beside_a_baseline_that_is_still_going() -> None:
+def test_a_running_baseline_gives_no_ratio() -> None:
     going = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b", until="clean")
     model = model_of([*scenes.run(1, 1.0, scenes.experiment("naive"), title="a"), *going])
     one, other = model.runs[1], model.runs[2]
@@ -302,7 +302,7 @@ def test_no_ratio_stands_beside_a_baseline_that_is_still_going() -> None:
     ("vertices", "words"),
     [((), ""), ((3,), "3 → 3"), ((3, 7), "3 → 7 → 3"), ((3, 7, 3), "3 → 7 → 3"), (tuple(range(9)), "0 → 1 → 2 → 3 → 4 → … → 0")],
 )
-def test_cycles_come_back_to_their_first_vertex(vertices: tuple[int, ...], words: str) -> None:
+def test_cycles_end_at_their_first_vertex(vertices: tuple[int, ...], words: str) -> None:
     assert run_labels.cycle(vertices) == words
 
 
@@ -325,7 +325,7 @@ def test_a_phase_names_its_bound() -> None:
     assert not any("memory" in row.plain for row in run_text.phases(s._replace(limiters=limiters), 60)), "no room"
 
 
-def test_a_name_without_room_says_that_it_is_cut() -> None:
+def test_a_truncated_name_ends_with_an_ellipsis() -> None:
     assert [shortened("base cases", cells) for cells in (10, 9, 1)] == ["base cases", "base cas…", "…"]
     long = tuple(events.PhaseName(p.key, f"{p.title} of Floyd and Warshall") for p in scenes.PHASES)
     run = scenes.run(1, 1.0, scenes.experiment("katz-kider"))
@@ -335,7 +335,7 @@ def test_a_name_without_room_says_that_it_is_cut() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 56, 76])
-def test_every_operations_counters_are_there_however_narrow(width: int) -> None:
+def test_the_counters_of_every_op_fit_any_width(width: int) -> None:
     told = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="a")
     ops = [
         events.Counters(t=99.0, run=1, op=op, values={"occupancy": share})
@@ -348,7 +348,7 @@ def test_every_operations_counters_are_there_however_narrow(width: int) -> None:
     assert max(row.cell_length for row in drawn) <= width and (len(drawn) == 2) == (width == 76 or width == 56)
 
 
-def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
+def test_long_lines_end_with_a_whole_clause() -> None:
     entry = notices.LogEntry(23.0, "run 2 finished: verified · fletcher c880, 16 rows equal Dijkstra's; same checksum as naive")
     assert (
         notices.LogLine(None).draw((entry, "l"), 90)[0].plain.endswith(" · fletcher c880, 16 rows equal Dijkstra's  l: all of it")
@@ -359,7 +359,7 @@ def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 100, 160])
-def test_what_is_a_share_of_nothing_known_has_no_place_for_a_bar(width: int) -> None:
+def test_a_bandwidth_without_a_known_peak_has_no_bar(width: int) -> None:
     run = scenes.run(1, 1.0, scenes.experiment("tiled-cpu"))
     s = subject([scenes.header(), scenes.NO_GPU, *run])
     row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("eff"))

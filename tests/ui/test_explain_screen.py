@@ -45,7 +45,7 @@ LIMITS = events.Limits(
 )
 
 
-def test_what_was_compiled_is_said_to_be_unknown_where_nobody_told_it() -> None:
+def test_missing_compiler_facts_are_not_available() -> None:
     rows = [row.plain for row in OccupancyLines(None).draw(OccupancySubject(True, (9, 0)), 60)]
     assert [row.split()[-1] for row in rows if row.startswith(("theoretical", "achieved"))] == ["n/a", "n/a"]
 
@@ -78,7 +78,7 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
         assert await shown(pilot, "v") == seen[0]
 
 
-def test_the_panel_names_the_line_of_the_reason_where_the_recording_named_another() -> None:
+def test_the_panel_names_the_line_with_most_samples_of_the_main_reason() -> None:
     hot, other = CodeLine("a.py", 8, "via", {"wait": 9}), CodeLine("a.py", 9, "best", {"barrier": 30})
     told = events.WarpSamples(t=99.0, run=1, op="rest", reasons={"barrier": 30, "wait": 10}, hot=hot)
     code = events.Code(t=99.0, run=1, op="rest", listing=Listing(lines=(hot, other)))
@@ -90,7 +90,7 @@ def test_the_panel_names_the_line_of_the_reason_where_the_recording_named_anothe
     )
 
 
-async def test_a_run_that_was_sampled_shows_its_hot_line_and_beside_its_baseline_what_changed(replay_of: Replay) -> None:
+async def test_a_sampled_run_shows_its_hotspot_and_the_changes_from_its_baseline(replay_of: Replay) -> None:
     both = scenes.sampled_session(1, barrier=50, selected=50), scenes.sampled_session(short_scoreboard=60, selected=40)
     app = replay_of([*both[0], *both[1][-2:]])
     async with opened(app, size=NARROW) as pilot:
@@ -172,7 +172,7 @@ def test_every_what_if_has_a_curve(capability: tuple[int, int], threads: int, re
     assert len(draw(figure, 40, 10).rows) == 10
 
 
-async def test_operations_are_gone_through_and_doubtful_runs_crossed_out(replay_of: Replay) -> None:
+async def test_ops_are_cycled_and_unreliable_runs_struck_through(replay_of: Replay) -> None:
     told = scenes.sampled_session(wait=0)
     first = next(e for e in told if isinstance(e, events.Occupancy) and e.run == 3)
     told.insert(told.index(first), msgspec.structs.replace(first, op="pivot", registers=90, warps=16))
@@ -191,7 +191,7 @@ async def test_operations_are_gone_through_and_doubtful_runs_crossed_out(replay_
 
 
 def on_cpu(kernel: str, moved: int) -> list[events.Event]:
-    """A session of one run of a CPU kernel with all that is known of it."""
+    """Return a session of one CPU run with limits, loop and CPU use."""
     header = scenes.header()
     caches = (Cache(level=2, bytes=1 << 20), Cache(level=3, bytes=32 << 20, cores=16))
     header = replace(header, machine=replace(header.machine, caches=caches))
@@ -219,7 +219,7 @@ async def test_a_cpu_run_has_its_cores_and_caches_and_nothing_of_a_gpu(replay_of
             assert not any("OCCUPANCY" in text or "WARPS" in text for text in titles)
 
 
-async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: Replay) -> None:
+async def test_simulated_and_cpu_runs_name_panels_that_do_not_apply(replay_of: Replay) -> None:
     app = replay_of(scenes.cpu_session())
     async with opened(app) as pilot:
         text = await shown(pilot, "4")
@@ -231,7 +231,7 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
         )
 
 
-async def test_it_follows_a_live_run() -> None:
+async def test_explain_follows_a_live_run() -> None:
     live = FakeLive(scenes.GPU, pace=12)
     app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
     async with opened(app) as pilot:
@@ -248,7 +248,7 @@ async def test_it_follows_a_live_run() -> None:
         assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "run 1 katz-kider ▥" in text
 
 
-async def test_the_first_idle_minute_offers_to_measure_limits_and_a_key_does(live: FakeLive, tmp_path: Path) -> None:
+async def test_an_idle_minute_offers_to_measure_peak_rates_and_a_key_does(live: FakeLive, tmp_path: Path) -> None:
     app = dashboard_of(live)
     async with opened(app) as pilot:
         screen, offer = screen_of(app, RunScreen), "D to measure the peak rates of this CPU"
@@ -276,7 +276,7 @@ async def test_the_first_idle_minute_offers_to_measure_limits_and_a_key_does(liv
         assert "not measured" not in text and "measuring what" not in text and not live.busy
 
 
-def test_a_kernel_that_says_nothing_of_its_bytes_has_no_place_in_the_chart() -> None:
+def test_a_kernel_without_a_cost_model_is_not_in_the_roofline() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("naive"), title="SciPy")
     model = model_of(replace(event, device_bytes=0) if isinstance(event, events.Planned) else event for event in told)
     drawn, points = roofline.figure(model, model.runs[1])

@@ -1,4 +1,4 @@
-"""A replay as a film: its frames are the replay's screens, and its three kinds of file hold nothing but the session."""
+"""Films of replays: their frames are the replay's screens, and the three file types contain only the session."""
 
 import base64
 import html.parser
@@ -45,7 +45,7 @@ def played(path: Path, cut: FilmCut, size: tuple[int, int] = (80, 24)) -> Film:
 
 
 def by_hand(words: str = "words", frames: int = 3) -> Film:
-    """A film of two lines and that many frames in which only the second line changes; the words are wherever words can be."""
+    """Return a film of two lines in which only the second changes; `words` is used for every text."""
     inks = (Ink("#ffffff", "#000000"), Ink("#00ff00", "#222222", bold=True, strike=True))
     rows = [(Span(words, 0), Span(" ━█", 1)), *[(Span(f"frame {number}", 0),) for number in range(frames)]]
     shown = [FilmFrame(2.0 * number, 1.0 * number, (0, number + 1), number == 0) for number in range(frames)]
@@ -79,7 +79,7 @@ def by_hand(words: str = "words", frames: int = 3) -> Film:
 
 
 class Read(html.parser.HTMLParser):
-    """What is in a page: its elements with their attributes, and its words by element."""
+    """Parser of a page: its elements with attributes, and its texts by element."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -100,7 +100,7 @@ class Read(html.parser.HTMLParser):
 
 
 def payload(text: str) -> dict[str, Any]:
-    """What a page plays, with the rows and the frames of its sizes as its script unpacks them."""
+    """Return the film in a page, with rows and frames unpacked as its script does."""
     packed = re.search(r'id="film">([A-Za-z0-9+/=]+)</script>', text)
     assert packed is not None
     found = json.loads(zlib.decompress(base64.b64decode(packed[1])))
@@ -119,7 +119,7 @@ def spread(size: dict[str, Any]) -> None:
 
 
 def screen(events_: Iterator[list[Any]], width: int, height: int) -> str:
-    """What a terminal shows after those events of a cast."""
+    """Return the text of a terminal after those events of a cast."""
     rows = [""] * height
     for _, kind, text in events_:
         for y, row in re.findall(r"\x1b\[(\d+);1H((?:(?!\x1b\[\d+;1H).)*)", text if kind == "o" else "", re.DOTALL):
@@ -168,7 +168,7 @@ class TestCapture:
         assert film.head[0] == PRINTED_HEAD[0] and [row[0] for row in film.table] == ["1", "2", "3"]
         assert [stop.cue.words for stop in film.stops] == ["now with tiles in shared memory"] and not film.directed
 
-    def test_what_is_said_of_a_lecture_is_what_it_answers(self) -> None:
+    def test_the_stops_of_a_lecture_have_the_answers_of_its_runs(self) -> None:
         film = played(LECTURE, FilmCut(begin=8.0, end=16.0, rate=4))
         asked = next(stop for stop in film.stops if stop.cue.asks)
         assert isinstance(asked.answer, QuestionAnswer) and asked.answer.words == "90.3 %: 4.35 TB/s of 4.81 TB/s"
@@ -178,7 +178,7 @@ class TestCapture:
         assert [run.run for run in film.runs] == [1, 2] and film.runs[0].begin == 0.0
         assert 0 <= film.frames[0].played < film.duration < 5, "the cut is all there is"
 
-    def test_the_hot_lines_of_runs_that_were_sampled_are_on_the_page(self, tmp_path: Path) -> None:
+    def test_the_page_has_the_hotspots_of_sampled_runs(self, tmp_path: Path) -> None:
         told = scenes.sampled_session(short_scoreboard=60, selected=40)
         film = played(write_session(tmp_path / "sampled.fwt.jsonl", told), FilmCut(begin=told[-1].t))
         (one,) = film.warps
@@ -196,7 +196,7 @@ class TestCapture:
 
 class TestMoments:
     def session(self, seconds: float, runs: int) -> list[events.Event]:
-        """Telemetry twice a second, and runs that begin and end evenly."""
+        """Return a session with telemetry at 2 Hz and evenly spaced runs."""
         told: list[events.Event] = [events.Telemetry(t=t / 2) for t in range(int(2 * seconds) + 1)]
         for run in range(runs):
             t = (run + 0.1) * seconds / runs
@@ -207,7 +207,7 @@ class TestMoments:
         return [scenes.header(), *sorted(told, key=lambda event: event.t)]
 
     @pytest.mark.parametrize(("seconds", "runs"), [(10.0, 2), (20_000.0, 3), (50.0, 3000), (0.0, 1)])
-    def test_there_are_never_too_many_and_the_end_is_among_them(self, tmp_path: Path, seconds: float, runs: int) -> None:
+    def test_frames_are_bounded_and_include_the_end(self, tmp_path: Path, seconds: float, runs: int) -> None:
         loaded = reader.load(write_session(tmp_path / "long.fwt.jsonl", self.session(seconds, runs)))
         clock = FilmClock(loaded, FilmCut(gap=None))
         found = moments(loaded, clock, 5)
@@ -236,7 +236,7 @@ class TestPage:
         for row in payload(text)["sizes"][0]["rows"]:
             assert {element.tag for element in ElementTree.fromstring(f"<g>{row}</g>").iter()} <= {"g", "rect", "path", "text"}
 
-    def test_it_asks_for_nothing(self, recorded: tuple[Path, Film]) -> None:
+    def test_the_page_loads_nothing_from_elsewhere(self, recorded: tuple[Path, Film]) -> None:
         path, film = recorded
         text = page(film)
         read = Read(text)
@@ -248,7 +248,7 @@ class TestPage:
         assert "'unsafe-inline'" not in policy.partition("script-src")[2]
         assert str(path.parent) not in text + json.dumps(payload(text))
 
-    def test_the_runs_are_a_table_that_can_be_read(self, recorded: tuple[Path, Film]) -> None:
+    def test_the_runs_are_an_accessible_table(self, recorded: tuple[Path, Film]) -> None:
         read = Read(page(recorded[1]))
         assert read.all("html")[0]["lang"] == "en" and len(read.all("h1")) == 1 and len(read.all("caption")) == 1
         heads = read.all("th")
@@ -257,7 +257,7 @@ class TestPage:
         named = {"aria-label", "title"}
         assert all(named & set(found) for found in read.all("button") if found.get("type") == "button")
 
-    def test_what_it_plays_are_the_frames_in_both_sizes(self, recorded: tuple[Path, Film]) -> None:
+    def test_the_page_plays_the_frames_in_both_sizes(self, recorded: tuple[Path, Film]) -> None:
         film = filmed(recorded[0], reader.load(recorded[0]), (100, 30), FilmCut(begin=8.0, rate=0.2), small=True)
         assert [(one.width, one.height) for one in film.sizes] == [(100, 30), SMALL]
         assert len(film.thinned().sizes[1].frames) <= len(film.sizes[1].frames)
@@ -269,7 +269,7 @@ class TestPage:
 
 
 class TestCast:
-    def test_it_plays_to_the_same_screens(self, recorded: tuple[Path, Film]) -> None:
+    def test_the_cast_plays_the_same_screens(self, recorded: tuple[Path, Film]) -> None:
         film = recorded[1]
         head, *told = map(json.loads, cast(film).splitlines())
         assert (head["version"], head["width"], head["height"]) == (2, 80, 24)
@@ -288,7 +288,7 @@ class TestCast:
 
 class TestAnimation:
     @pytest.mark.parametrize("words", EVIL)
-    def test_it_is_well_formed_and_has_no_script(self, words: str) -> None:
+    def test_the_svg_is_well_formed_and_has_no_script(self, words: str) -> None:
         text = animation(by_hand(words))
         root = ElementTree.fromstring(text)
         kinds = {element.tag.partition("}")[2] for element in root.iter()}
@@ -303,7 +303,7 @@ class TestAnimation:
         assert [(float(at), int(x) / -400) for at, x in steps] == [(0.0, 0), (16.67, 1), (33.33, 2), (100.0, 2)]
         assert "prefers-reduced-motion" in text
 
-    def test_what_stays_and_what_comes_again_is_drawn_once(self) -> None:
+    def test_repeated_parts_of_lines_are_drawn_once(self) -> None:
         film = by_hand()
         rows = [(Span("stays ", 1), Span(words, 0)) for words in ("again", "new", "again ", "last")]
         film = replace(film, rows=rows, frames=[frame._replace(lines=(y, y + 1)) for y, frame in enumerate(film.frames)])
@@ -327,7 +327,7 @@ def test_lines_meet_those_of_the_next_cell() -> None:
         assert ends and ends == begins, left + right
 
 
-def test_frames_are_left_out_of_what_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_film_that_is_too_large_loses_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     film = by_hand(frames=101)
     whole, kept = encode(film, ".cast")
     assert kept is film
@@ -349,7 +349,7 @@ class TestCommand:
 
         return do
 
-    def test_the_ending_says_what_is_made(self, export: Callable[..., Any], tmp_path: Path) -> None:
+    def test_the_suffix_chooses_the_type_of_film(self, export: Callable[..., Any], tmp_path: Path) -> None:
         code, words = export("-o", "a.cast", "--size", "60x16")
         assert code == 0 and words.count("\n") == 1 and words.startswith("fwtui: a.cast is a recording for asciinema: "), words
         text = (tmp_path / "a.cast").read_text()

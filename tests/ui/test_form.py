@@ -1,4 +1,4 @@
-"""The form: what it offers is what the experiment and the kernels offer, kernels of a user's own among them."""
+"""The form: it offers the fields of an experiment and the options of the kernels, including user kernels."""
 
 import re
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_the_row_of_the_graph_takes_a_size_or_a_file() -> None:
     assert "ends in none of .gr" in form.errors()["n"]
 
 
-def test_what_no_row_is_to_blame_for_stays_where_it_was_said() -> None:
+def test_an_error_without_a_row_stays_at_the_row_changed_last() -> None:
     def settled(experiment: Experiment) -> Experiment:
         if experiment.n > 100:
             raise Refused(f"n {experiment.n} does not fit")
@@ -74,7 +74,7 @@ def test_what_no_row_is_to_blame_for_stays_where_it_was_said() -> None:
     assert form.errors() == {"density": "n 101 does not fit"}, "and does not wander"
 
 
-def test_more_names_what_differs() -> None:
+def test_more_lists_the_changed_rows() -> None:
     form = draft("tiled-cpu")
     assert not any(row.changed for row in form.rows() if row.more)
     form.set(OPTION + "cores", "0")
@@ -86,7 +86,7 @@ def test_more_names_what_differs() -> None:
 
 @pytest.mark.parametrize("kernel", list(registry()))
 @pytest.mark.parametrize("gpu", [True, False])
-def test_what_the_form_says_first_can_run(kernel: str, gpu: bool) -> None:
+def test_the_initial_form_can_run(kernel: str, gpu: bool) -> None:
     said = draft(kernel, gpu, n=16).experiment()
     assert said.kernel == kernel and said.n == 16
     dtypes = registry()[kernel].dtypes
@@ -96,7 +96,7 @@ def test_what_the_form_says_first_can_run(kernel: str, gpu: bool) -> None:
     assert not simulated or said.tile in (*registry()[kernel].simulator_tiles, 0)
 
 
-def test_it_says_what_it_was_given() -> None:
+def test_the_form_returns_the_given_experiment() -> None:
     given = settle(
         Experiment(
             kernel="katz-kider", n=777, density=0.25, low=-2, high=5.5, real=True, connected=True, exact=True, seed=99, tile=16,
@@ -108,7 +108,7 @@ def test_it_says_what_it_was_given() -> None:
     assert form.experiment() == changed(given)
 
 
-def test_choices_follow_the_kernel_and_wishes_are_remembered() -> None:
+def test_choices_follow_the_kernel_and_earlier_values_return() -> None:
     form = draft("katz-kider")
     form.set("tile", "8")
     form.set(OPTION + "threads", "64")
@@ -221,7 +221,7 @@ async def test_a_mistake_starts_nothing_and_letters_in_a_field_are_no_commands(d
         assert live.started[1].n == 64
 
 
-def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:
+def test_auto_leaves_other_fields_open_and_shows_its_choice() -> None:
     draft = ExperimentDraft(Experiment(kernel="auto", n=300), lambda kernel, device: False, lambda e: settle_here(e))
     rows = {row.key: row for row in draft.rows()}
     assert "auto" in (rows["kernel"].choices or ()) and rows["tile"].choices == () and rows["launch"].text == "auto"
@@ -232,7 +232,7 @@ def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:
     assert draft.experiment().kernel == "serial" and not draft.experiment().auto
 
 
-async def test_a_kernel_of_ones_own_is_chosen_in_the_form_once_its_folder_is_trusted(
+async def test_a_user_kernel_is_chosen_in_the_form_once_its_folder_is_trusted(
     dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))

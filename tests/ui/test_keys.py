@@ -1,4 +1,4 @@
-"""Keys: each is a row that says when and why it can do nothing; and those that come faster than they are handled."""
+"""Keys: each is a row of a table that gives a reason when it is unavailable; and keys that arrive faster than handled."""
 
 import asyncio
 import time
@@ -41,7 +41,7 @@ FORBIDDEN = {
 }
 
 
-def test_every_key_of_the_program_is_a_row_and_only_those_that_show_are_carried_out() -> None:
+def test_every_key_is_a_row_and_a_read_only_dashboard_runs_only_those_that_show() -> None:
     found: dict[str, bool] = {}
     for one in own_classes():
         if not issubclass(one, DOMNode):
@@ -56,14 +56,14 @@ def test_every_key_of_the_program_is_a_row_and_only_those_that_show_are_carried_
     assert found["CompareScreen.race"] and found["ReplayScreen.move"] and sum(found.values()) > 60
 
 
-def test_what_is_no_row_is_refused_but_for_textuals_own_widgets() -> None:
+def test_actions_without_a_row_are_refused_except_textuals_own() -> None:
     for action in ("screenshot", "suspend_process", "simulate_key", "push_screen", "toggle_dark", "change_theme"):
         if hasattr(FwtuiApp, f"action_{action}"):
             assert not is_read_only(FwtuiApp, action, ()), action
     assert is_read_only(Input, "delete_left", ()) and not is_read_only(Frame, "save", ())
 
 
-def test_its_session_starts_nothing() -> None:
+def test_the_session_of_a_read_only_dashboard_starts_nothing() -> None:
     nothing = NoEngine()
     for act in (nothing.start, nothing.settled):
         with pytest.raises(Refused, match="read-only"):
@@ -73,7 +73,7 @@ def test_its_session_starts_nothing() -> None:
             act(1)  # type: ignore[arg-type]
 
 
-async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path) -> None:
+async def test_each_key_that_changes_something_gives_the_reason_why_it_is_refused(tmp_path: Path) -> None:
     path = write_session(tmp_path / "session.fwt.jsonl", scenes.gpu_session())
     app = FwtuiApp(replay=path, read_only=True, lesson="1")
     refused: set[str] = set()
@@ -139,7 +139,7 @@ ARROWS = {"jump", "jump.back", "home", "end"}
 
 
 def unsaid(screen: Frame) -> list[str]:
-    """Keys that the help names, that can do nothing now, and that would not say why in a line of 80 columns."""
+    """Return unavailable keys of the help whose reason is missing or does not fit in 80 columns."""
     actions = {parse(row.action)[1:] for row in screen.rows.offered() if row.id not in ARROWS}
     reasons = {action: screen.rows.unavailable(action, given) for action, given in actions}
     wrong = {action for action, words in reasons.items() if words is not None and not 0 < len(words) <= ROOM}
@@ -147,7 +147,7 @@ def unsaid(screen: Frame) -> list[str]:
 
 
 @pytest.mark.parametrize("ran", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_every_key_says_why_it_can_do_nothing(dashboard: FwtuiApp, live: FakeLive, replay_of: Replay, ran: bool) -> None:
+async def test_unavailable_keys_have_a_reason(dashboard: FwtuiApp, live: FakeLive, replay_of: Replay, ran: bool) -> None:
     if ran:
         live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
         live.drain()
@@ -160,7 +160,7 @@ async def test_every_key_says_why_it_can_do_nothing(dashboard: FwtuiApp, live: F
         assert found and not any(found.values()), found
 
 
-async def test_a_key_that_can_do_nothing_says_why(dashboard: FwtuiApp) -> None:
+async def test_an_unavailable_key_shows_its_reason(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape", size=NARROW) as pilot:
         assert "nothing is running that could be cancelled" in await keyed(pilot, "1", "escape", "c")
         assert "a marker needs a recording; R keeps this session" in await keyed(pilot, "m")
@@ -175,7 +175,7 @@ async def test_a_key_that_can_do_nothing_says_why(dashboard: FwtuiApp) -> None:
         assert "the matrix has no room beside the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
 
 
-async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of: Replay) -> None:
+async def test_a_replay_reports_its_end_only_at_the_end(replay_of: Replay) -> None:
     async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
         assert "no run begins after this" in await keyed(pilot, "right_square_bracket")
         assert "this is the end" in await keyed(pilot, "full_stop")
@@ -185,7 +185,7 @@ async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of
 
 
 @pytest.mark.parametrize(("size", "first"), [((80, 24), ()), pytest.param((120, 40), ("P",), marks=pytest.mark.slow)])
-async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
+async def test_arrows_move_in_the_table_if_the_form_is_hidden(
     dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]
 ) -> None:
     for n in (256, 512):
@@ -197,7 +197,7 @@ async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
         assert "RUN 1" in await keyed(pilot, "down", "enter")
 
 
-async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_letters(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_the_footer_shows_the_active_keys_also_in_an_input_field(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         dashboard.screen.query_one("#field-n").focus()
         shown = await keyed(pilot)
@@ -230,7 +230,7 @@ def key(name: str) -> Key:
 
 
 async def burst(pilot: Pilot[None], inputs: Iterable[str | Event]) -> None:
-    """Have all of these come at once, and wait until the last one is handled."""
+    """Send all inputs at once and wait until the last one is handled."""
     app = pilot.app
     assert isinstance(app, FwtuiApp)
     for given in inputs:
@@ -244,7 +244,7 @@ def value(app: FwtuiApp, name: str) -> str:
     return app.screen.query_one(f"#field-{name}", Input).value
 
 
-async def test_nothing_is_scrambled_while_what_was_typed_is_looked_at(dashboard: FwtuiApp) -> None:
+async def test_typed_text_stays_in_order_during_slow_validation(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
         await burst(pilot, ["e", "tab"])
         draft = dashboard.screen.query_one(ExperimentForm).draft
@@ -255,7 +255,7 @@ async def test_nothing_is_scrambled_while_what_was_typed_is_looked_at(dashboard:
             assert value(dashboard, "n") == draft.text("n") == typed
 
 
-async def test_keys_go_where_those_before_them_have_led(dashboard: FwtuiApp) -> None:
+async def test_queued_keys_go_to_the_widget_that_earlier_keys_focused(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
         erased = ["backspace"] * 3
         await burst(pilot, ["e", "tab", *erased, "6", "4", "tab", *erased, "1", "tab", "shift+tab", "shift+tab", "8"])
@@ -278,7 +278,7 @@ async def test_the_palette_takes_what_was_typed(dashboard: FwtuiApp) -> None:
             await until(pilot, lambda at=place: view_of(dashboard).place == at)
 
 
-async def test_a_key_that_takes_its_time_is_waited_for_and_what_was_typed_before_the_machine_is_known_stays(
+async def test_slow_keys_are_awaited_and_typed_text_survives_the_detection_of_gpus(
     dashboard: FwtuiApp,
 ) -> None:
     async with opened(dashboard) as pilot:
@@ -295,7 +295,7 @@ async def test_a_key_that_takes_its_time_is_waited_for_and_what_was_typed_before
         assert value(dashboard, "n") == "64" == form.draft.text("n")
 
 
-async def test_a_widget_that_is_stuck_is_waited_for_once(dashboard: FwtuiApp) -> None:
+async def test_a_stuck_widget_is_awaited_once(dashboard: FwtuiApp) -> None:
     free = asyncio.Event()
     async with opened(dashboard) as pilot:
         stuck = dashboard.focused or dashboard.screen

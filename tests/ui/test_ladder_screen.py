@@ -1,4 +1,4 @@
-"""The ladder: the stairs of the first screen, and their own screen, live and in a replay."""
+"""The ladder on the first screen and on its own screen, live and in a replay."""
 
 import pytest
 import scenes
@@ -33,7 +33,7 @@ def stairs(width: int, rows: int, marked: int | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "rows"), [(1, 1), (20, 5), (40, 8), (56, 12), (78, 13), (118, 40), (198, 60)])
-def test_no_line_is_too_long_and_there_are_no_more_than_fit(width: int, rows: int) -> None:
+def test_the_ladder_fits_its_width_and_height(width: int, rows: int) -> None:
     for marked in (None, 0, 8):
         lines = stairs(width, rows, marked)
         if width >= 40:
@@ -42,7 +42,7 @@ def test_no_line_is_too_long_and_there_are_no_more_than_fit(width: int, rows: in
         assert marked is None or sum(line.startswith(">") for line in lines) == 1
 
 
-def test_this_machines_own_sessions_are_climbed_and_those_of_others_are_not() -> None:
+def test_only_sessions_of_this_machine_are_on_its_ladder() -> None:
     own_folder().mkdir(parents=True)
     told = [
         *scenes.run(1, 1.0, scenes.experiment("serial", 512), seconds=1.0),
@@ -55,7 +55,7 @@ def test_this_machines_own_sessions_are_climbed_and_those_of_others_are_not() ->
     assert gather(replace(scenes.MACHINE, cpu="another")).session_runs == ()
 
 
-def test_a_step_says_what_it_offers_here() -> None:
+def test_a_rung_lists_its_actions_here() -> None:
     told = recorded()
     assert told.climb is not None
     serial, last = told.climb.rungs[0], told.climb.rungs[-1]
@@ -69,7 +69,7 @@ def test_a_step_says_what_it_offers_here() -> None:
     assert [offer.answer for offer in offers_here(told, last._replace(run=gone), None, gpu=True).values()] == [""]
 
 
-def test_what_runs_here_is_of_the_graph_that_was_climbed_here() -> None:
+def test_a_rung_runs_on_the_graph_of_the_ladder_here() -> None:
     own = recorded().climb
     assert own is not None
     first = own.rungs[0]
@@ -82,7 +82,7 @@ def test_what_runs_here_is_of_the_graph_that_was_climbed_here() -> None:
     assert experiment_here(own, "naive", simulated=True).n == 16
 
 
-async def test_the_first_screen_shows_the_stairs_until_there_is_a_run_and_a_step_opens_its_lesson(dashboard: FwtuiApp) -> None:
+async def test_the_first_screen_shows_the_ladder_until_a_run_and_a_rung_opens_its_lesson(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
         assert "r         run the experiment: Tiled CPU" in shown
@@ -107,7 +107,7 @@ async def test_the_first_screen_shows_the_stairs_until_there_is_a_run_and_a_step
         await until(pilot, lambda: view_of(dashboard).playback is not None)
 
 
-async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_a_rung_runs_here_and_is_shown_with_the_recorded_ladder(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         for keys in ((), ("3", "C", "r"), ("3", "C", "up", "r")):
             await proceed(pilot, *keys)
@@ -124,7 +124,7 @@ async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard:
     assert (live.started[-1].kernel, live.started[-1].n) == ("naive", 16)
 
 
-async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_course_the_first_screen_names_the_keys(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ladder_data, "recorded", ladder_data.RecordedLadder)
     async with opened(dashboard, size=NARROW) as pilot:
         shown = await go(pilot)
@@ -141,7 +141,7 @@ async def test_the_first_frame_does_not_wait_for_the_recording_that_a_key_plays(
         assert playback_of(app).recording.name == "h200-n4096-naive-blocked"
 
 
-async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(replay_of: Replay) -> None:
+async def test_a_replay_has_a_ladder_of_its_runs_and_shows_the_chosen_one(replay_of: Replay) -> None:
     async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
         shown = await keyed(pilot, "3", "C")
         assert "5.92x as fast · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown

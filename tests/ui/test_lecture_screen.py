@@ -1,4 +1,4 @@
-"""A lecture on the screen: it stops at its markers, points at a panel, and shows what the run answers when asked."""
+"""Lectures: they stop at markers, point at panels, and reveal the run's answer on request."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def lecture() -> FwtuiApp:
 
 
 async def at(pilot: Pilot[None], marker: int, *keys: str) -> str:
-    """The screen at that marker, after the keys."""
+    """Go to that marker, press the keys, and return the text of the screen."""
     app = pilot.app
     assert isinstance(app, FwtuiApp)
     assert not playback_of(app).go(f"marker {marker}")
@@ -94,7 +94,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp) ->
         assert "What share of the peak" in await at(pilot, 3, "4"), "on the place Explain too"
 
 
-async def test_what_is_asked_is_nowhere_to_be_read_until_the_answer(lecture: FwtuiApp) -> None:
+async def test_the_answer_to_a_question_is_hidden_until_it_is_revealed(lecture: FwtuiApp) -> None:
     async with opened(lecture) as pilot:
         for presented, marker, giveaway in ((False, 3, "90.3 %"), (True, 6, "8.0"), (True, 7, "92.7 %")):
             asked = await at(pilot, marker, *(["P"] if presented else []))
@@ -103,7 +103,7 @@ async def test_what_is_asked_is_nowhere_to_be_read_until_the_answer(lecture: Fwt
             await pilot.press(*(["escape"] if presented else []))
 
 
-async def test_the_panel_that_is_pointed_at_is_scrolled_to_and_the_log_says_the_marker(lecture: FwtuiApp) -> None:
+async def test_the_indicated_panel_is_scrolled_into_view_and_the_log_shows_the_marker(lecture: FwtuiApp) -> None:
     async with opened(lecture, size=NARROW) as pilot:
         await at(pilot, 8)
         meters = next(m for m in lecture.screen.query(".meters") if m.display and m.region.area)
@@ -131,7 +131,7 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to_and_the_log_says_the_
         assert "@phases" not in shown and "b Baseline" in shown.splitlines()[-1] and "q Quit" in shown.splitlines()[-1]
 
 
-async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp) -> None:
+async def test_a_guess_is_shown_with_the_answer(lecture: FwtuiApp) -> None:
     async with opened(lecture) as pilot:
         assert "i guess" in await at(pilot, 3, "P")
         await pilot.press("i", *"40", "enter")
@@ -154,14 +154,14 @@ async def test_a_card_shows_the_source_and_what_changed_in_it() -> None:
             assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
 
 
-async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Replay) -> None:
+async def test_a_card_reports_a_source_that_was_not_recorded(replay_of: Replay) -> None:
     app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
     async with opened(app) as pilot:
         number = playback_of(app).player.count(events.Marker)[1]
         assert "was not recorded up to here; `fwtui run --record-source` keeps it" in await at(pilot, number)
 
 
-async def test_a_question_before_anything_ran_says_so(replay_of: Replay) -> None:
+async def test_a_question_before_the_first_run_has_no_answer(replay_of: Replay) -> None:
     told = [scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="@phases ?phase"), events.Marker(t=0.2, text="?speedup")]
     app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64))])
     async with opened(app) as pilot:
@@ -170,7 +170,7 @@ async def test_a_question_before_anything_ran_says_so(replay_of: Replay) -> None
         assert "no run has begun here" in lines[-1].plain
 
 
-def test_it_waits_at_a_marker_that_it_begins_with(tmp_path: Path) -> None:
+def test_a_lecture_waits_at_an_initial_marker(tmp_path: Path) -> None:
     for text, waits in (("@runs Look.", True), ("just words", False)):
         told = [scenes.header(), events.Marker(t=1.0, text=text), events.Notice(t=2.0, text="later")]
         path = write_session(tmp_path / f"{waits}.fwt.jsonl", told, True)
@@ -197,7 +197,7 @@ async def test_other_recordings_play_over_their_markers(replay_of: Replay) -> No
 
 
 def shades(app: FwtuiApp, shade: str) -> set[str]:
-    """What is lit or dimmed, by its name, and has a place on the screen."""
+    """Return the names of visible widgets that are lit or dimmed."""
     found = [widget for widget in app.screen.query(f".-{shade}") if widget.region.area]
     return {next((name for name in widget.classes if name in PANELS), widget.id or type(widget).__name__) for widget in found}
 
@@ -235,7 +235,7 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
         assert "8 of 9" in await press(pilot, "left_parenthesis", "P"), "it begins where the recording stands"
 
 
-async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture: FwtuiApp) -> None:
+async def test_only_the_matrix_moves_and_only_on_its_cards(lecture: FwtuiApp) -> None:
     async with opened(lecture, size=NARROW) as pilot:
         await at(pilot, 4, "P")
         matrix = lecture.screen.query_one(MatrixPicture)

@@ -1,4 +1,4 @@
-"""Settings on the screen: themes, plain characters, other keys, pictures that are the same everywhere, and large figures."""
+"""Appearance: themes, other keys, reproducible pictures, and the large figures of presenter mode."""
 
 import os
 import re
@@ -46,7 +46,7 @@ def keymapped(keymap: dict[str, str]) -> Appearance:
     return load_appearance(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
 
 
-async def test_the_theme_and_the_keys_that_were_asked_for(live: FakeLive) -> None:
+async def test_theme_and_keys_follow_the_settings(live: FakeLive) -> None:
     app = dashboard_of(live, look=load_appearance(said(theme="ansi-dark", keymap__run="f5,ctrl+x", keymap__help="ctrl+y")))
     async with opened(app) as pilot:
         assert app.theme == "ansi-dark" and app.theme in THEMES
@@ -67,7 +67,7 @@ NAMED = re.compile(rf"(?<!\S)(\()?({KEYS})(?:,? then |: (?!waits|issues|could)[a
 
 
 def rebound_everywhere() -> Appearance:
-    """Each row of every screen on a key that no row has otherwise."""
+    """Return a look that binds each row of every screen to an unused key."""
     ids = {str(row.id): None for rows in screens().values() for row in rows}
     modifiers = ("", "ctrl+", "alt+", "shift+", "ctrl+alt+", "ctrl+shift+", "alt+shift+")
     keys = (f"{modifier}f{number}" for modifier in modifiers for number in range(1, 25))
@@ -75,7 +75,7 @@ def rebound_everywhere() -> Appearance:
 
 
 async def everything_said(app: FwtuiApp) -> list[str]:
-    """A screenful of each place, and of what opens over it."""
+    """Return the text of each place and of its dialogs."""
     once = ["log", "record", "mark", "go", "race", "climb", "course", "enter"]  # in the first place that has it
     async with opened(app, size=(120, 60)) as pilot:
         texts = [await settled(pilot)]
@@ -137,7 +137,7 @@ def test_every_binding_of_every_screen_has_an_id_and_no_two_share_a_key_by_chanc
 
 
 def test_a_key_has_one_meaning_everywhere() -> None:
-    """Of all letters and signs, by the titles of what they do; arrows, Enter and Esc have the meaning of their name."""
+    """Compare the titles of all letters and signs; arrows, Enter and Esc are exempt."""
     signs = {*string.ascii_letters, *string.punctuation, *map(key_name, string.punctuation), "space"}
     meanings: dict[str, set[str]] = {}
     for row in (row for rows in screens().values() for row in rows):
@@ -154,8 +154,8 @@ def test_a_key_has_one_meaning_everywhere() -> None:
     assert [meanings[key] for key in "gvxt"] == [{"Race"}, {"View"}, {"Cursor"}, {"Course"}]
 
 
-def test_each_name_that_styles_go_by_is_that_of_one_widget() -> None:
-    """Textual passes over a selector that names none: a renamed widget would lose its styles without a word."""
+def test_each_class_name_in_styles_is_that_of_one_widget() -> None:
+    """Textual ignores selectors without a match, so a renamed widget would silently lose its styles."""
     ours = [kind for kind in own_classes() if issubclass(kind, Widget)]
     found = [Widget]
     for kind in found:
@@ -167,7 +167,7 @@ def test_each_name_that_styles_go_by_is_that_of_one_widget() -> None:
     assert len(named) > 50 and named <= {kind.__name__ for kind in found}
 
 
-def test_a_look_that_cannot_be() -> None:
+def test_an_invalid_look_is_refused() -> None:
     for settings, words in (
         (said(theme="pink"), "no theme 'pink'"),
         (said(keymap__fly="x"), "no binding 'fly'"),
@@ -188,7 +188,7 @@ def drawn(out: Path, **environment: str) -> bytes:
     return out.read_bytes()
 
 
-def test_a_picture_is_the_same_whatever_the_machine_says(tmp_path: Path) -> None:
+def test_a_picture_does_not_depend_on_the_environment(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('theme = "nord"\n')
     here = drawn(tmp_path / "a.svg")
     there = drawn(
@@ -207,7 +207,7 @@ def subject(run: int, baseline: int | None = None, until: str = "end", **changes
     return RunSubject(chosen, None, model.gpu, model.runs.get(baseline) if baseline else None, True)
 
 
-def test_a_run_alone_has_its_time_how_sure_it_is_its_rate_and_share() -> None:
+def test_a_single_run_has_time_spread_rate_and_share_of_peak() -> None:
     assert figure(subject(2)) == LargeNumber("38.4 ms", "")
     assert [words.plain for words in beside(subject(2))] == [
         "",
@@ -230,13 +230,13 @@ def test_with_a_baseline_the_ratio_is_the_largest() -> None:
     assert beside(slower)[0].plain.startswith("NAIVE: 5.92x SLOWER THAN KATZ-KIDER")
 
 
-def test_numbers_nobody_checked_are_doubtful() -> None:
+def test_unverified_numbers_are_marked_unreliable() -> None:
     wrong = subject(2, verdict=scenes.verdict("wrong", "3 cells differ"))
     assert figure(wrong) == LargeNumber("38.4 ms", "", True)
     assert "unreliable: INCORRECT 3 cells differ" in beside(wrong)[1].plain
 
 
-def test_before_there_is_a_time_the_progress() -> None:
+def test_progress_is_shown_before_there_is_a_time() -> None:
     told = subject(1, until="clean")
     assert figure(told).number == "38.4 ms"
     early = told._replace(run=replace(told.run, samples=()))
@@ -247,7 +247,7 @@ def test_before_there_is_a_time_the_progress() -> None:
     )
 
 
-async def test_a_replay_enlarges_what_matters(replay_of: Replay) -> None:
+async def test_presenter_mode_enlarges_the_main_figures_of_a_replay(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         for size in ((120, 40), (60, 16)):
@@ -274,7 +274,7 @@ def test_filled_digits_are_as_wide_in_ascii_and_keep_the_unit() -> None:
     assert len(rows) == TALL and len({len(row) for row in rows}) == 1 and rows[-1].endswith("  ms")
 
 
-async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:
+async def test_presenter_mode_opens_the_live_form_by_a_key(live: FakeLive) -> None:
     app = dashboard_of(live, look=Appearance(presenter=True))
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot)
@@ -286,7 +286,7 @@ async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:
         assert "Enter or ^r runs it" in screen_text(app)
 
 
-async def test_doubt_is_seen_from_the_last_row(replay_of: Replay) -> None:
+async def test_presenter_mode_marks_unreliable_figures(replay_of: Replay) -> None:
     run = scenes.run(1, 1.0, scenes.experiment("naive"), verdict=scenes.verdict("wrong", "3 cells differ"))
     app = replay_of([scenes.header(), scenes.GPU, *run])
     app.look = Appearance(presenter=True)

@@ -1,4 +1,4 @@
-"""Every key and clicks everywhere, at random and faster than anything is drawn: nothing fails."""
+"""Random keys and clicks, faster than frames are drawn: nothing fails."""
 
 import random
 from pathlib import Path
@@ -29,14 +29,14 @@ TYPED = ("a", "7", "minus", "backspace", "ctrl+p", "ctrl+r", "delete", "f1")
 
 
 def keys() -> list[str]:
-    """Every key that some place has, and those of fields and lists."""
+    """Return all keys of places, fields and lists."""
     classes = {load(where) for place in PLACES for where in (place.where(False), place.where(True)) if where}
     own = {key for cls in classes for b in cls.BINDINGS if isinstance(b, Binding) for key in b.key.split(",")}
     return sorted({*own, *USUAL, *TYPED, *(place.key for place in PLACES)} - BEYOND)
 
 
 def session(kind: str, folder: Path) -> FwtuiApp:
-    """The dashboard with nothing, a recording of one run, or one that is damaged."""
+    """Return an empty dashboard, a replay of one run, or a damaged one."""
     if kind == "live":
         found = Hardware(reason="no NVIDIA driver is installed")
         return FwtuiApp(FakeLive(pace=7), Experiment(kernel="tiled-cpu", n=512), still=True, found=found)
@@ -49,7 +49,7 @@ def session(kind: str, folder: Path) -> FwtuiApp:
 
 
 async def go_wild(app: FwtuiApp, seed: int, steps: int) -> None:
-    """That many keys, clicks and sizes at random, of which none ends the program."""
+    """Send that many random keys, clicks and sizes; none may end the program."""
     chance, offered = random.Random(seed), keys()
     app.exit = lambda *given, **how: None  # type: ignore[method-assign]
     async with app.run_test(size=SIZES[seed % len(SIZES)]) as pilot:
@@ -83,7 +83,7 @@ async def go_wild(app: FwtuiApp, seed: int, steps: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is saved lands in the test's own folder."""
+    """Change to a temporary folder, where saved files go."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -98,7 +98,7 @@ async def test_no_key_and_no_click_breaks_a_screen(tmp_path: Path, kind: str, st
     await go_wild(session(kind, tmp_path), SEED + storm, sized(steps))
 
 
-async def test_a_click_on_what_is_no_longer_in_a_table_does_nothing(replay_of: Replay) -> None:
+async def test_a_click_on_a_removed_row_does_nothing(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("3")

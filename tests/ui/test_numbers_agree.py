@@ -1,4 +1,4 @@
-"""Every number of the Run and Explain screens, read from their text for each run of the shipped recordings."""
+"""Agreement of the numbers on the Run and Explain screens, read from their text for each recorded run."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The bar of places: digits, palette and mouse go to each of them, live and in a replay, and all read one Model."""
+"""Places: digits, palette and mouse go to each, live and in a replay, and all read one model."""
 
 import re
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_places_have_keys_names_and_words_of_their_own() -> None:
     assert place_names() == tuple(place.name for place in RECORDED if place.pictured)
 
 
-async def test_every_place_of_a_replay_is_gone_to(replay_of: Replay) -> None:
+async def test_keys_and_mouse_reach_every_place_of_a_replay(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=3.0)
     async with app.run_test(size=(120, 40)) as pilot:
         for place in [*RECORDED, RECORDED[0]]:
@@ -60,11 +60,11 @@ async def test_every_place_of_a_replay_is_gone_to(replay_of: Replay) -> None:
         assert all(f"Go to {p.replay_title or p.title}: {p.tooltip}" in words for p in RECORDED)
 
 
-async def test_where_numbers_come_from_is_said_behind_one_key() -> None:
+async def test_one_key_shows_the_sources_of_numbers() -> None:
     app = replay_at_end(resolve("h200-n4096-naive-blocked"))
 
     async def sourced(*keys: str) -> set[str]:
-        """The places that name a source."""
+        """Press keys and return the places that name the source of a number."""
         await press(pilot, *keys)
         found: set[str] = set()
         for place in place_names():
@@ -77,7 +77,7 @@ async def test_where_numbers_come_from_is_said_behind_one_key() -> None:
         assert await sourced("asterisk") == set()
 
 
-async def test_live_places_share_the_run_that_is_chosen(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_live_places_share_the_selected_run(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard, "r") as pilot:
         dashboard.tick()
         for place in LIVE[1:3]:
@@ -113,7 +113,7 @@ async def test_a_digit_typed_into_a_field_is_a_digit_and_alt_goes_away(dashboard
 
 @pytest.mark.parametrize("binding", TO_PLACES, ids=lambda binding: binding.id)
 @pytest.mark.parametrize("bytes_of", [b"%s", b"\x1b%s", b"\x1b[%d;3u"], ids=["digit", "alt", "alt, new protocol"])
-def test_what_terminals_send_for_a_digit_with_alt_is_bound(binding: Binding, bytes_of: bytes) -> None:
+def test_every_encoding_of_alt_and_a_digit_is_bound(binding: Binding, bytes_of: bytes) -> None:
     digit = (binding.key_display or "").encode()
     (key,) = KeyParser().messages(bytes_of % (ord(digit) if b"%d" in bytes_of else digit))
     assert isinstance(key, Key) and key.key in binding.key.split(",")
@@ -154,7 +154,7 @@ async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str
 
 @pytest.mark.parametrize("paused", ["", "01:02 · 1,234 events"])
 @pytest.mark.parametrize("recording", ["", "00:42 · 74.1 KiB"])
-def test_the_bar_fits_and_says_what_must_be_seen(recording: str, paused: str) -> None:
+def test_the_bar_of_places_fits_and_keeps_recording_and_pause_visible(recording: str, paused: str) -> None:
     names = ("Run", "Sweep", "Compare", "Explain", "Telemetry", "Learn", "Sessions")
     tabs = tuple(Place(str(key), "", name.lower(), "") for key, name in enumerate(names, 1))
     device = "Example GPU · 132 SMs · 4.81 TB/s peak"

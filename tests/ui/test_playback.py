@@ -1,4 +1,4 @@
-"""Replays: moving in them, those that still grow, sessions that take their time to open, and pictures without a terminal."""
+"""Replays: seeking, growing recordings, slow opening, and pictures without a terminal."""
 
 import os
 import threading
@@ -143,7 +143,7 @@ class TestStream:
         await until(pilot, all_there)
         await pilot.pause()
 
-    async def test_it_is_followed_left_and_followed_again(self, ends: tuple[int, int]) -> None:
+    async def test_a_stream_is_followed_left_and_followed_again(self, ends: tuple[int, int]) -> None:
         told = scenes.gpu_session()
         half = len(told) // 2
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
@@ -187,7 +187,7 @@ class TestStream:
             assert played.live and played.player.at_end
 
     @pytest.mark.parametrize("rest", [b'{"kind":"not', pytest.param(b"junk\n", marks=pytest.mark.slow)])
-    async def test_one_that_breaks_off_stays_and_says_so(self, ends: tuple[int, int], rest: bytes) -> None:
+    async def test_a_broken_stream_stays_and_is_marked(self, ends: tuple[int, int], rest: bytes) -> None:
         told = scenes.cpu_session()
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
         async with opened(app) as pilot:
@@ -209,7 +209,7 @@ class TestStream:
         assert app.return_code == 0 and app.refusal is None
 
     @pytest.mark.parametrize("noise", [b"", pytest.param(b"\0" * 70_000, marks=pytest.mark.slow)])
-    async def test_what_is_no_session_is_refused(self, ends: tuple[int, int], noise: bytes) -> None:
+    async def test_a_stream_that_is_not_a_session_is_refused(self, ends: tuple[int, int], noise: bytes) -> None:
         threading.Thread(target=lambda: (os.write(ends[1], noise), os.close(ends[1])), daemon=True).start()
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
         async with opened(app) as pilot:
@@ -218,7 +218,7 @@ class TestStream:
 
 
 class Slow:
-    """Holds the reader back until it is let go."""
+    """A reader that blocks until the test releases it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.gone_on = threading.Event()
@@ -235,7 +235,7 @@ class Slow:
 
 
 class TestOpening:
-    async def test_a_big_one_shows_how_far_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_large_session_shows_its_progress(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         slow = Slow(monkeypatch)
         path = write_session(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
         app = FwtuiApp(replay=path, still=True)
@@ -247,7 +247,7 @@ class TestOpening:
             await until(pilot, lambda: isinstance(app.screen, Frame))
             assert playback_of(app).recording.loaded.complete
 
-    async def test_one_may_be_there_before_its_bar_is(self, replay_of: Replay, tmp_path: Path) -> None:
+    async def test_a_session_may_be_read_before_its_progress_bar_appears(self, replay_of: Replay, tmp_path: Path) -> None:
         path = write_session(tmp_path / "big.fwt.jsonl", scenes.gpu_session())
         app = replay_of(scenes.cpu_session())
         async with opened(app) as pilot:
@@ -281,7 +281,7 @@ class TestOpening:
             await until(pilot, lambda: "big.fwt.jsonl was not opened" in screen_text(app))
             assert len(app.views.views) == 1
 
-    def test_nobody_waits_for_what_was_given_up(self, tmp_path: Path) -> None:
+    def test_an_abandoned_reading_stops(self, tmp_path: Path) -> None:
         path = write_session(tmp_path / "s.fwt.jsonl", [*scenes.cpu_session(), *scenes.telemetry(9, 600, 0.1)])
         done = threading.Event()
 
@@ -296,7 +296,7 @@ class TestOpening:
         assert done.wait(120) and isinstance(given.outcome, session_opener.GivenUp)
 
 
-async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_of: Replay) -> None:
+async def test_at_every_position_the_model_is_that_of_the_file(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with opened(app) as pilot:
         shown = await keyed(pilot)
@@ -342,7 +342,7 @@ async def test_wherever_it_goes_or_plays_the_model_is_what_the_file_says(replay_
         assert "incomplete" not in shown
 
 
-def test_what_is_between_the_runs_of_ones_own_sessions_is_short(tmp_path: Path) -> None:
+def test_gaps_between_runs_of_own_sessions_are_shortened(tmp_path: Path) -> None:
     later = [*scenes.run(2, 500.0, scenes.experiment("katz-kider"))]
     told = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive"), *later]
     path = write_session(tmp_path / "mine.fwt.jsonl", told)
@@ -352,7 +352,7 @@ def test_what_is_between_the_runs_of_ones_own_sessions_is_short(tmp_path: Path) 
     assert recording(shipped).player.max_gap is None
 
 
-def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
+def test_incomplete_and_damaged_files_are_marked(tmp_path: Path) -> None:
     path = write_session(tmp_path / "cut.fwt.jsonl", scenes.cpu_session(), closed=False)
     render(path, None, SIZE, tmp_path / "cut.txt")
     assert "! incomplete" in (tmp_path / "cut.txt").read_text()

@@ -1,4 +1,4 @@
-"""Runs that several ranks share: what they gain and lose, a bar for each; and the little matrix, with whose rows are whose."""
+"""Runs on several ranks: a bar for each, and the matrix picture with the owners of its rows."""
 
 import pytest
 import scenes
@@ -28,7 +28,7 @@ def subject(model: Model) -> RunSubject:
 
 class TestBars:
     @pytest.mark.parametrize(("count", "width"), [(2, 56), (2, 78), (8, 40), (8, 120), (20, 78)])
-    def test_each_rank_has_one_of_its_work_the_broadcast_and_its_wait(self, count: int, width: int) -> None:
+    def test_each_rank_has_a_bar_of_work_broadcast_and_wait(self, count: int, width: int) -> None:
         model = model_of(scenes.ranked_session(count))
         rows = [row.plain for row in run_text.ranks(subject(model), width)]
         assert max(map(len, rows)) <= width
@@ -78,7 +78,7 @@ class TestMatrix:
         assert owners(shown, 4) == [1, 1, 0, 1]
 
     @pytest.mark.parametrize("plain", [False, True])
-    async def test_a_legend_says_who_sends(self, plain: bool, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_legend_names_the_sender(self, plain: bool, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
         if plain:
             monkeypatch.setenv("NO_COLOR", "1")
         app = replay_of(scenes.ranked_session(2))
@@ -106,7 +106,7 @@ def rows(grid: list[bytearray]) -> list[str]:
     return ["".join(".f#r"[part] for part in row) for row in grid]
 
 
-def test_what_is_read_and_written_is_where_it_is_in_the_matrix() -> None:
+def test_reads_and_writes_are_at_their_place_in_the_picture() -> None:
     shown = Scene(8, (), sources=(Rect(2, 0, 4, 8),), targets=(Rect(0, 0, 2, 8), Rect(4, 6, 8, 8)))
     assert rows(pixels(shown, 4, 4)) == ["####", "rrrr", "...#", "...#"]
     assert rows(pixels(shown, 8, 2)) == ["rrrrrrrr", "......##"], "more rows than pixels: what is read is not hidden"
@@ -119,7 +119,7 @@ def test_what_is_read_and_written_is_where_it_is_in_the_matrix() -> None:
 
 
 def slow_run() -> list[events.Event]:
-    """A run whose warm-up takes eight seconds, one for each of its rounds."""
+    """Return a run with a warm-up of eight seconds, one per round."""
     told = scenes.run(1, 1.0, scenes.experiment("katz-kider", 256), until="clean")
     begin = next(i for i, e in enumerate(told) if isinstance(e, events.Stage) and e.name == "warm-up")
     start = told[begin].t
@@ -149,7 +149,7 @@ async def test_a_replay_shows_the_round_of_each_moment(replay_of: Replay) -> Non
         assert seen[0][1] == (Rect(96, 96, 128, 128),)
 
 
-async def test_it_goes_first_where_there_is_little_room(replay_of: Replay) -> None:
+async def test_the_matrix_picture_is_hidden_first_if_room_is_short(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         for size, seen in (((120, 40), True), ((80, 24), False), ((200, 60), True), ((60, 16), False), ((120, 40), True)):

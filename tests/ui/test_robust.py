@@ -1,4 +1,4 @@
-"""What must not break the screens: quick keys, long sessions, markup in data; and errors of their own, after which they go on."""
+"""Robust screens: quick keys, long sessions, markup in data, and recovery from errors."""
 
 import asyncio
 import os
@@ -189,7 +189,7 @@ MARKUP = [
 
 
 def hostile(event: Any, text: str) -> Any:
-    """The event with that text in every string that is shown as it is."""
+    """Return the event with that text in every string that is shown verbatim."""
     if isinstance(event, str):
         return text
     if isinstance(event, tuple):
@@ -206,7 +206,7 @@ def hostile(event: Any, text: str) -> Any:
 
 
 class Watched(FwtuiApp):
-    """Knows whether an action from a string ran."""
+    """Application that counts actions from markup."""
 
     ran = 0
 
@@ -249,7 +249,7 @@ async def test_markup_from_data_is_plain_text_wherever_it_is_clicked(text: str) 
 
 @pytest.fixture
 def survivor(every_frame: None, dashboard: FwtuiApp) -> FwtuiApp:
-    """The dashboard as a user has it: with what a test would see raised."""
+    """Return the dashboard with the crash log, which handles errors as for a user."""
     dashboard.crash_log = CrashLog()
     return dashboard
 
@@ -264,7 +264,7 @@ def details() -> str:
     return file.read_text()
 
 
-async def test_a_widget_that_fails_is_drawn_anew(survivor: FwtuiApp) -> None:
+async def test_a_failed_widget_is_redrawn(survivor: FwtuiApp) -> None:
     async with opened(survivor) as pilot:
         before, table = survivor.screen, survivor.screen.query(DataTable).first()
         table.focus()
@@ -293,7 +293,7 @@ async def test_the_program_itself_goes_on_after_an_error(survivor: FwtuiApp, liv
         assert len(live.started) == 1
 
 
-async def test_a_place_that_never_works_says_so_and_the_others_are_there(
+async def test_a_place_that_always_fails_is_reported_and_the_others_work(
     survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(survivor) as pilot:
@@ -330,7 +330,7 @@ def test_the_details_are_bounded(tmp_path: Path) -> None:
     assert CrashLog(tmp_path / "file" / "x.txt").keep(ValueError()) == "ValueError", "no file can be made"
 
 
-async def test_a_screen_that_is_taken_away_is_not_updated(dashboard: FwtuiApp) -> None:
+async def test_a_removed_screen_is_not_updated(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         await go(pilot)
         screen, mode = dashboard.screen, dashboard.current_mode

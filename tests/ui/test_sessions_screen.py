@@ -1,4 +1,4 @@
-"""The library on the screen: found, filtered, ordered, opened, compared and deleted."""
+"""The Sessions screen: sessions are listed, filtered, sorted, opened, compared and deleted."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ from fwtui.tui.sessions.screen import SessionsScreen, SessionsTable, columns
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Path:
-    """A library of four: two of the user's, one of them cut off, one that ships, and one that is none."""
+    """Return the user's folder in a library of four: complete, truncated, shipped and invalid."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folders = own_folder(), own_folder().with_name("shipped")
     for folder in folders:
@@ -53,7 +53,7 @@ async def settle(pilot: Pilot[None], *keys: str) -> None:
 
 
 async def settled(pilot: Pilot[None], *keys: str) -> str:
-    """The screen after these keys, once the library has been read again."""
+    """Press keys and return the screen, once the library has been read again."""
     await settle(pilot, *keys)
     return await keyed(pilot)
 
@@ -68,7 +68,7 @@ async def mark(pilot: Pilot[None], name: str) -> None:
     await pilot.pause()
 
 
-async def test_what_is_here_is_told_found_by_words_put_in_order_and_opened(own: Path, replay_of: Replay) -> None:
+async def test_sessions_are_listed_filtered_sorted_and_opened(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(160, 40)) as pilot:
         shown = await settled(pilot, "7")
@@ -113,7 +113,7 @@ async def test_what_is_here_is_told_found_by_words_put_in_order_and_opened(own: 
 
 
 @pytest.mark.parametrize(("sizes", "words"), [((), ""), ((4096,), "4096"), ((8192, 256, 1024), "256..8192")])
-def test_sizes_are_said_as_a_sweep_is_asked_for(sizes: tuple[int, ...], words: str) -> None:
+def test_sizes_are_written_like_ranges_of_a_sweep(sizes: tuple[int, ...], words: str) -> None:
     assert entry_cells(LibraryEntry(Path("x"), "own", sizes=sizes))["n"] == words
 
 
@@ -161,7 +161,7 @@ async def test_a_session_is_deleted_after_a_question(own: Path, replay_of: Repla
         assert not path.exists() and names(app) == ["20250103-cut", "shipped-gpu", "broken"]
 
 
-async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: Replay) -> None:
+async def test_impossible_deletions_are_refused_and_change_nothing(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         await settle(pilot, "7")
@@ -179,7 +179,7 @@ async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: 
         await until(pilot, lambda: isinstance(app.screen, CompareScreen) and "of 20250103-cut" in screen_text(app))
 
 
-async def test_without_any_session_it_says_how_to_get_one(own: Path, replay_of: Replay) -> None:
+async def test_an_empty_library_explains_how_to_record(own: Path, replay_of: Replay) -> None:
     for path in (*own.iterdir(), *(own.parent / "shipped").iterdir()):
         path.unlink()
     app = replay_of(scenes.gpu_session())

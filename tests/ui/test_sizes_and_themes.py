@@ -1,4 +1,4 @@
-"""Every size down to 1 x 1, every theme, no colour at all; and no part of a screen is empty where there is room."""
+"""Terminal sizes down to 1 x 1, themes, screens without colour, and no large empty areas."""
 
 from itertools import groupby
 
@@ -21,7 +21,7 @@ from fwtui.tui.textual_internals import strips
 SIZES = [(60, 16), (59, 40), (120, 15), (20, 5), (1, 1), (200, 1), (120, 40)]
 
 
-async def test_it_survives_every_size_and_grows_back(dashboard: FwtuiApp) -> None:
+async def test_the_dashboard_survives_every_size_and_recovers(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         await proceed(pilot, "r")
         for size in SIZES:
@@ -54,7 +54,7 @@ async def test_every_theme_can_be_chosen(replay_of: Replay) -> None:
     assert len(BUILTIN_THEMES) >= 15
 
 
-async def test_without_colour_every_state_is_still_told(no_colours: None) -> None:
+async def test_every_state_is_visible_without_colour(no_colours: None) -> None:
     live = FakeLive(scenes.GPU)
     app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -86,7 +86,7 @@ FRAMES = " │┃─━┌┐└┘┬┴├┤▔▁\u00a0"
 
 
 def emptiest(text: str, width: int, height: int) -> int:
-    """Cells of the largest rectangle without a sign, frames left out."""
+    """Return the cells of the largest rectangle without text, ignoring frames."""
     rows = [line.ljust(width)[:width] for line in [*text.split("\n"), *[""] * height][:height]]
     depths, most = [0] * width, 0
     for row in rows:
@@ -116,7 +116,7 @@ async def test_no_third_of_a_screen_is_empty(session: str, sizes: tuple[tuple[in
                 assert emptiest(text, *size) < size[0] * size[1] / 3, (place, size, text)
 
 
-async def test_the_least_terminal_has_the_hot_line_of_source_and_whole_reasons() -> None:
+async def test_the_smallest_terminal_shows_the_hotspot_and_complete_reasons() -> None:
     app = replay_at_end(resolve("h200-n4096-naive-blocked"), "explain")
     async with opened(app, size=ROOMY[0]) as pilot:
         assert "50 % ██████████ S   13      own[r, x]" in await settled(pilot)
@@ -127,7 +127,7 @@ async def test_the_least_terminal_has_the_hot_line_of_source_and_whole_reasons()
         assert "% busy, most at k45_katz_kider.py:13" in words and "try next Optimized & blocked: 31.5 ms -> 11.1 ms" in words
 
 
-async def test_the_list_of_sessions_tells_of_the_marked_one_below() -> None:
+async def test_the_list_of_sessions_shows_details_of_the_marked_one() -> None:
     app = replay_at_end(resolve("lecture-tiles"), "sessions")
     async with opened(app) as pilot:
         await until(pilot, lambda: "looking for sessions" not in (text := screen_text(app)) and "h200" in text)

@@ -1,4 +1,4 @@
-"""Pictures of whole screens: what changes here was meant to change, or it is a mistake.
+"""Pictures of whole screens: an unintended change is a mistake.
 
 After a change that was meant: pytest tests/ui/test_snapshots.py --snapshot-update, and look at the pictures, which are packed:
 tar xOf tests/ui/__snapshots__/test_snapshots.txz test_a_replay_at_its_end.svg > picture.svg
@@ -83,7 +83,7 @@ def test_pictures_come_back_as_they_were_and_are_the_same_file_every_time(tmp_pa
     assert not Path(places[0]).exists() and pictures(places[0]) == {}
 
 
-def test_only_what_can_be_seen_is_kept_of_it() -> None:
+def test_only_visible_markup_of_a_picture_is_stored() -> None:
     def drawn(*grounds: tuple[str, float]) -> str:
         clip = '<clipPath id="line">\n<rect x="0" y="1.5" width="24.4" height="24.65"/>\n</clipPath>\n'
         cells = (f'<rect fill="{c}" x="{x}" y="1.5" width="12.2" height="24.65" shape-rendering="crisp"/>' for c, x in grounds)

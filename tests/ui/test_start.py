@@ -1,4 +1,4 @@
-"""What a start does not do twice, what waits for the first frame, and what the next start begins with."""
+"""The start: no work is repeated, what waits for the first frame, and the state that the next start restores."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
 
 
-async def test_a_screen_has_from_the_start_the_classes_that_textual_gives_it(dashboard: FwtuiApp) -> None:
+async def test_a_screen_starts_with_the_size_classes_of_textual(dashboard: FwtuiApp) -> None:
     screen = Screen[None]()
     for width in range(1, 130):
         for height in range(1, 60):
@@ -40,8 +40,8 @@ async def test_a_screen_has_from_the_start_the_classes_that_textual_gives_it(das
         assert not dashboard.screen.has_class("-narrow") and not dashboard.screen.has_class("-short")
 
 
-async def test_no_style_of_a_new_screen_is_found_twice(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes Textual as long as everything else together to find those of all widgets again."""
+async def test_styles_of_a_new_screen_are_matched_once(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matching the styles of all widgets takes Textual as long as the rest of the start."""
     passes: list[list[DOMNode]] = []
     update = Stylesheet.update_nodes
 
@@ -63,7 +63,7 @@ async def test_no_style_of_a_new_screen_is_found_twice(dashboard: FwtuiApp, monk
     assert len(parsed) == 1, "the theme's, and never for another place"
 
 
-async def test_children_begin_when_something_is_seen(live: FakeLive) -> None:
+async def test_child_processes_start_after_the_first_frame(live: FakeLive) -> None:
     told: list[str] = []
 
     class Watched(FwtuiApp):
@@ -85,7 +85,7 @@ def begun(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
     return dashboard_of(live, usual, last_visit=ui_state.load())
 
 
-async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> None:
+async def test_the_last_session_is_offered_and_continued(live: FakeLive) -> None:
     keeper = autosave.keep(scenes.header(), map(as_line, scenes.cpu_session()[1:]))
     keeper.close()
     path = keeper.path
@@ -117,7 +117,7 @@ async def test_a_kernel_that_cannot_run_here_is_not_restored(live: FakeLive) -> 
         assert "naive was in the form and cannot run here without a GPU" in await go(pilot)
 
 
-async def test_the_form_and_the_course_come_back_unless_the_settings_say_something_new(live: FakeLive) -> None:
+async def test_form_and_course_are_restored_unless_the_settings_changed(live: FakeLive) -> None:
     app = begun(live)
     async with app.run_test(size=WIDE) as pilot:
         app.screen.query_one("#field-n", Input).value = "300"
@@ -147,7 +147,7 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
 
 
 @pytest.mark.parametrize("become", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
-def test_what_is_not_a_small_file_is_no_last_visit(become: Callable[[Path], None]) -> None:
+def test_only_a_small_regular_file_is_a_last_visit(become: Callable[[Path], None]) -> None:
     ui_state.path().parent.mkdir(parents=True, exist_ok=True)
     ui_state.path().unlink(missing_ok=True)
     become(ui_state.path())
@@ -173,15 +173,13 @@ async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(liv
     ["", "{", "[1]", '{"version":2,"course":"x"}', '{"form":{"kernel":"gone"}}', '{"baseline":"x"}', "[" * 100_000, "\x00"],
     ids=lambda text: text[:20],
 )
-def test_a_damaged_file_was_never_written(text: str) -> None:
+def test_a_damaged_last_visit_is_ignored(text: str) -> None:
     ui_state.path().parent.mkdir(parents=True)
     ui_state.path().write_text(text)
     assert ui_state.load() == SavedUiState()
 
 
-def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_form_with_an_unknown_kernel_is_dropped_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = ("/hw/mine.py",)
     ui_state.save(
         SavedUiState(usual=USUAL, form=changed(USUAL, kernel="never-admitted"), course="tiles", session="/s", own_files=files)

@@ -1,4 +1,4 @@
-"""The sweep screen, driven by keys against a scripted live session and shown for recorded ones."""
+"""The Sweep screen, driven by keys with a scripted live session, and for recordings."""
 
 from dataclasses import replace
 from itertools import product
@@ -34,7 +34,7 @@ from fwtui_kernels.plan import Option
 
 
 class ScriptedLive(FakeLive):
-    """Runs take n^3 over a rate that is best for tile 32."""
+    """Scripted session whose runs take n^3 over a rate that is highest for tile 32."""
 
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=self.model.t, text=text))
@@ -62,7 +62,7 @@ def app(live: ScriptedLive) -> FwtuiApp:
 
 
 def recorded_sweep() -> list:
-    """Two kernels and two tiles over four sizes, on the made-up GPU."""
+    """Return two kernels and two tiles over four sizes, on the made-up GPU."""
     told, t, number = [], 1.0, 0
     for n, naive, small, large in (
         (512, 0.0006, 0.0009, 0.0010),
@@ -120,7 +120,7 @@ async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, liv
         assert app.view is not None and app.view.place == "run" and app.view.selected == square.run.id
 
 
-async def test_c_stops_it_and_r_goes_on_without_running_anything_twice(app: FwtuiApp, live: ScriptedLive) -> None:
+async def test_c_stops_a_sweep_and_r_continues_without_repeating_runs(app: FwtuiApp, live: ScriptedLive) -> None:
     async with opened(app) as pilot:
         await proceed(pilot, "r", ticks=5)
         live.pace = 3
@@ -135,7 +135,7 @@ async def test_c_stops_it_and_r_goes_on_without_running_anything_twice(app: Fwtu
     assert len(live.started) == 17  # the one that was cancelled ran again
 
 
-async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
+async def test_a_mistake_is_shown_under_its_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
     async with opened(app) as pilot:
         app.screen.query_one("#field-n", Input).value = "512..64"
         shown = await go(pilot, ticks=1)
@@ -193,7 +193,7 @@ async def test_a_recording_is_shown_as_a_sweep_with_its_break_even(replay_of: Re
     assert "runs of this session" in shown and "katz-kider · tile 16" in shown
 
 
-async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_type(replay_of: Replay) -> None:
+async def test_kernels_are_dots_compared_with_the_previous_one_of_their_type(replay_of: Replay) -> None:
     whole = (("naive", 0, "float32", 0.4), ("naive-vector", 0, "int16", 0.1))
     tiled = (("katz-kider", 32, "float32", 0.1), ("blocked-vector", 32, "int16", 0.02))
     told = [
@@ -217,7 +217,7 @@ async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_typ
         assert app.screen.query_one(HeatMap).size.height <= 3 and "map and curves are both shown" in await go(pilot, "v")
 
 
-async def test_of_many_runs_the_best_is_in_view_and_what_is_not_is_counted(replay_of: Replay) -> None:
+async def test_the_best_of_many_runs_is_in_view_and_hidden_runs_are_counted(replay_of: Replay) -> None:
     kernels = [kernel.id for kernel in registry().values() if "float32" in kernel.dtypes and kernel.max_n >= 4096]
     seconds = {"serial": 9.0, "look-ahead": 0.005}
     told = [
@@ -335,7 +335,7 @@ def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
     assert (draft.text("kernel"), draft.text("kind")) == ("sparse-cpu,tiled-cpu", "all")
 
 
-def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(live: ScriptedLive, tmp_path: Path) -> None:
+def test_a_kernel_file_in_the_form_is_checked_after_it_is_loaded(live: ScriptedLive, tmp_path: Path) -> None:
     draft = SweepDraft(settle(Experiment()), lambda: live.settled, {"mine", "serial"})
     draft.set("kernel", "serial,mine")
     assert draft.files == ("mine",) and draft.errors() == {}

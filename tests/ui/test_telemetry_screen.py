@@ -37,7 +37,7 @@ def readings(values: list[float | None], every: float = 0.1) -> list[events.Tele
     return [events.Telemetry(t=place * every, gpu_power_watts=value) for place, value in enumerate(values)]
 
 
-def test_bins_are_means_and_a_reading_stands_until_the_next_but_not_for_ever() -> None:
+def test_bins_are_means_and_a_sample_holds_for_a_limited_time() -> None:
     bins = Bins(1.0, ("gpu_power_watts",))
     told = [events.Telemetry(t=t, gpu_power_watts=w) for t, w in ((0.0, 100.0), (0.5, 200.0), (1.2, 50.0), (6.0, 70.0))]
     bins.take([*told, *(events.Telemetry(t=7.0 + place / 10) for place in range(30))])
@@ -86,7 +86,7 @@ def test_an_area_is_solid_and_a_gradient_from_its_foot_to_its_top() -> None:
     assert [row[-1][1] for row in rows] == ["peak", "area-3", "area-1", "area-0"]
 
 
-def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
+def test_gpus_share_one_scale_and_stale_values_are_not_shown() -> None:
     gpus = [DeviceId("cuda", index) for index in range(2)]
     rates = [*((t, 0, 4e9) for t in range(10)), *((t, 1, 1e9) for t in range(3))]
     model = model_of(events.Telemetry(t=t, gpu=gpu, pcie_bytes_per_second=rate) for t, gpu, rate in sorted(rates))
@@ -114,21 +114,21 @@ def test_a_scale_without_a_known_end_goes_in_steps_and_not_back_and_forth() -> N
     assert stepped(0.0, 0.0) > 0 and stepped(5.0, 0.0) > 0
 
 
-def test_of_a_row_only_what_differs_is_painted() -> None:
+def test_only_changed_cells_of_a_row_are_painted() -> None:
     before: Row = (("power    81 W ", "title"), ("▁▁█", "area-0"))
     assert changes(before, before) == []
     assert changes(before, (("power    82 W ", "title"), ("▁▁█", "area-0"))) == [(10, 11)]
     assert changes(before, (("power    82 W ", "title"), ("▁▁", "area-0"), ("█", "run-area-0"))) == [(10, 17)]
 
 
-def test_what_is_shown_first_fits_the_machine() -> None:
+def test_the_first_quantities_suit_the_machine() -> None:
     model = Model()
     assert list(usual(model)) == ["cpu_utilisation", "cpu_clock_mhz", "host_memory_bytes"]
     model.apply(scenes.GPU)
     assert list(usual(model))[:2] == ["gpu_power_watts", "gpu_clock_mhz"] and "cpu_utilisation" not in usual(model)
 
 
-def test_what_tells_the_end_of_a_scale_is_a_fact_of_the_device_or_the_machine() -> None:
+def test_the_end_of_a_scale_is_a_field_of_device_or_machine() -> None:
     for quantity in events.QUANTITIES.values():
         if isinstance(quantity.most, str):
             assert quantity.most in (events.Machine if quantity.host else events.Device).__struct_fields__
@@ -179,7 +179,7 @@ def test_several_gpus_are_side_by_side_on_the_strip_at_equal_widths() -> None:
 
 
 @pytest.mark.parametrize("gpu", [True, False])
-def test_labels_and_values_are_apart_whatever_is_read(gpu: bool) -> None:
+def test_labels_and_values_are_separated_for_any_samples(gpu: bool) -> None:
     most = events.Telemetry(
         t=1.0,
         **dict.fromkeys(("gpu_power_watts", "gpu_clock_mhz", "cpu_clock_mhz"), 1980.0),
@@ -204,7 +204,7 @@ def test_a_number_that_does_not_fit_is_not_cut_to_another() -> None:
     assert telemetry_strip.fitting("power cap, thermal", 10) == "power cap…"
 
 
-def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since() -> None:
+def test_the_strip_shows_mean_and_max_of_an_ended_run() -> None:
     def reading(t: float, clock: float, occupancy: float) -> events.Telemetry:
         return events.Telemetry(t=t, gpu_clock_mhz=clock, sm_occupancy=occupancy)
 
@@ -358,7 +358,7 @@ async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
         assert "following" in text and chart.at is None and chart.window.end == pytest.approx(120, abs=1.5)
 
 
-async def test_a_run_too_short_for_a_quantity_says_so_beside_its_chart() -> None:
+async def test_a_run_too_short_for_a_quantity_is_marked_in_its_lane() -> None:
     app = replay_at_end(resolve("h200-n4096-naive-blocked"), "telemetry")
     async with opened(app) as pilot:
         assert row(await settled(pilot), "power").split()[1:7] == ["160", "W", "too", "short", "too", "short"]

@@ -1,4 +1,4 @@
-"""Nothing but one file uses what is private in Textual, and that file says in one sentence what a version lacks."""
+"""Private members of Textual: only one file uses them, and one sentence names a missing one."""
 
 import pytest
 from apps import own_classes
@@ -18,14 +18,14 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.textual_internals import NEEDS, check, leave_undrawn, parser, strips
 
 
-def test_the_installed_textual_has_what_is_needed() -> None:
-    """The first test that fails when another version has renamed one of them."""
+def test_the_installed_textual_has_all_needed_members() -> None:
+    """This test fails first if a new version renames a member."""
     assert [need.member for need in NEEDS if not need.there()] == []
     check()
     assert [message.key for message in parser().feed("a")] == ["a"]
 
 
-async def test_a_screen_that_is_left_undrawn_is_drawn_when_its_lines_are_asked_for(dashboard: FwtuiApp) -> None:
+async def test_an_undrawn_screen_is_drawn_when_its_lines_are_read(dashboard: FwtuiApp) -> None:
     class Counted(Widget):
         DEFAULT_CSS = "Counted { height: 1; }"
         drawn = 0
@@ -55,7 +55,7 @@ async def test_a_screen_that_is_left_undrawn_is_drawn_when_its_lines_are_asked_f
         (Screen, "__init__", "Screen._compositor .* there would be no pictures"),
     ],
 )
-def test_a_version_without_one_is_refused_in_one_sentence(
+def test_a_version_without_a_member_is_refused_in_one_sentence(
     owner: object, name: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(owner, name)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def test_a_version_without_one_is_refused_in_one_sentence(
     assert str(refused.value).count(".") <= 6 and "\n" not in str(refused.value)
 
 
-def test_no_class_replaces_what_is_private_in_textual() -> None:
+def test_no_class_overrides_private_members_of_textual() -> None:
     found = {
         f"{one.__name__}.{name}"
         for one in own_classes()

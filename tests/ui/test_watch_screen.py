@@ -1,4 +1,4 @@
-"""The screen that judges a kernel at each save, with a loop that is a script; and the picture of where one is wrong."""
+"""The Watch screen with a scripted loop, and the picture of wrong cells."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +53,7 @@ TIMED = [
 
 
 class FakeSitting:
-    """Tells what is put into its queue."""
+    """Watch loop that yields the updates of its queue."""
 
     def __init__(self, *told: WatchUpdate):
         self.request = WatchRequest(PATH, "mine", DeviceId("simulator"), (9, 0))

@@ -1,4 +1,4 @@
-"""Kernels compiled for GPUs that are not here; a test that imports this is skipped where the compiler is not either."""
+"""Compilation for GPUs that this machine lacks; tests that import this are skipped without the compiler."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ _COMPILED: dict[str, Compiled] = {}
 
 
 def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bounds: Any = None) -> Compiled:
-    """The function for that GPU, with what ptxas says of it. `bounds`: its launch_bounds."""
+    """Compile the function for that GPU and return ptxas' report; `bounds` are its launch bounds."""
     from fwtui_kernels.compiled import compiler
 
     made = compiler.compiled(function, signature, cc, {"lineinfo": True, "launch_bounds": bounds})
@@ -36,7 +36,7 @@ def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bou
 
 
 def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compiled:
-    """An op of a program that takes so many integers, with the launch bounds that its kernel asks for; each one only once."""
+    """Compile an op with that many integer arguments and its launch bounds, once per process."""
     from fwtui_kernels.programs.cuda_program import types_of
 
     function, bounds = op.function.py_func, op.function.targetoptions.get("launch_bounds")
@@ -48,7 +48,7 @@ def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compil
 
 
 def instructions(cubin: bytes) -> Counter[str]:
-    """How often each machine instruction occurs, with its modifiers; skips the test without nvdisasm."""
+    """Count machine instructions with their modifiers; skips the test without nvdisasm."""
     tool = nvdisasm()
     if tool is None:
         pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")

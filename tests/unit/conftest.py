@@ -1,4 +1,4 @@
-"""Machines under test: with a GPU to profile, with an NVML that is made up, with none."""
+"""Fixtures of machines: with a GPU to profile, with a fake NVML, without NVML."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ FAKE = Path(__file__).resolve().parents[1] / "faults" / "fake_nvml.c"
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_gpu() -> Iterator[None]:
-    """There is none here unless a test says so."""
+    """Hide the GPUs of this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
         yield
@@ -40,7 +40,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: None) -> FakeTool
 
 @pytest.fixture(scope="session")
 def fake_nvml(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """Environment variables under which libnvidia-ml.so.1 is the fake, and CUDA's library can be loaded."""
+    """Return environment variables that make the fake libnvidia-ml.so.1 and libcuda.so.1 loadable."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None or sys.platform != "linux":
         pytest.skip("needs a C compiler on Linux to build the fake NVML")
@@ -52,6 +52,6 @@ def fake_nvml(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 @pytest.fixture
 def no_nvml(tmp_path: Path) -> Mapping[str, str]:
-    """Environment variables under which there is no NVML, even where there is a driver."""
+    """Return environment variables that hide NVML, even if there is a driver."""
     (tmp_path / "libnvidia-ml.so.1").touch()  # the loader stops at it and cannot load it
     return {"LD_LIBRARY_PATH": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""cuda.core for a GPU that is not there: its memory is the host's, and launches are noted but not done, surveys apart."""
+"""A fake cuda.core: its memory is the host's, and launches other than surveys are only recorded."""
 
 import ctypes
 import json

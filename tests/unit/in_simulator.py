@@ -1,4 +1,4 @@
-"""Programs in the simulator, each in its own process: kernels are simulated or compiled as the process began.
+"""Programs in the simulator, in separate processes: a process either simulates or compiles kernels.
 
 The last two functions are for such programs.
 """
@@ -25,7 +25,7 @@ SECONDS = 180
 
 
 class _Child:
-    """A program that answers line by line, and whatever it complained of."""
+    """A process that answers requests line by line, with its errors."""
 
     def __init__(self, program: str):
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 it lives as long as the child
@@ -41,7 +41,7 @@ class _Child:
         atexit.register(self._process.kill)
 
     def ask(self, lines: Sequence[str]) -> list[str]:
-        """Its answer to each line. Raises AssertionError with its last words where it ends or takes too long."""
+        """Return the answer to each line; raises AssertionError with the last output if the process ends or hangs."""
         assert self._process.stdin is not None and self._process.stdout is not None
         late = Timer(SECONDS, self._process.kill)
         late.start()
@@ -78,14 +78,14 @@ def _environment() -> dict[str, str]:
 
 
 def in_simulator(program: str) -> str:
-    """What the program prints, in a process of its own; it may import the modules beside this one."""
+    """Run the program in the simulator and return its output; it may import the modules of this folder."""
     done = subprocess.run(_command(program), capture_output=True, text=True, timeout=SECONDS, cwd=ROOT, env=_environment())
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
 def answers(program: str, cases: Sequence[dict[str, Any]]) -> list[Any]:
-    """What a program that ends with tell() says of each case; it stays for the next ones."""
+    """Return the answers of a program that ends with tell(); the process stays for later cases."""
     child = _children.pop(program, None) or _Child(program)
     told = child.ask([json.dumps(case) for case in cases])
     _children[program] = child  # not one that failed
@@ -96,19 +96,19 @@ RIGHT = "from in_simulator import tell; from rungs_in_simulator import verdicts;
 
 
 def all_right(cases: Sequence[dict[str, Any]]) -> list[bool]:
-    """For each case of rungs_in_simulator.verdicts() whether every graph comes out right."""
+    """Return, for each case of rungs_in_simulator.verdicts(), True if all graphs are correct."""
     return [all(found) for found in answers(RIGHT, cases)]
 
 
 def mutant(source: str, old: str, new: str, occurrence: int) -> str:
-    """The source with one of the places that say `old` (0 is the first) saying `new`."""
+    """Return the source with one occurrence of `old` (0 is the first) replaced by `new`."""
     parts = source.split(old)
     assert len(parts) > occurrence + 1, f"the kernel's source no longer has {old!r} {occurrence + 1} times"
     return old.join(parts[: occurrence + 1]) + new + old.join(parts[occurrence + 1 :])
 
 
 def mutant_file(folder: Path, number: int, rung: str, broken: str, old: str, new: str, occurrence: int) -> str:
-    """A copy of a rung's file that is broken, or that is made with a broken copy of a file of kernels/parts."""
+    """Write a broken copy of a rung, or one that uses a broken copy of a file of kernels/parts."""
     text = Path(rung).read_text()
     if broken == rung:
         text = mutant(text, old, new, occurrence)
@@ -124,7 +124,7 @@ def mutant_file(folder: Path, number: int, rung: str, broken: str, old: str, new
 
 
 def kernel_in(path: str) -> Kernel:
-    """The kernel that a file defines, which may import what lies beside it."""
+    """Load the kernel of a file, which may import files of its folder."""
     sys.path.append(str(Path(path).parent))
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert spec is not None and spec.loader is not None

@@ -1,4 +1,4 @@
-"""Files of a user's own for tests: kernels in plain Python on the CPU, which compile nothing, and programs."""
+"""User files for tests: CPU kernels in plain Python, which compile nothing, and programs."""
 
 import sys
 from pathlib import Path
@@ -36,7 +36,7 @@ TELLS = 'Path(__file__).with_suffix(".ran").write_text("")\n'  # a file that say
 
 
 def written(folder: Path, name: str = "mine.py", *changes: tuple[str, str], more: str = "") -> Path:
-    """The kernel's file, with these texts in it replaced and more at its end."""
+    """Write the kernel's file with replaced texts and `more` at its end."""
     text = WHOLE
     for old, new in changes:
         assert old in text
@@ -47,6 +47,6 @@ def written(folder: Path, name: str = "mine.py", *changes: tuple[str, str], more
 
 
 def write_program(path: Path, code: str) -> None:
-    """A program in Python. A shell starts it, as no #! can name an interpreter in a folder with spaces."""
+    """Write a Python program that a shell starts, as `#!` cannot name an interpreter in a folder with spaces."""
     path.write_text(f"#!/bin/sh\n'''exec' '{sys.executable}' \"$0\" \"$@\"\n' '''\n{code}")
     path.chmod(0o755)

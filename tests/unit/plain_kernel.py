@@ -1,4 +1,4 @@
-"""A kernel that offers the least that a program has to: by the README's recipe, in one file."""
+"""A kernel with the minimal program, by the README's recipe, in one file."""
 
 from dataclasses import replace
 from typing import Any

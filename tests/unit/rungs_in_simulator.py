@@ -1,4 +1,4 @@
-"""Rungs in the simulator, case by case: whether their distances are those of plain Floyd-Warshall.
+"""Rungs in the simulator, compared case by case with plain Floyd-Warshall.
 
 A program that in_simulator.py starts imports this; `RIGHT` there is one that does no more.
 """
@@ -20,7 +20,7 @@ warnings.simplefilter("ignore")  # sums over a negative cycle wrap around
 
 
 def graph(n: int, dtype: str, kind: str, seed: int) -> np.ndarray:
-    """Whole weights from 1 to 16, or as the kind says; the sentinel for no edge."""
+    """Return integer weights from 1 to 16, or those of the kind, and the sentinel for no edge."""
     chance = np.random.default_rng(seed)
     matrix = np.full((n, n), NO_EDGE[dtype], dtype)
     if kind in ("ring", "round"):  # the longest paths there are: every k counts
@@ -54,7 +54,7 @@ def right(
     stepwise: Sequence[bool] = (False,),
     size: list[int] | None = None,
 ) -> bool:
-    """Whether each pass gives the distances, or shows the negative cycle; and the matrix has that size in memory."""
+    """Return True if each repetition gives the distances or the negative cycle, and the matrix has that size in memory."""
     matrix = graph(n, dtype, kind, seed)
     chosen = {**{option.name: option.default for option in kernel.options}, **(options or {})}
     sign = kind != "negative" if nonnegative is None else nonnegative
@@ -83,7 +83,7 @@ def right(
 
 
 def assert_order(matrix: np.ndarray, cells: np.ndarray, shape: Shape) -> None:
-    """Tile by tile, and within a tile 4 x 4 block by block."""
+    """Check that memory holds tiles one by one, and 4 x 4 blocks within a tile."""
     tile, side = shape.tile, shape.padded // shape.tile
     for q, cell in enumerate(cells):
         which, (i, j) = q // tile**2, divmod(place(q % tile**2, tile), tile)
@@ -92,7 +92,7 @@ def assert_order(matrix: np.ndarray, cells: np.ndarray, shape: Shape) -> None:
 
 
 def verdicts(case: dict[str, Any]) -> list[bool]:
-    """Graph by graph, up to the first one that comes out wrong; the kernel is a rung's name or in a file."""
+    """Return a boolean per graph up to the first wrong one; the kernel is a rung's name or a file."""
     name = case.pop("kernel")
     kernel = registry()[name] if name in registry() else kernel_in(name)
     found: list[bool] = []

@@ -1,4 +1,4 @@
-"""Graphs of every kind, and what the kernels for sparse graphs make of them; also for programs in the simulator."""
+"""Graphs of every kind with the results of the sparse kernels, also for programs in the simulator."""
 
 from typing import Any
 

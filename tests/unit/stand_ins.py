@@ -1,4 +1,4 @@
-"""What stands in for a session's child process, and for a tool of NVIDIA's."""
+"""Replacements for a session's child process and for a tool of NVIDIA's."""
 
 import json
 from collections import deque
@@ -18,7 +18,7 @@ Answer = Callable[[Any], Iterable[events.Event]]
 
 
 class StubChild:
-    """What Live needs of a Child, which is no process: `answer` makes the events of a request at once."""
+    """A child of a live session without a process: `answer` makes the events of a request at once."""
 
     answer: Answer
 
@@ -55,7 +55,7 @@ class StubChild:
 
 
 class HeardChild(StubChild):
-    """One that is sent bytes, as a sampler is, and answers nothing."""
+    """A child that stores its requests, as a sampler gets them, and answers nothing."""
 
     def __init__(self, *given: Any):
         super().__init__(*given)
@@ -66,7 +66,7 @@ class HeardChild(StubChild):
 
 
 def answering(answer: Answer) -> Any:
-    """A kind of child that answers so."""
+    """Return a class of children with this answer."""
     return type("Answering", (StubChild,), {"answer": staticmethod(answer)})
 
 
@@ -87,7 +87,7 @@ sys.exit(answer.get("code", 0))
 
 
 class FakeTool:
-    """A tool that says what it is told to, and remembers how it was called."""
+    """A tool with scripted output that stores its arguments."""
 
     def __init__(self, folder: Path, name: str = "ncu") -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What `make` says where it cannot begin, and the versions that its checks install."""
+"""Errors of `make` before it starts, and the versions that its checks install."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ from processes import ROOT
         (["PYTHON=true"], "true has no working venv; on Debian and Ubuntu run: sudo apt install python3-venv"),
     ],
 )
-def test_what_is_missing_is_one_sentence(tmp_path: Path, words: list[str], said: str) -> None:
+def test_make_names_a_missing_tool_in_one_sentence(tmp_path: Path, words: list[str], said: str) -> None:
     folder = tmp_path / "a folder"
     folder.mkdir()
     shutil.copy(ROOT / "Makefile", folder)

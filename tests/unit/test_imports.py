@@ -1,4 +1,4 @@
-"""What each module brings with it, seen in clean processes; and what no file of the project may contain."""
+"""Imports of each module in clean processes, and rules for all files of the project."""
 
 import argparse
 import ast
@@ -96,7 +96,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def imported(*lists: list[str]) -> list[list[str] | str]:
-    """What each list of modules brings of HEAVY, beside what the first one does; or why it cannot be imported."""
+    """Return the modules of HEAVY that each list brings beyond the first one, or its import error."""
     words = map(json.dumps, (HEAVY, *lists))
     command = [sys.executable, "-P", "-c", EACH_LIST, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean_environment())
@@ -104,8 +104,8 @@ def imported(*lists: list[str]) -> list[list[str] | str]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_modules_bring_only_what_they_may() -> None:
-    """Those with the same rights one after another: what one of them brings is found all the same."""
+def test_modules_import_only_permitted_packages() -> None:
+    """Modules with the same rights share a process; a wrong import of one is still found."""
     groups: dict[tuple[str, ...], list[str]] = {(): []}
     for name in modules():
         groups.setdefault(tuple(sorted(allowed(name))), []).append(name)
@@ -119,7 +119,7 @@ def test_modules_bring_only_what_they_may() -> None:
 
 
 @pytest.mark.slow
-def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
+def test_every_module_imports_alone_and_only_permitted_packages() -> None:
     together: dict[tuple[str, ...], list[str]] = {}  # modules by what is imported once for all of them
     for name in modules():
         once = tuple(module for module, brings in ONCE.items() if brings <= allowed(name))
@@ -157,7 +157,7 @@ print(json.dumps(failed))
 """
 
 
-def test_without_the_packages_of_cuda_all_works_that_needs_no_gpu() -> None:
+def test_everything_without_a_gpu_works_without_the_cuda_packages() -> None:
     command = [sys.executable, "-P", "-c", WITHOUT_CUDA, json.dumps([name for name in modules() if "cuda" in allowed(name)])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean_environment())
     assert done.returncode == 0, done.stderr
@@ -198,7 +198,7 @@ asyncio.run(main())
 """
 
 
-def test_the_first_frame_of_the_dashboard_brings_nothing_that_it_does_not_show() -> None:
+def test_the_first_frame_imports_only_modules_that_it_shows() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-c", FIRST_FRAME], capture_output=True, text=True, timeout=60, env=clean_environment()
     )
@@ -222,7 +222,7 @@ print(json.dumps([len(steps), min(steps.values()), sorted({m.partition(".")[0] f
 """
 
 
-def test_listing_every_kernel_and_its_plan_brings_no_package() -> None:
+def test_listing_all_kernels_and_plans_imports_no_package() -> None:
     command = [sys.executable, "-P", "-c", EVERY_PLAN]
     kernels, least, loaded = json.loads(subprocess.check_output(command, text=True, timeout=60, env=clean_environment()))
     assert kernels == len(fwtui_kernels.registry()) and least > 0
@@ -250,7 +250,7 @@ for number, words in enumerate(json.loads(sys.argv[1])):
 """
 
 
-def test_light_commands_stay_light(tmp_path: Path) -> None:
+def test_light_commands_import_no_heavy_package(tmp_path: Path) -> None:
     golden = str(GOLDEN)
     commands = [
         *(["--help"], ["--version"], ["run", "--help"], ["replay", "--help"], ["list"], ["kernels"], ["kernels", "--json"]),
@@ -270,7 +270,7 @@ def test_light_commands_stay_light(tmp_path: Path) -> None:
 
 
 def tracked() -> Iterator[tuple[str, str]]:
-    """Name and text of every text file that git knows or would take."""
+    """Yield the name and text of every text file that git tracks or would add."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
     ).stdout.split(b"\0")
@@ -313,7 +313,7 @@ PRIVATE = {
 
 
 def private_to_libraries(tree: ast.Module) -> Iterator[str]:
-    """Names with an underscore that a file imports, reads of what is not its own, or gives as an option."""
+    """Return private names of libraries that a file imports, reads or passes."""
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -331,8 +331,8 @@ def private_to_libraries(tree: ast.Module) -> Iterator[str]:
             yield from (str(key.value) for key in node.keys if isinstance(key, ast.Constant) and str(key.value).isidentifier())
 
 
-def test_what_is_private_in_a_library_stands_in_an_adapter() -> None:
-    """Each with a guard; what a new version lacks is told in one sentence."""
+def test_private_members_of_libraries_are_only_in_adapters() -> None:
+    """Each adapter has a guard whose sentence names a missing member."""
     found = set()
     for folder in (Path(*fwtui.__path__), Path(*fwtui_kernels.__path__)):
         for path in folder.rglob("*.py"):
@@ -343,6 +343,6 @@ def test_what_is_private_in_a_library_stands_in_an_adapter() -> None:
     assert len(PRIVATE) <= 10
 
 
-def test_a_python_without_a_list_of_arguments_is_told_in_a_sentence() -> None:
+def test_a_python_without_orig_argv_is_refused_in_a_sentence() -> None:
     with pytest.raises(Refused, match=r"^Python [0-9.]+ has no ArgumentParser\._actions as fwtui knows it, so that nothing"):
         arguments(cast("argparse.ArgumentParser", object()))

@@ -1,4 +1,4 @@
-"""The texts about the program: their commands are understood, and what they say of it is so."""
+"""The READMEs: their commands parse, and their statements about the program are true."""
 
 import re
 import shlex
@@ -46,7 +46,7 @@ def test_the_project_says_how_many_kernels_there_are_and_its_version() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_the_loop_that_explains_relax_tile_does_what_it_does(dtype: str, tmp_path: Path) -> None:
-    """It is written for a reader, so nothing makes it from the source: the intrinsic's twin gives the same numbers."""
+    """The README's loop is written by hand; the simulated intrinsic gives the same numbers."""
     written = re.findall(
         r"```python\n(def relax_tile\(.*?)```", (ROOT / "kernels" / "README.md").read_text(encoding="utf-8"), re.S
     )

@@ -1,4 +1,4 @@
-"""What an installation gets: the packages with their types, and the sessions and texts that they read; nothing else."""
+"""Contents of an installation: the packages with their types, and the sessions and texts that they read."""
 
 import os
 import subprocess
@@ -41,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel, and with the packages that are installed here, less those of CUDA."""
+    """Return the Python of an environment with the wheel and the installed packages, without those of CUDA."""
     folder = tmp_path_factory.mktemp("environment with a space")
     venv.create(folder, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))

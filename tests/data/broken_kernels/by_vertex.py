@@ -1,4 +1,4 @@
-"""One thread for each pair of vertices, a launch for each k: right as it stands, and broken by broken_kernels.py."""
+"""One thread per pair of vertices and one launch per k: correct here, and broken by the edits in edits.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eleven ways to break the two kernels beside this file, and what must be said of each, in the simulator and on a GPU."""
+"""Eleven edits that break the kernels in this folder, with the expected error in the simulator and on a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BLOCKED, BY_VERTEX = "blocked.py", "by_vertex.py"
 
 
 class Edit(NamedTuple):
-    """One place of a good file, what stands there instead, and patterns that the one sentence must match."""
+    """A replacement in a correct file, and patterns that the error sentence must match."""
 
     file: str
     old: str
@@ -21,7 +21,7 @@ class Edit(NamedTuple):
     more: tuple[tuple[str, str], ...] = ()  # other places that change with it
 
     def write(self, folder: Path) -> Path:
-        """The broken kernel's file in that folder."""
+        """Write the broken kernel into that folder and return its path."""
         text = (FOLDER / self.file).read_text()
         for old, new in ((self.old, self.new), *self.more):
             assert text.count(old) == 1, f"{self.file} says {text.count(old)} times {old!r}"

@@ -1,4 +1,4 @@
-"""Mistakes of threads, of memory and of the algorithm, each planted in a kernel that is right, and kernels that stay right."""
+"""Mistakes in threads, memory and algorithm, each planted in a correct kernel, and variants that stay correct."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ PLANTED = {
 
 
 def _right() -> dict[str, str]:
-    """Sources of kernels that are right: fixed tiles and threads, early returns, atomics, several launches, lanes, padding."""
+    """Return sources of correct kernels: fixed tiles and threads, early returns, atomics, several launches, lanes, padding."""
     phases, vertex, blocked = Path(PHASES).read_text(), (FOLDER / BY_VERTEX).read_text(), (FOLDER / BLOCKED).read_text()
     guard = "        if i < distance.shape[0] and j < distance.shape[1]:\n"
     early = "        if i >= distance.shape[0] or j >= distance.shape[1]:\n            return\n        if True:\n"

@@ -20,7 +20,7 @@ FINE = {"dram_share": 0.1, "memory_share": 0.2, "compute_share": 0.7}
 
 
 def run_of(**given: Any) -> Model:
-    """A verified run of 10 ms that no hint is about, but for what is given."""
+    """Return a verified run of 10 ms without a hint; `given` changes its facts."""
     backend, n, seconds = given.get("backend", "cuda"), given.get("n", 1024), given.get("seconds", 0.01)
     padded = given.get("padded", n)
     experiment = Experiment(kernel=given.get("kernel", "mine"), n=n, tile=given.get("tile", 32), **given.get("asked", {}))
@@ -53,7 +53,7 @@ def run_of(**given: Any) -> Model:
 
 
 def waits(reason: str, share: int) -> dict[str, Any]:
-    """Samples, of which that many percent wait for it."""
+    """Return PC samples of which `share` percent have this stall reason."""
     return {"sampled": {"reasons": {reason: share, "selected": 100 - share}}}
 
 
@@ -212,7 +212,7 @@ def test_every_hint_is_tested_here_and_sees_a_rung() -> None:
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_a_hint_is_given_where_its_numbers_are_and_nowhere_else(key: str) -> None:
+def test_a_hint_needs_its_numbers(key: str) -> None:
     triggering, not_triggering, sentence = CASES[key]
     assert said(run_of(**triggering)).get(key) == sentence
     assert key not in said(run_of(**not_triggering))
@@ -233,13 +233,13 @@ def test_a_bound_respects_the_peak_rate_and_the_time_of_the_phase() -> None:
 
 
 @pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"backend": "simulator"}])
-def test_what_is_wrong_or_not_timed_gets_none(change: dict[str, Any]) -> None:
+def test_incorrect_and_untimed_runs_get_no_hints(change: dict[str, Any]) -> None:
     model = run_of(**CASES["bytes"][0])
     assert result(model, model.runs[1])["hints"] == [CASES["bytes"][2]], "a run has them as data"
     assert said(run_of(**CASES["bytes"][0], **change)) == said(run_of()) == {}
 
 
-def test_what_is_near_its_limit_gets_none_and_no_rung_is_sent_to_itself() -> None:
+def test_runs_near_the_peak_get_no_hints_and_no_rung_refers_to_itself() -> None:
     model = run_of(**CASES["bytes"][0])
     rate = 1024**3 / 0.01
     limit = events.Limits(t=4.0, backend="cuda", forms=(events.FormLimit("float32", rate * 2),), complete=True)
@@ -253,7 +253,7 @@ def test_what_is_near_its_limit_gets_none_and_no_rung_is_sent_to_itself() -> Non
 
 
 @pytest.mark.parametrize("odd", [0.0, 1e-300, 9.2e18])
-def test_numbers_that_cannot_be_break_nothing(odd: float) -> None:
+def test_impossible_numbers_break_nothing(odd: float) -> None:
     keys = "global_load_sectors global_load_requests shared_load_conflicts shared_load_wavefronts shared_load_bytes relaxations"
     model = run_of(counters=dict.fromkeys(keys.split(), odd), seconds=max(odd, 1e-9) if odd < 1e9 else 1e9, copy=0.0)
     assert not re.search("inf|nan", " ".join(said(model).values()))

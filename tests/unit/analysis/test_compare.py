@@ -1,4 +1,4 @@
-"""Differences between runs: the interval against textbook values, the verdicts, and what they refuse to say."""
+"""Comparison of runs: the interval against reference values, the verdicts, and when there is none."""
 
 import itertools
 import math
@@ -62,7 +62,7 @@ def times(factor: float) -> tuple[float, ...]:
 
 
 @pytest.mark.parametrize(("few", "many"), [(4, 4), (3, 5), (9, 8), (5, 12), (20, 20), (31, 31)])
-def test_the_interval_holds_one_just_where_mann_and_whitneys_test_does_not_reject(few: int, many: int) -> None:
+def test_the_interval_contains_one_exactly_if_mann_whitney_does_not_reject(few: int, many: int) -> None:
     from scipy.stats import mannwhitneyu  # takes a second, in every process that would import it above
 
     chance, seen = random.Random(3), set[bool]()
@@ -96,7 +96,7 @@ def test_verdicts(factor: float, verdict: str) -> None:
     assert found.ratio is not None and found.ratio.low <= factor <= found.ratio.high
 
 
-def test_an_interval_across_what_matters_is_unclear_and_passes_that_were_left_out_are_not_too_few() -> None:
+def test_an_interval_across_the_threshold_is_unclear() -> None:
     session = Session()
     base = session.add([1.0, 1.2, 0.8, 1.1, 0.9, 1.15], SERIAL)
     verdict, why, _ = classify(session.add([1.05, 1.25, 0.85, 1.0, 0.95, 1.1]), base)
@@ -115,7 +115,7 @@ def test_an_interval_across_what_matters_is_unclear_and_passes_that_were_left_ou
 
 
 @pytest.mark.parametrize(("passes", "words"), [(1, "1 repetition per run is too few"), (2, "2 repetitions per run are too few")])
-def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> None:
+def test_few_close_repetitions_are_unclear(passes: int, words: str) -> None:
     assert [units.gain(ratio) for ratio in (8.123, 0.5, 0.0045)] == ["8.12x", "0.50x", "1/222"], "never rounded to nothing"
     session = Session()
     base = session.add([1.0] * passes, SERIAL)
@@ -137,7 +137,7 @@ def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> N
         ([4.31, 4.32, 4.32], [8.57, 8.58, 8.58], FASTER, 2, "about 2x (3 repetitions)"),
     ],
 )
-def test_few_passes_tell_a_difference_beyond_noise(ours: Any, theirs: Any, verdict: str, speedup: float, words: str) -> None:
+def test_few_repetitions_show_a_difference_beyond_noise(ours: Any, theirs: Any, verdict: str, speedup: float, words: str) -> None:
     session = Session()
     found = compare(session.add(ours), session.add(theirs, SERIAL))
     assert found.verdict == verdict and found.why.startswith(words) and found.speedup == pytest.approx(speedup)
@@ -166,7 +166,7 @@ def test_a_run_that_drifts_is_judged_by_passes_from_all_of_it() -> None:
         ({"experiment": settle(Experiment(kernel="tiled-cpu", n=128))}, "n = 128 is not the same work as n = 256"),
     ],
 )
-def test_a_run_that_proves_nothing_wins_nothing(more: dict, words: str) -> None:
+def test_unverified_and_untimed_runs_are_not_compared(more: dict, words: str) -> None:
     session = Session()
     phases = {"pivot": 0.2, "rest": 0.8}
     good, bad = session.add(STEADY, phases=phases), session.add(times(0.5), phases=phases, **more)
@@ -186,7 +186,7 @@ def test_a_run_that_proves_nothing_wins_nothing(more: dict, words: str) -> None:
         ("cpu", TILED, {"others": 0.6}, "run 2 was noisy (other processes used 60 % of the CPU)"),
     ],
 )
-def test_a_disturbed_run_is_no_loser(backend: str, experiment: Experiment, more: Any, words: str, passes: Any) -> None:
+def test_a_disturbed_run_is_not_slower(backend: str, experiment: Experiment, more: Any, words: str, passes: Any) -> None:
     session = Session()
     good = session.add(passes, SERIAL, backend="cpu")
     slow = session.add([4 * s for s in passes], experiment, backend=backend, **more)
@@ -206,7 +206,7 @@ def test_a_disturbed_run_is_no_loser(backend: str, experiment: Experiment, more:
         ((ALL_CORES, "cpu", 1.0), (ALL_CORES, "cpu", 1.0), 99.0, ""),  # nothing was left for either
     ],
 )
-def test_what_is_left_of_a_great_difference_without_the_noise_is_judged(fast: Any, slow: Any, factor: float, words: str) -> None:
+def test_a_large_difference_is_judged_by_its_part_beyond_noise(fast: Any, slow: Any, factor: float, words: str) -> None:
     session = Session()
     one, other = (
         session.add(passes, settle(changed(experiment, seed=seed)), backend, others=others)
@@ -223,7 +223,7 @@ def test_what_is_left_of_a_great_difference_without_the_noise_is_judged(fast: An
         assert found.interval is None and found.speedup == pytest.approx(factor)
 
 
-def test_a_disturbance_is_named_once_with_all_that_tells_of_it() -> None:
+def test_a_disturbance_is_named_once_with_all_its_evidence() -> None:
     model, run, _ = Session().add(STEADY, others=0.6, phases={"all": 0.7})
     assert run.done is not None
     run = replace(run, done=replace(run.done, spread=0.01, instrumentation=-0.3))
@@ -237,7 +237,7 @@ def test_a_disturbance_is_named_once_with_all_that_tells_of_it() -> None:
 @pytest.mark.parametrize(
     ("seconds", "spread", "words"), [(1.4, 0.01, "40 % longer"), (0.7, 0.01, "30 % less"), (1.05, 0.01, ""), (1.4, 0.5, "")]
 )
-def test_phases_that_took_another_time_than_the_clean_passes_are_a_guide(seconds: float, spread: float, words: str) -> None:
+def test_phases_with_a_large_timer_overhead_are_approximate(seconds: float, spread: float, words: str) -> None:
     run = Session().add(STEADY, phases={"all": seconds}).run
     assert run.done is not None
     run = replace(run, done=replace(run.done, spread=spread, instrumentation=seconds - 1))
@@ -252,7 +252,7 @@ def test_phases_that_took_another_time_than_the_clean_passes_are_a_guide(seconds
     [(STEADY, 1.1, 1.06, 1.5, "differ by 10"), ((1.0,), 5.0, 4.0, 40.0, "differ by 400")],
     ids=["many passes", "one pass"],
 )
-def test_a_difference_within_that_of_repetitions_is_unclear(
+def test_a_difference_within_the_spread_of_repeated_runs_is_unclear(
     passes: tuple[float, ...], again: float, near: float, far: float, words: str
 ) -> None:
     session = Session()
@@ -302,7 +302,7 @@ def test_the_same_experiment_again_is_never_faster_or_slower(factor: float, verd
     assert classify(*few)[0] == UNCLEAR and "the same experiment" in classify(*few)[1]
 
 
-def test_the_same_experiment_of_another_session_is_what_a_comparison_is_for() -> None:
+def test_the_same_experiment_of_another_session_is_compared() -> None:
     before, after, copied = Session(), Session("2025-01-02T12:00:00+00:00"), Session()
     base = before.add(STEADY)._replace(session="before")
     assert classify(after.add(times(0.5))._replace(session="after"), base)[0] == FASTER
@@ -314,7 +314,7 @@ def test_the_same_experiment_of_another_session_is_what_a_comparison_is_for() ->
 
 @pytest.mark.parametrize("later", [0.5, 1.0, 1.5])
 def test_the_speedup_lies_in_its_interval(later: float) -> None:
-    """The total is the median of all passes, and a recording tells of the first hundred: those after them may differ."""
+    """The total is the median of all repetitions, but a recording has only the first hundred."""
     session = Session()
     base, run = session.add(STEADY, SERIAL), session.add(times(0.4))
     assert run.run.done is not None

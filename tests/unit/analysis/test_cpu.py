@@ -1,4 +1,4 @@
-"""Why a run on a CPU takes its time: proven by its loop, its cores and the cache that holds its matrix."""
+"""Bottlenecks of CPU runs, derived from the loop, the busy cores and the cache that holds the matrix."""
 
 import re
 from typing import Any
@@ -44,7 +44,7 @@ def modelled(
     limits: events.Limits | None = MEASURED,
     **asked: Any,
 ) -> Model:
-    """A run of one phase."""
+    """Return a model with a run of one phase."""
     work = n**3
     part = events.Part(phase="all", seconds=seconds, launches=n, relaxations=work, device_bytes=each_bytes * work)
     experiment = Experiment(kernel=kernel, n=n, **{"dtype": "int32", **asked})
@@ -88,7 +88,7 @@ CASES: dict[str, tuple[Model, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_run_is_limited_by_what_is_proven(case: str) -> None:
+def test_a_bottleneck_is_named_only_if_it_is_proven(case: str) -> None:
     model, words = CASES[case]
     assert f"Bottleneck: {words}" in why(model)
 

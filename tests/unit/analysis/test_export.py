@@ -80,7 +80,7 @@ class TestExport:
         assert capsys.readouterr().err == "fwtui: x.parquet cannot be written: no space left on device; choose another place\n"
         assert not list(tmp_path.iterdir())
 
-    def test_parquet_really(self, tmp_path: Path) -> None:
+    def test_parquet_files_are_written(self, tmp_path: Path) -> None:
         parquet = pytest.importorskip("pyarrow.parquet")
         assert main(["export", str(GOLDEN), "telemetry", "-o", str(tmp_path / "t.parquet")]) == 0
         assert parquet.read_table(tmp_path / "t.parquet").num_rows == len([*export.read_rows(GOLDEN, "telemetry")[0]])

@@ -1,4 +1,4 @@
-"""Whether several GPUs work equally hard, in a sentence."""
+"""Load balance of several GPUs, in one sentence."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which kernels are steps of the ladder, and which of them are shown where there is little room."""
+"""Rungs of the ladder, and the selection for little room."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ def test_only_finished_runs_with_the_same_answer_are_steps_together(bad: dict[st
     assert kernels(build_ladder([ran("serial", 8.0), ran("tiled-cpu", 4.0), ran("naive", 2.0, **bad)])) == ["serial", "tiled-cpu"]  # type: ignore[arg-type]
 
 
-def test_it_is_of_the_graph_with_the_most_steps_and_where_there_is_little_room_the_lowest_go_first() -> None:
+def test_the_ladder_is_of_the_graph_with_most_rungs() -> None:
     pair = [ran("serial", 8.0), ran("naive", 2.0)]
     larger = [ran("serial", 80.0, 1024, "b"), ran("naive", 20.0, 1024, "b")]
     assert build_ladder([*larger, *pair])[0].run.n == build_ladder([*pair, *larger])[0].run.n == 1024

@@ -1,4 +1,4 @@
-"""What a device can do at most: the probes' code, what they compute, what is kept, and a run's share of it."""
+"""Peak rates of a device: storage, measurement in a session, and the share that a run reaches."""
 
 import json
 import sys
@@ -66,7 +66,7 @@ def run_of(model: Model, dtype: str, low: float = 1.0, backend: str = "cuda") ->
     return model.runs[number]
 
 
-def test_a_run_is_held_against_the_fastest_form_that_is_right_for_it() -> None:
+def test_a_run_is_compared_with_the_fastest_correct_form() -> None:
     model = Model()
     bare = run_of(model, "float32")
     assert limit_of(model, bare) is None and result(model, bare)["share_of_limit"] is None
@@ -93,7 +93,7 @@ def test_a_run_is_held_against_the_fastest_form_that_is_right_for_it() -> None:
     assert packed is not None and packed.form.key == "int32", "where nothing is packed"
 
 
-def test_a_throttled_run_is_held_against_the_throttled_limit() -> None:
+def test_a_throttled_run_is_compared_with_the_throttled_peak_rate() -> None:
     model = Model()
     model.apply(GPU)
     run = run_of(model, "int32")
@@ -173,7 +173,7 @@ def test_a_live_session_measures_once_and_remembers(cache: Path) -> None:
     assert kinds == ["header", "limits", "end"], "a recording that begins later has them"
 
 
-def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, pretend: Pretend) -> None:
+def test_another_gpu_is_not_compared_with_the_first_ones_peak_rates(cache: Path, pretend: Pretend) -> None:
     two = [events.Device(t=0, name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
     pretend.gpus(*two)
     first, second = GPU.device_id, DeviceId("cuda", 1)
@@ -203,7 +203,7 @@ def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path) -
     live.close()
 
 
-def test_doctor_tells_limits(cache: Path, pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_reports_peak_rates(cache: Path, pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) in (0, 1)
     assert "-> fwtui doctor --measure" in capsys.readouterr().out
     pretend.children(answering_probes(CPU))

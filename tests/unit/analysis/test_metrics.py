@@ -1,4 +1,4 @@
-"""The documents' metrics, the runs that they are asked of, and the columns of a run, which every table takes from one place."""
+"""Metrics of the papers, the option for every kernel, and the columns that all tables share."""
 
 import argparse
 import json
@@ -63,7 +63,7 @@ class TestPeak:
 
 
 class TestReport:
-    def test_speed_ups_against_a_run_of_the_same_size_and_type(self) -> None:
+    def test_speedups_are_against_a_run_of_the_same_size_and_type(self) -> None:
         made = model(
             {"kernel": "serial", "seconds": 8.0},
             {"kernel": "serial", "seconds": 6.0, "dtype": "int32"},
@@ -111,14 +111,14 @@ class TestEveryKernel:
 
         return experiments_of_every_kernel(parser.parse_args(words), gpu, settled)
 
-    def test_all_of_them_with_one_size_and_a_type_of_their_own(self) -> None:
+    def test_all_kernels_get_one_size_and_a_type_that_they_have(self) -> None:
         fits, left_out = self.asked(n="100")
         assert [e.kernel for e in fits] == list(registry()) and left_out == []
         for e in fits:
             dtypes = registry()[e.kernel].dtypes
             assert e.n == 100 and e.dtype == ("float32" if "float32" in dtypes else dtypes[0])
 
-    def test_the_first_of_the_asked_types_that_a_kernel_has(self) -> None:
+    def test_each_kernel_gets_the_first_requested_type_that_it_has(self) -> None:
         fits, left_out = self.asked(n="64", dtype="int32,int16")
         for e in fits:
             assert e.dtype == ("int32" if "int32" in registry()[e.kernel].dtypes else "int16")
@@ -129,7 +129,7 @@ class TestEveryKernel:
         with pytest.raises(Refused, match="cannot be combined"):
             self.asked(kernel="serial")
 
-    def test_those_that_do_not_fit_are_named_and_options_go_to_those_that_have_them(self) -> None:
+    def test_unsuitable_kernels_are_named_and_options_go_to_kernels_that_have_them(self) -> None:
         def only_cpu(e: Experiment) -> None:
             if registry()[e.kernel].backend == "cuda":
                 raise NoGpu("no GPU here")
@@ -167,7 +167,7 @@ def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.Mon
     assert others == [((*titles, "vertices"), (*texts, "1000 in all")) for titles, texts in before[1:]]
 
 
-def test_a_trial_that_was_kept_has_the_columns_of_a_run() -> None:
+def test_a_stored_tuning_result_has_the_columns_of_a_run() -> None:
     told = ("1000", "int32", "tiled-cpu", "tile 64, cores 1", "500 ms")
     assert line(PICKED, TableRow(Model(), TRIAL.run)) == (*told, "2.00 Grelax/s")
     failed = TunedTrial(n=8, dtype="int32", nonnegative=True, kernel="serial")

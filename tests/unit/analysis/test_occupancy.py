@@ -1,4 +1,4 @@
-"""Theoretical occupancy: worked cases, each limit on either side of it."""
+"""Theoretical occupancy: worked cases on either side of each limit."""
 
 import pytest
 
@@ -38,7 +38,7 @@ from fwtui.analysis.occupancy import occupancy
         ([(9, 0)], 32, 256, 0, 1, 0, {"registers"}),
     ],
 )
-def test_what_limits_the_blocks_of_a_multiprocessor(
+def test_occupancy_names_the_limiters_of_a_multiprocessor(
     ccs: list[tuple[int, int]], threads: int, registers: int, shared_bytes: int, barriers: int, blocks: int, limiters: set[str]
 ) -> None:
     for cc in ccs:

@@ -1,4 +1,4 @@
-"""The phase table: expected times are the roofline's, and the words say what they can."""
+"""The phase table: roofline times and the bottleneck of each phase."""
 
 import msgspec
 import pytest
@@ -84,7 +84,7 @@ BEYOND = (
         (part("rest", 0.0, 128, 10**10, 10**9), 1e13, 0, "unknown, too short to measure"),
     ],
 )
-def test_what_is_in_the_way_is_said_in_words(one: events.Part, rate: float | None, shared: int, words: str) -> None:
+def test_the_bottleneck_is_a_sentence(one: events.Part, rate: float | None, shared: int, words: str) -> None:
     model, run = modelled((one,), limits(rate), shared=shared)
     (line,) = phase_rows(model, run)
     assert str(line.limiter.sourced) == words and "(" not in str(line.limiter)
@@ -120,7 +120,7 @@ def test_a_measured_bandwidth_comes_before_that_of_the_data_sheet() -> None:
 
 @pytest.mark.parametrize(("kernel", "phase", "conflicts"), [("katz-kider", "rest", 0.004), ("blocked-vector", "panels", 0.41)])
 def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str, conflicts: float) -> None:
-    """As the profiler did; for a run of the same code without counters, as if it had been counted."""
+    """Bank conflicts are those of the profiler, also for a run of the same code without counters."""
     ladder = recorded_ladder()
     assert ladder is not None
     counted = next(run for run in ladder.runs.values() if run.experiment.kernel == kernel)
@@ -153,7 +153,7 @@ def test_the_roof_of_shared_memory_counts_bank_conflicts(kernel: str, phase: str
         (1e13, 1e13, 10**9, 1e-4, "unknown: memory 0.0 % of its bandwidth (model), compute 0.0 % of its measured peak rate"),
     ],
 )
-def test_a_cpu_run_is_held_against_the_cpu(rate: float, copy: float, moved: int, expected: float, words: str) -> None:
+def test_a_cpu_run_has_the_roofs_of_a_cpu(rate: float, copy: float, moved: int, expected: float, words: str) -> None:
     told = limits(rate, "cpu", copy=copy)
     model, run = modelled((part("rest", 1.0, 1, 10**9, moved),), told, kernel="tiled-cpu", backend="cpu", n=1000)
     known = roofs_of(model, run)
@@ -175,14 +175,14 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     assert formula(roofs_of(model, run), line) == "no peak is known for it"
 
 
-def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
+def test_simulated_runs_and_runs_without_phases_have_no_phase_table() -> None:
     model, run = modelled((part("rest", 1.0),), backend="simulator", n=16)
     assert phase_rows(model, run) == () and roofs_of(model, run) == roofs_of(model, run).__class__()
     fresh = model_of(scenes.run(1, 1.0, scenes.experiment("katz-kider"), until="clean"))
     assert phase_rows(fresh, fresh.runs[1]) == ()
 
 
-def test_a_recorded_run_fits_what_is_known_of_it() -> None:
+def test_a_recorded_run_has_its_known_phase_table() -> None:
     model = load_model(SESSION)[0]
     naive, tiled = model.runs[4], model.runs[8]
     (all_rounds,) = phase_rows(model, naive)
@@ -197,7 +197,7 @@ def test_a_recorded_run_fits_what_is_known_of_it() -> None:
     assert pivot.launches * LAUNCH_SECONDS < pivot.seconds
 
 
-def test_requests_beyond_device_memory_are_held_against_the_measured_l2_cache() -> None:
+def test_requests_beyond_device_memory_are_compared_with_the_measured_l2_cache() -> None:
     told = msgspec.structs.replace(limits(1e13), levels=(events.LevelLimit(1, 2e13), events.LevelLimit(2, 6e12)))
     model, run = modelled((part("rest", 0.01, 100, 10**9, 54 * 10**9),), told)
     assert shared_bytes_per_second(scenes.GPU) == pytest.approx(128 * 132 * 1.98e9), "128 bytes per clock"

@@ -1,4 +1,4 @@
-"""Plans that are broken on purpose: each is told in one sentence that names the step and its cells."""
+"""Broken plans: one sentence names the step and its cells."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ Change = Callable[[list[Step]], list[Step]]
 
 
 def broken(kernel: Kernel, change: Change) -> Kernel:
-    """The kernel with its plan changed, as far as there is something to change."""
+    """Return the kernel with a changed plan."""
 
     def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         yield from change(list(kernel.plan(shape, stepwise)))
@@ -26,7 +26,7 @@ def broken(kernel: Kernel, change: Change) -> Kernel:
 
 
 def at(index: int, **changes: object) -> Change:
-    """Another step in that place, in plans that have one."""
+    """Return a change of the step in that place."""
     return lambda plan: [replace(step, **changes) if place == index else step for place, step in enumerate(plan)]  # type: ignore[arg-type]
 
 
@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_broken_plan_is_told_in_one_sentence(name: str) -> None:
+def test_a_broken_plan_is_reported_in_one_sentence(name: str) -> None:
     change, sentence = WRONG[name]
     told = troubles(broken(BLOCKED, change), SHAPE)[0]
     assert told.startswith(sentence), told
@@ -80,7 +80,7 @@ def test_every_forgotten_wait_of_look_ahead_is_a_race() -> None:
         assert all(re.fullmatch(race, sentence) for sentence in found)
 
 
-def test_what_a_plan_forgets_is_found_in_the_smallest_graph_with_rectangles_in_words() -> None:
+def test_undeclared_reads_are_found_in_the_smallest_graph() -> None:
     forgotten = broken(NAIVE, lambda plan: [replace(step, reads=step.reads[:1]) for step in plan])
     (told,) = troubles(forgotten, Shape(5))
     assert "is made of cells that its step does not say it reads" in told

@@ -1,4 +1,4 @@
-"""The film of a plan: every step once, in order, bounded; and what of it is shown at a moment of a run."""
+"""Frames of a plan: every step once, in order and bounded; and the frame at a moment of a run."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ KATZ = settle(Experiment(kernel="katz-kider", n=256, tile=32))
 
 
 def run_of(experiment: Experiment, n: int | None = None, **told: object) -> Run:
-    """A run of that experiment that has been planned and is going on."""
+    """Return a planned, unfinished run of the experiment."""
     kernel = registry()[experiment.kernel]
     phases = tuple(events.PhaseName(key, words) for key, words in kernel.phases.items())
     begun = run_started(experiment, title=kernel.title, backend=kernel.backend, phases=phases)
@@ -135,7 +135,7 @@ WIDE = settle(Experiment(kernel="kleene", n=64, tile=4))
         run_of(WIDE, n=65536),  # more launches than it takes
     ],
 )
-def test_what_is_no_tree_and_what_this_version_cannot_plan_has_no_film(run: Run) -> None:
+def test_invalid_trees_and_unknown_plans_have_no_frames(run: Run) -> None:
     assert frames_of(run) is None and frames_of(run_of(WIDE)) is not None
 
 
@@ -147,7 +147,7 @@ def warm(done: float, t: float) -> dict[str, Any]:
     return {"stage": "warm-up", "stage_since": 10.0, "progress": events.Progress(t=t, run=1, stage="warm-up", done=done)}
 
 
-def test_what_is_lit_follows_the_pace_of_a_pass() -> None:
+def test_highlighted_tiles_follow_the_time_of_a_repetition() -> None:
     panels = at(run_of(KATZ, **warm((3 * 64 + 1) * 32**3 / 256**3, 13.0)), 13.0)  # three rounds in three seconds
     assert panels.words[0] == "round 4 of 8 · panels" and panels.sources == (Rect(96, 96, 128, 128),)
     naive = settle(Experiment(kernel="naive", n=1000))
@@ -174,7 +174,7 @@ def test_a_finished_run_shows_the_last_of_its_work() -> None:
     assert at(many, 0.0).words[0].startswith("finished: round 4096 of 4096")
 
 
-def test_a_race_shows_steps_while_an_eye_follows_them_and_rounds_else() -> None:
+def test_a_race_shows_steps_if_they_are_slow_and_rounds_otherwise() -> None:
     run = run_of(KATZ)
     film = developed(run)
     slow = [raced_scene(film, run, share, 8.0) for share in (0.0, 0.5)]
@@ -184,7 +184,7 @@ def test_a_race_shows_steps_while_an_eye_follows_them_and_rounds_else() -> None:
     assert raced_scene(film, run, 1.0, 8.0) == Scene(256, ("finished",), filled=1.0)
 
 
-def test_separators_stand_over_the_halves_that_they_cut_in_as_many_levels_as_have_room() -> None:
+def test_separators_are_drawn_above_their_halves() -> None:
     drawn = tree(Ordered(t=0.0, run=1, sizes=(12, 8, 30, 7, 9), parents=(2, 2, -1, 4, -1)), 72)
     assert drawn == [" 30", " ┌┴─┐", "12  8", "the upper levels of 5 supernodes by size, beside 1 tree that no edge joins to it"]
     ordered = load_model(shipped_folder() / "h200-sparse-grid.fwt.jsonl.gz")[0].runs[2].ordered

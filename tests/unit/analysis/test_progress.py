@@ -1,4 +1,4 @@
-"""How far a run is that tells nothing for a while: one step of SciPy's at n = 6000 takes minutes."""
+"""Estimated progress of a run that sends no events: one step of SciPy at n = 6000 takes minutes."""
 
 import pytest
 from builders import model_of, run_started
@@ -12,7 +12,7 @@ PASS = N**3 / RATES["cpu"]
 
 
 def at(t: float, *told: events.Event) -> events.Progress | None:
-    """The progress of a run of SciPy at that time."""
+    """Return the progress of a run of SciPy at that time."""
     planned = events.Planned(t=1.0, run=1, n=N, padded=N, steps=1, relaxations=N**3, device_bytes=0)
     model = model_of([run_started(Experiment(kernel="scipy", n=N)), planned, *told, events.Notice(t=t, text="later")])
     return progress_now(model, model.runs[1])

@@ -1,4 +1,4 @@
-"""Runs side by side: where each one is at any time."""
+"""Timelines of a race: the position of each run at any time."""
 
 from collections.abc import Mapping
 
@@ -59,7 +59,7 @@ def test_recorded_runs_race_by_time_and_by_round(recorded: dict[int, Run]) -> No
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=6), st.integers(0, 2**60), st.floats(0, 1e9), st.floats(-1, 2))
-def test_whatever_a_file_says_the_way_leads_from_start_to_end(
+def test_a_race_runs_from_start_to_end_for_any_file(
     recorded: dict[int, Run], seconds: list[float], total: int, median: float, at: float
 ) -> None:
     found = course(made(recorded[8], rounds(*seconds), total, median))

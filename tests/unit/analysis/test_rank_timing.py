@@ -27,7 +27,7 @@ def subject(model: Model) -> RunSubject:
 
 
 def parted(told: list[events.Event], **seconds: float) -> list[events.Event]:
-    """With other seconds in these phases of every rank."""
+    """Return the session with other seconds in these phases of every rank."""
     return [
         replace(event, parts=tuple(replace(part, seconds=seconds.get(part.phase, part.seconds)) for part in event.parts))
         if isinstance(event, events.Phases | events.RankPhases) and event.run == 2
@@ -37,7 +37,7 @@ def parted(told: list[events.Event], **seconds: float) -> list[events.Event]:
 
 
 class TestGain:
-    def test_it_is_over_the_fastest_right_run_on_one_device_of_the_same_graph_and_type(self) -> None:
+    def test_speedup_is_over_the_fastest_correct_run_on_one_device(self) -> None:
         session = scenes.ranked_session(2)
         slower = scenes.run(3, 9.0, scenes.experiment("naive"), seconds=0.2)
         wrong = scenes.run(4, 15.0, scenes.experiment("look-ahead"), title="T", seconds=0.001, verdict=scenes.verdict("wrong"))
@@ -51,7 +51,7 @@ class TestGain:
         assert (told["one_device"], told["efficiency"]) == (1, found.efficiency) and len(told["ranks"]) == 2
         assert told["ranks"][1]["phases"]["wait"] > 0 and told["imbalance"] == pytest.approx(1.02, abs=0.01)
 
-    def test_it_is_over_the_fastest_run_on_such_a_gpu_and_the_first_of_equally_fast_ones(self) -> None:
+    def test_speedup_is_over_the_fastest_run_on_the_same_model_of_gpu(self) -> None:
         def on(gpu: int, number: int, seconds: float) -> list[events.Event]:
             told = scenes.run(number, 10.0 * number, scenes.experiment("naive"), title="T", seconds=seconds)
             return [replace(event, gpu=gpu) if isinstance(event, events.RunStarted) else event for event in told]
@@ -70,7 +70,7 @@ class TestGain:
         unnamed = model_of([*scenes.ranked_session(2), *named, *on(1, 3, 0.02), *on(0, 4, 0.02)])
         assert (found := rank_timing.gain(unnamed, unnamed.runs[2])) is not None and found.reference.id == 3
 
-    def test_without_such_a_run_it_is_said_which_one_is_missing(self) -> None:
+    def test_without_a_run_on_one_device_the_missing_run_is_named(self) -> None:
         model = model_of(scenes.ranked_session(2, alone=False))
         assert rank_timing.gain(model, model.runs[2]) is None
         said = " ".join(" ".join(row.plain for row in run_text.ranks(subject(model), 90)).split())
@@ -95,7 +95,7 @@ class TestGain:
 
 
 class TestWhy:
-    def test_what_waiting_costs_and_what_the_broadcast_carries(self) -> None:
+    def test_waiting_and_broadcast_bandwidth_are_reported(self) -> None:
         model = model_of(scenes.ranked_session(2))
         run = model.runs[2]
         said = explain(ComparedRun(model, run), ComparedRun(model, model.runs[1])).sentence()
@@ -106,7 +106,7 @@ class TestWhy:
         assert str(rank_timing.link_bandwidth(run)) == "74.6 GB/s between GPUs, 2.06 MiB in 29.0 us each"
         assert lines["wait"] == "the owner rank produces the next panel too late"
 
-    def test_what_no_slot_carries_went_over_nvlink(self) -> None:
+    def test_a_rate_beyond_pcie_is_attributed_to_nvlink(self) -> None:
         model = model_of(parted(scenes.ranked_session(2), broadcast=0.0002))
         assert "346 GB/s over NVLink" in str(rank_timing.link_bandwidth(model.runs[2]))
 
@@ -120,7 +120,7 @@ class TestWhy:
         assert found.sentence.endswith("; a larger graph or fewer ranks give each rank more work")
         assert found.gain == "at most 1.06x if it overlapped with work"
 
-    def test_on_a_busy_machine_the_graph_is_not_blamed(self) -> None:
+    def test_on_a_busy_machine_the_graph_size_is_not_the_reason(self) -> None:
         told = parted(scenes.ranked_session(2), broadcast=0.02)
         run = model_of(told).runs[2]
         assert run.clean_window is not None
@@ -130,7 +130,7 @@ class TestWhy:
         said = rank_timing.describe_waiting(model, model.runs[2])
         assert said.startswith("waiting for panels and broadcasting them take ")
 
-    def test_uneven_rows_are_the_reason_where_they_are(self) -> None:
+    def test_uneven_rows_are_named_as_the_reason(self) -> None:
         model = model_of(scenes.ranked_session(8))
         said = rank_timing.describe_waiting(model, model.runs[2])
         assert said.endswith("rank 0 (GPU 0) is busy longest, 1.18x the mean work"), "each has as many rows"
@@ -141,7 +141,7 @@ class TestWhy:
         text = "9 rows of tiles for 8 ranks: some ranks have more rows than others; a tile of 64 gives more rows"
         assert str(found) == f"{text}; at most 1.18x if all ranks had the same work"
 
-    def test_nothing_is_said_of_what_is_not_known(self) -> None:
+    def test_nothing_is_reported_without_times_of_ranks(self) -> None:
         told = [event for event in scenes.ranked_session(2) if not isinstance(event, events.RankPhases)]
         model = model_of(told)
         assert (

@@ -1,4 +1,4 @@
-"""Lines of a run's source: what is new and what went since the version before, and where warps were sampled."""
+"""Source lines of a run: changes since the previous version, and sampled warps."""
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ def runs_of(name: str) -> list[Run]:
     return [*load_model(shipped_folder() / f"{name}.fwt.jsonl.gz")[0].runs.values()]
 
 
-def test_what_changed_since_the_version_before() -> None:
+def test_changes_since_the_previous_version_are_marked() -> None:
     runs = runs_of("lecture-own-kernel")
     found = excerpt(runs, runs[1], 24, 27)
     rows = [(row.sign, row.line.line, row.line.text.strip()) for row in found.rows]
@@ -37,7 +37,7 @@ def test_what_changed_since_the_version_before() -> None:
         excerpt(runs, runs[0], 90, 92)
 
 
-def test_where_warps_were_sampled() -> None:
+def test_sampled_lines_are_marked() -> None:
     runs = runs_of("h200-n4096-naive-blocked")
     found = excerpt(runs, runs[1])
     hot = max(found.rows, key=lambda row: sum(row.line.reasons.values())).line

@@ -1,4 +1,4 @@
-"""Why a run takes its time, and the verdict on it: who is how many times as fast, why, and which rung comes next."""
+"""Summary of a run: speedup and its causes, the bottleneck, and the next rung to try."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ GPU = events.Device(t=0.0, present=True, name="G", peak_bytes_per_second=4e12, m
 
 
 def ran(run: int, kernel: str, seconds: float, moved: int, counters: dict[str, float] | None = None, **given: Any) -> list[Any]:
-    """A verified run of one phase; `moved` is its model's bytes for each relaxation, times 1,000."""
+    """Return a verified run of one phase; `moved` is the model's bytes per relaxation, times 1,000."""
     about = {name: given.pop(name) for name in ("backend", "verdict") if name in given}
     phases, passes = given.pop("phases", seconds), [seconds * (1 + place * 1e-4) for place in range(12)]
     part = events.Part(phase="rest", seconds=phases, launches=8, relaxations=N**3, device_bytes=moved * N**3 // 1000)
@@ -46,7 +46,7 @@ def verdict_of(made: Model, recorded: Model | None = None) -> Assessment:
     return summarise(ComparedRun(made, run), ComparedRun(made, base), recorded)
 
 
-def test_two_runs_of_one_graph_say_who_how_many_times_why_and_what_next() -> None:
+def test_two_runs_of_one_graph_give_speedup_reason_and_next_rung() -> None:
     found = verdict_of(model(NAIVE, KATZ, NEXT))
     assert found.headline == "Katz-Kider: 8.00x speedup over Naive" and found.times == "8.00x" and found.same_answer
     assert found.why == (
@@ -57,7 +57,7 @@ def test_two_runs_of_one_graph_say_who_how_many_times_why_and_what_next() -> Non
     assert found.then == "Optimized & blocked: 10.0 ms -> 4.00 ms (run 3)"
 
 
-def test_units_that_are_busy_far_below_the_limit_are_said_to_do_other_work() -> None:
+def test_units_that_are_busy_far_below_the_peak_rate_do_other_work() -> None:
     model, _ = load_model(resolve("h200-n4096-naive-blocked"))
     found = summarise(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
     assert found.share is not None and found.share < 0.2
@@ -95,7 +95,7 @@ def test_the_fastest_run_of_the_session_comes_after_the_hints_and_one_of_another
 
 
 @pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"verdict": "unverified"}])
-def test_what_is_not_right_is_neither_compared_nor_recommended(change: dict[str, Any]) -> None:
+def test_incorrect_runs_are_neither_compared_nor_recommended(change: dict[str, Any]) -> None:
     found = verdict_of(model(NAIVE, ran(2, "katz-kider", 0.01, 500, **change)))
     assert found.comparison is None and found.times == "" and "Naive" not in found.headline
     assert "run 3" not in verdict_of(model(NAIVE, KATZ, ran(3, "optimized", 0.004, 500, **change))).then
@@ -123,7 +123,7 @@ def test_a_number_that_is_used_more_often_is_the_reason() -> None:
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
-def test_units_that_are_busy_far_below_the_limit_are_no_riddle(share: float, said: bool) -> None:
+def test_other_work_is_named_only_far_below_the_peak_rate(share: float, said: bool) -> None:
     counters = {"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95}
     model = model_of([GPU, *ran(1, "katz-kider", 0.01, 500, counters)])
     found = explain(ComparedRun(model, model.runs[1]), None)
@@ -148,7 +148,7 @@ def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, wh
     assert ("because the " + why_idle in found.more) if why_idle else not found.more
 
 
-def test_what_changed_in_favour_of_the_faster_one_overlaps_or_differs_is_named() -> None:
+def test_the_reason_is_a_change_that_favours_the_faster_run() -> None:
     few, many = {"integer_instructions_per_relaxation": 2.0}, {"integer_instructions_per_relaxation": 9.0}
     faster = why(ran(1, "naive", 0.04, 500, many), ran(2, "katz-kider", 0.01, 500, few))
     assert "4.00x speedup over Naive: 4.5x fewer integer instructions: 9.00 -> 2.00 per relaxation." in faster
@@ -166,7 +166,7 @@ def test_what_changed_in_favour_of_the_faster_one_overlaps_or_differs_is_named()
     assert "values of 2 bytes instead of 4" in types and "bytes requested" not in types
 
 
-def test_what_would_tell_more_is_named() -> None:
+def test_the_missing_measurement_is_named() -> None:
     model = model_of([GPU, *ran(1, "naive", 0.08, 16_000), *ran(2, "serial", 0.5, 16_000, backend="cpu")])
     gpu, cpu = model.runs.values()
     assert explain(ComparedRun(model, gpu), None).missing == COUNTERS and explain(ComparedRun(model, cpu), None).missing == LIMITS
@@ -177,7 +177,7 @@ def test_what_would_tell_more_is_named() -> None:
 
 
 @pytest.mark.parametrize("odd", [0.0, float("inf"), 5e-324])
-def test_counters_that_cannot_be_are_no_reason(odd: float) -> None:
+def test_impossible_counters_are_not_a_reason(odd: float) -> None:
     counters = {"integer_instructions_per_relaxation": 9.0, "shared_load_bytes": odd, "relaxations": 1.0}
     few = {"integer_instructions_per_relaxation": odd, "shared_load_bytes": 4.0, "relaxations": 1.0}
     for one, other in ((0.04, 0.01), (0.01, 0.04)):

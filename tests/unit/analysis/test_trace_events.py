@@ -1,4 +1,4 @@
-"""A session as a trace: every event is one that the Trace Event Format describes, and slices nest."""
+"""Sessions as traces: every event conforms to the Trace Event Format, and slices nest."""
 
 import json
 from itertools import groupby
@@ -25,7 +25,7 @@ METADATA = {"process_name": "name", "thread_name": "name", "process_sort_index":
 
 
 def check(told: list[dict[str, Any]]) -> None:
-    """Raises AssertionError for what the format does not have."""
+    """Check that the events conform to the format."""
     for event in told:
         required = REQUIRED[event["ph"]]
         assert event.keys() == required.keys() | {"ph", "name", "pid", "tid"}, event

@@ -1,4 +1,4 @@
-"""Samples of warps: what is said of them, and what is never said."""
+"""PC samples: the sentences about them, and when there are none."""
 
 import msgspec
 import pytest
@@ -36,7 +36,7 @@ LINE = CodeLine("k60_optimized.py", 48, "    own[k] = min(own[k], via)", {"mio_t
 
 
 def sampled(*samples: events.Event, launches: int = 8, relaxations: int = 2**30) -> Model:
-    """A run of one phase with these samples."""
+    """Return a model with a run of one phase and these samples."""
     part = events.Part(phase="rest", seconds=0.1, launches=launches, relaxations=relaxations, device_bytes=2**33)
     run = run_events(Experiment(kernel="optimized", n=1024), parts=[part], passes=[0.1] * 12)
     return model_of([GPU, *run, *samples])
@@ -50,7 +50,7 @@ def sentence(model: Model) -> str:
     return explain(ComparedRun(model, model.runs[1]), None).sentence()
 
 
-def test_the_reason_names_what_it_waits_for_the_share_and_the_line() -> None:
+def test_the_reason_names_stall_share_and_line() -> None:
     waits = sampled(samples(mio_throttle=41, not_selected=30, selected=19, barrier=10))
     told = (
         "Bottleneck: shared memory pipe: warps stall on MIO throttle (shared memory queue full) in 41 % of PC samples, "
@@ -92,7 +92,7 @@ def test_samples_come_before_counters_and_launches_before_samples() -> None:
     )
 
 
-def test_every_reason_has_words_and_no_samples_are_none() -> None:
+def test_every_stall_reason_has_a_name_and_no_samples_give_none() -> None:
     empty = sampled(samples(), events.Sampled(t=5.0, run=1, note="no samples came of rest"))
     run = empty.runs[1]
     assert samples_of(run, "rest") is None and "unknown" in sentence(empty) and shares({}) == {}
@@ -112,7 +112,7 @@ def test_every_reason_has_words_and_no_samples_are_none() -> None:
         ({"not_selected": 300, "mio_throttle": 263, "barrier": 95, "short_scoreboard": 93, "selected": 55}, False),  # memory 89 %
     ],
 )
-def test_a_kernel_computes_where_its_schedulers_always_have_a_warp_to_choose(told: dict[str, int], computes: bool) -> None:
+def test_a_kernel_is_compute_bound_if_its_schedulers_always_have_an_eligible_warp(told: dict[str, int], computes: bool) -> None:
     others = {"dispatch_stall": 1000 - sum(told.values())}
     assert (main_reason({**told, **others}) == "selected") is computes
 
@@ -130,7 +130,7 @@ def test_an_inner_loop_says_how_many_instructions_a_relaxation_takes_where_it_ha
 
 
 @pytest.mark.parametrize("count", [1, 2**60])
-def test_a_run_keeps_the_listing_packed_and_says_it_as_data(count: int) -> None:
+def test_a_run_stores_its_listing_packed_and_reports_it_as_data(count: int) -> None:
     line = CodeLine("a.py", 3, "x" * 200, {"wait": count})
     code = Listing(lines=(line,), instructions=(Instruction(16, "BRA 0", 0, {"wait": count}),), total=1)
     told = events.WarpSamples(t=4.0, run=1, op="rest", reasons={"wait": count}, hot=line)

@@ -1,4 +1,4 @@
-"""Runs and recordings from Python and in a notebook: `fwtui.run`, `fwtui.load`, and how a session looks there."""
+"""Runs and recordings from Python and in a notebook: `fwtui.run`, `fwtui.load`, and the HTML of a session."""
 
 import ast
 import asyncio
@@ -43,13 +43,13 @@ def _own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parsed(page: str) -> Any:
-    """The page as a tree; html5lib raises for what is not valid."""
+    """Parse the page; html5lib raises for invalid HTML."""
     html5lib = pytest.importorskip("html5lib")
     return html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(f"<!doctype html><title>x</title>{page}")
 
 
 class TestRun:
-    def test_it_takes_the_options_of_the_command(self) -> None:
+    def test_run_takes_the_options_of_the_command(self) -> None:
         stub = ast.parse((ROOT / "fwtui" / "__init__.pyi").read_text())
         (run,) = (one for one in stub.body if isinstance(one, ast.FunctionDef) and one.name == "run")
         typed = {one.arg for one in (*run.args.args, *run.args.kwonlyargs)}
@@ -90,7 +90,7 @@ class TestRun:
         with pytest.raises(fwtui.Refused, match="unrecognized arguments: --json"):
             fwtui.run("serial", n=8, json=True)
 
-    def test_it_runs_within_an_event_loop_and_in_a_thread(self) -> None:
+    def test_run_works_within_an_event_loop_and_in_a_thread(self) -> None:
         async def within() -> fwtui.Session:
             return fwtui.run("serial", n=8, telemetry_hz=0)
 
@@ -127,7 +127,7 @@ class TestRun:
 
 
 class TestSession:
-    def test_it_prints_what_the_command_prints(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_session_prints_the_table_of_the_command(self, capsys: pytest.CaptureFixture[str]) -> None:
         session = fwtui.load(RECORDED)
         assert main(["replay", "--table", RECORDED]) == 0
         assert capsys.readouterr().out == f"{session!r}\n" == f"{session._repr_mimebundle_()['text/plain']}\n"
@@ -153,7 +153,7 @@ class TestSession:
     def test_a_data_frame_has_the_columns_of_the_csv(
         self, package: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Both packages stand in here; they are not among those of the tests."""
+        """Fakes replace both packages, which the tests do not install."""
         for name in ("pandas", "polars"):
             monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(fwtui.Refused, match="needs pandas or polars"):
@@ -165,7 +165,7 @@ class TestSession:
         assert list(dict.fromkeys(name for row in rows for name in row)) == head
         assert [row["kernel"] for row in rows] == [line[head.index("kernel")] for line in lines]
 
-    def test_an_incomplete_recording_says_so(self, tmp_path: Path) -> None:
+    def test_an_incomplete_recording_is_marked(self, tmp_path: Path) -> None:
         cut = tmp_path / "cut.fwt.jsonl"
         cut.write_bytes(GOLDEN.read_bytes()[:-40])
         session = fwtui.load(cut)
@@ -175,7 +175,7 @@ class TestSession:
 
 
 class TestHtml:
-    def test_it_is_valid_and_has_the_words_of_the_screens(self) -> None:
+    def test_the_html_is_valid_and_has_the_texts_of_the_screens(self) -> None:
         page = fwtui.load(RECORDED)._repr_mimebundle_()["text/html"]
         tree = parsed(page)
         assert tree.findtext(".//h3") == "Katz-Kider: 8.03x speedup over Naive"
@@ -206,7 +206,7 @@ class TestHtml:
         text = "".join(tree.itertext())
         assert "<script>alert(1)</script>" in text and "\x1b" not in text and "\u202e" not in text
 
-    def test_it_has_nothing_of_the_users_environment(self) -> None:
+    def test_the_html_has_nothing_of_the_users_environment(self) -> None:
         page = json.dumps(fwtui.run("serial", n=8)._repr_mimebundle_())
         for name in (os.uname().nodename, str(Path.home()), "/tmp", os.environ.get("USER") or "\0"):
             assert name not in page

@@ -1,4 +1,4 @@
-"""Sessions made by hand, run by run, for sweeps and claims."""
+"""Made-up sessions for sweeps and claims."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -29,7 +29,7 @@ CLAIMS = {claim.id: (claim, paper) for paper in papers().values() for claim in p
 
 
 def ask(kernel: str, n: int, dtype: str = "float32", **more: Any) -> Experiment:
-    """An experiment; names that are not its fields are the kernel's options."""
+    """Return an experiment; names that are not its fields are options of the kernel."""
     fields = {name: value for name, value in more.items() if name in Experiment.__struct_fields__}
     options = {name: value for name, value in more.items() if name not in fields}
     return Experiment(kernel=kernel, n=n, dtype=dtype, options=options, **fields)
@@ -71,7 +71,7 @@ class Made(SessionBuilder):
         return self
 
     def answer(self, claim: str, *others: Model) -> Answer:
-        """The answer of this session to the claim with that id."""
+        """Evaluate the claim with that id in this session."""
         return evaluate(CLAIMS[claim][0], Evidence(self.model, CLAIMS[claim][1].dtype, others))
 
 
@@ -80,7 +80,7 @@ int16 = partial(ask, dtype="int16")
 
 
 class MadeLive:
-    """What campaigns need of a live session, with nothing behind it: a run is over at once.
+    """A live session for campaigns whose runs end at once.
 
     It takes as long as its size suggests, or is as `run` says (Made.add()); `why`: why none can begin.
     """

@@ -1,4 +1,4 @@
-"""The claims of five papers: what the shipped recordings answer, and what decides a claim in sessions made by hand."""
+"""The claims of five papers: their answers in the shipped recordings, and what decides a claim in made-up sessions."""
 
 import ast
 import builtins
@@ -80,7 +80,7 @@ def test_a_formula_has_functions_and_names_that_exist(claim: str) -> None:
 
 
 @pytest.mark.parametrize("claim", sorted({*CLAIMS} - {"HE4"}))
-def test_an_empty_session_answers_nothing_and_says_why(claim: str) -> None:
+def test_an_empty_session_answers_nothing_and_gives_the_reason(claim: str) -> None:
     answer = Made().answer(claim)
     assert answer.verdict == UNTESTABLE and answer.reason and answer.value == "-"
 
@@ -129,7 +129,7 @@ def test_a_claim_holds_where_its_numbers_do_and_is_refuted_where_not(claim: str)
 
 
 def crossing(*wins: int, sizes: tuple[int, ...] = (16, 58, 73, 91, 115, 512)) -> Made:
-    """Sizes at which the GPU wins by its copies."""
+    """Return a session in which the GPU wins at these sizes, copies included."""
     made = Made()
     for n in sizes:
         made.add(int32("serial", n), 1.0).add(int32("naive", n), 0.1, copies=0.1 if n in wins else 2.0)

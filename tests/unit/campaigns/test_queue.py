@@ -1,4 +1,4 @@
-"""The queue of a campaign: time, what is expected of a run, what is left out and what is run again."""
+"""The queue of a campaign: time limit, expected time of a run, skipped and repeated runs."""
 
 from math import inf
 from typing import Any
@@ -42,12 +42,12 @@ def test_time_passes_only_while_it_goes_and_is_shared() -> None:
         (MadeLive(verdict="wrong"), ""),
     ],
 )
-def test_why_a_run_came_to_no_end(live: MadeLive, why: str) -> None:
+def test_an_unfinished_run_has_a_reason(live: MadeLive, why: str) -> None:
     run, told = Queue(live, 1.0).run(settle(ask("naive", 64)))
     assert told == why and (run is None) == (not live.model.runs)
 
 
-def test_what_is_expected_of_a_run_from_those_before() -> None:
+def test_earlier_runs_predict_the_time_of_a_run() -> None:
     made = Made().add(ask("serial", 1024), 2.0, stages={"graph": 0.5, "verify": 0.25})
     like = expect(made.model, ask("serial", 2048, repeats=3))
     # a warm-up, three passes and one with a clock at every phase; the graph and the sampled check grow with n^2
@@ -62,7 +62,7 @@ def test_what_is_expected_of_a_run_from_those_before() -> None:
     assert expect(made.model, ask("serial", 1024)).one == pytest.approx(16.0)
 
 
-def test_why_there_is_no_time_is_said_in_one_way() -> None:
+def test_the_refusal_for_lack_of_time_has_one_form() -> None:
     live = MadeLive()
     live.made.add(ask("serial", 1024), 2.0)
     queue = Queue(live, 100.0, clock=lambda: 0.0)
@@ -84,7 +84,7 @@ def test_the_number_of_passes_is_a_rule_by_their_length() -> None:
     assert queue.repeated(wanted[1], rule, within=5.0).repeats == 0, "by the run's own rules"
 
 
-def test_a_runner_starts_what_there_is_time_for_and_tells_why_it_skips_the_others() -> None:
+def test_a_runner_starts_runs_within_the_time_limit_and_gives_reasons_for_skipped_ones() -> None:
     live: Any = MadeLive(Made().add(ask("naive", 8192), 2.0))
     wanted = [settle(ask("naive", 64, repeats=1)), None, settle(ask("naive", 32768)), settle(ask("naive", 128, repeats=1))]
     skipped: list[str] = []

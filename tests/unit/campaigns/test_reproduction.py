@@ -1,4 +1,4 @@
-"""The experiments of the papers: what is run, skipped and counted; and the command that runs and evaluates them."""
+"""Reproductions of papers: runs, skipped runs, counters, and the command that evaluates the claims."""
 
 import json
 import time
@@ -19,7 +19,7 @@ from fwtui.common.exit_codes import OK, USAGE
 
 @pytest.mark.parametrize("name", PAPERS)
 @pytest.mark.parametrize("quick", [True, False])
-def test_every_paper_asks_for_what_its_kernels_offer(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_paper_requests_options_that_its_kernels_have(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reproduction, "_from_files", lambda *_: iter(()))
     live: Any = MadeLive(Made())
     paper = replace(papers()[name], seconds=1e9)
@@ -58,7 +58,7 @@ def test_a_graph_file_is_written_while_nothing_waits_for_it() -> None:
     assert waited and not reproduction.evidence.skipped()
 
 
-def test_counters_are_profiled_apart_and_told_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_are_profiled_separately_and_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     live: Any = MadeLive(Made().add(int32("katz-kider", 1024, tile=8)).add(int32("katz-kider", 4096, tile=8)))
     live.tell, live.without_sampler = live.model.apply, nullcontext
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""Axes, the grid they span, and running it within a time."""
+"""Sweeps: axes, their grid, and runs within a time limit."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def axis(name: str, *values: str) -> SweepAxis:
 
 
 class Session:
-    """A live session without processes: a run takes `seconds(experiment)` of its clock and then is done."""
+    """A live session without processes; a run takes n^3 over `rate` seconds of its clock."""
 
     def __init__(self, rate: float = 1e9):
         self.model = Model()
@@ -77,7 +77,7 @@ def swept(session: Session, axes: list[SweepAxis], within: float = 1000.0) -> Sw
 
 
 def finished(sweep: Sweep, session: Session, step: float = 0.01, **given: float) -> Sweep:
-    """From its start to its end."""
+    """Run the sweep from its start to its end."""
     sweep.start(**given)
     for _ in range(100_000):
         sweep.tick()
@@ -122,7 +122,7 @@ def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[s
         ("devices", "all", "unlimited values"),
     ],
 )
-def test_what_is_no_axis_is_refused_in_words(name: str, text: str, words: str) -> None:
+def test_invalid_axes_are_refused_in_a_sentence(name: str, text: str, words: str) -> None:
     with pytest.raises(Refused, match=words):
         read_axis(name, text, [])
 
@@ -141,7 +141,7 @@ def test_axes_of_a_recording_are_those_that_differ_and_are_read_back() -> None:
     )
 
 
-def test_the_grid_gives_every_kernel_what_it_has_and_says_what_it_has_not() -> None:
+def test_the_grid_gives_every_kernel_its_options_and_reasons_for_missing_ones() -> None:
     grid = Grid(CPU, [axis("kernel", "serial", "naive", "katz-kider"), axis("tile", "16", "64"), axis("threads", "64")], settle)
     naive, katz = grid.cells["naive", "64", "64"], grid.cells["katz-kider", "16", "64"]
     assert naive.experiment is not None and naive.experiment.tile == 0 and naive.experiment.options["threads"] == 64
@@ -153,7 +153,7 @@ def test_the_grid_gives_every_kernel_what_it_has_and_says_what_it_has_not() -> N
     assert grid.cells["1",].experiment == CPU and "runs on one device" in grid.cells["2",].reason
 
 
-def test_a_grid_or_a_time_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
+def test_empty_and_too_large_grids_and_invalid_times_are_refused() -> None:
     with pytest.raises(Refused, match="tile 8 is not supported"):
         Grid(CPU, [axis("tile", "8")], settle)
     many = axis("n", *map(str, range(1, 101)))
@@ -209,7 +209,7 @@ def test_a_kernel_without_tiles_is_left_out_once_and_a_run_that_dies_is_not_trie
 
 
 class OnSeveral(Session):
-    """Two devices are 1.6 times as fast as one, four twice; a quarter of each pass is waiting."""
+    """A session with speedups of 1.6 on two devices and 2 on four; a quarter of each repetition is waiting."""
 
     def start(self, experiment: Settled, brief: bool = False) -> int:
         self.rate = 1e9 * {1: 1.0, 2: 1.6, 4: 2.0}[max(1, len(experiment.places))]
@@ -250,7 +250,7 @@ def test_numbers_of_devices_are_swept_on_one_graph() -> None:
 
 
 @pytest.mark.parametrize("odd", [{"dtype": "evil"}, {"tile": 7}, {"tile": -1}, {"kernel": "evil"}])
-def test_runs_that_their_kernel_does_not_offer_are_no_scaling(odd: dict[str, Any]) -> None:
+def test_runs_with_unsupported_settings_are_not_a_scaling(odd: dict[str, Any]) -> None:
     session = OnSeveral()
     for devices in ("", "cpu,cpu"):
         ran = changed(settle(Experiment(kernel="distributed-cpu", devices=devices)), **odd)
@@ -259,7 +259,7 @@ def test_runs_that_their_kernel_does_not_offer_are_no_scaling(odd: dict[str, Any
     assert findings(session.model, list(session.model.runs.values())).scalings == ()
 
 
-def test_a_cancelled_sweep_goes_on_where_it_was() -> None:
+def test_a_cancelled_sweep_continues() -> None:
     session = Session(rate=1e6)
     sweep = swept(session, [axis("n", "32", "64", "128")])
     sweep.start()
@@ -276,7 +276,7 @@ def test_a_cancelled_sweep_goes_on_where_it_was() -> None:
     assert [e.n for e in session.started] == [32, 64, 64, 128] and sweep.done == 3
 
 
-def test_what_will_not_fit_is_left_out_and_smaller_ones_have_their_turn() -> None:
+def test_cells_beyond_the_time_limit_are_skipped_and_smaller_ones_run() -> None:
     session = Session(rate=1e6)
     grid = [axis("n", "32", "64", "512"), axis("tile", "16", "32", "64")]
     sweep = finished(swept(session, grid, within=20.0), session)

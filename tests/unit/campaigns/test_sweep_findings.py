@@ -1,4 +1,4 @@
-"""What the results of a sweep say: power laws, break-evens and the fastest; and the command `fwtui sweep`."""
+"""Findings of a sweep: power laws, break-evens and the fastest cell; and the command `fwtui sweep`."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def test_the_exponent_is_the_regressions_and_break_even_lies_where_the_lines_cro
         (5, {32: 2.0, 128: 0.999, 512: 0.998}, "at n = 128 the comparison is SAME"),
     ],
 )
-def test_nothing_overtakes_where_the_comparison_does_not_say_so(passes: int, serial: dict[int, float], words: str) -> None:
+def test_unclear_comparisons_give_no_break_even(passes: int, serial: dict[int, float], words: str) -> None:
     model, *_ = lines(passes, serial=serial, tiled_cpu={32: 1.0, 128: 1.0, 512: 1.0})
     found = findings(model, finished(model))
     assert found.break_evens == () and found.data()["unclear"] == [*found.unclear]
@@ -72,7 +72,7 @@ def test_nothing_overtakes_where_the_comparison_does_not_say_so(passes: int, ser
     assert words in found.unclear[0] and found.unclear[0] == found.sentences[-1]
 
 
-def test_a_break_even_lies_between_sizes_that_are_clear_and_says_where_it_is_not() -> None:
+def test_a_break_even_lies_between_clear_sizes_and_names_unclear_ones() -> None:
     model, *pair = lines(serial={32: 2.0, 64: 1.001, 128: 0.5, 512: 0.999}, tiled_cpu=dict.fromkeys((32, 64, 128, 512), 1.0))
     found = break_even(model, *pair)
     assert isinstance(found, BreakEven) and (found.low, found.high) == (32, 128)
@@ -101,7 +101,7 @@ def test_a_dense_kernel_wins_from_some_density_on() -> None:
     ]
 
 
-def test_who_always_wins_has_no_break_even_and_the_best_is_one_sentence() -> None:
+def test_a_kernel_that_always_wins_has_no_break_even() -> None:
     assert break_even(*lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})) is None
     assert break_even(*lines(serial={32: 1.0}, tiled_cpu={64: 1.0})) is None
     assert bracket({1: True, 2: False, 4: True}) == (2, 4) and bracket({}) == (None, None)
@@ -123,7 +123,7 @@ def test_who_always_wins_has_no_break_even_and_the_best_is_one_sentence() -> Non
     assert best(Model(), []) == ""
 
 
-def test_the_command_prints_cells_findings_and_what_was_left_out_also_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_cells_findings_and_skipped_cells_also_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["-k", "serial,tiled-cpu", "-n", "16..32", "--tile", "7", "--repeats", "2", "--telemetry-hz", "0"]
     assert main(["sweep", *asked]) == 0
     out = capsys.readouterr().out
@@ -139,7 +139,7 @@ def test_the_command_prints_cells_findings_and_what_was_left_out_also_as_json(ca
     assert last["findings"]["fits"] == {}
 
 
-def test_a_question_fills_in_what_is_not_given() -> None:
+def test_a_question_fills_in_missing_axes() -> None:
     given = parser("sweep").parse_args(["sweep", "--question", "density", "-n", "100"])
     base, axes = base_and_axes(given, False)
     told = {axis.name: axis.values for axis in axes if axis.name != "density"}
@@ -147,7 +147,7 @@ def test_a_question_fills_in_what_is_not_given() -> None:
     assert base.kernel == "tiled-cpu" and len(next(axis for axis in axes if axis.name == "density").values) == 7
 
 
-def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_continues_a_recorded_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["sweep", "-k", "serial", "--repeats", "2", "--telemetry-hz", "0"]
     first, second = tmp_path / "first.fwt.jsonl", tmp_path / "second.fwt.jsonl"
     assert main([*asked, "-n", "8,16", "--record", str(first)]) == 0
@@ -184,7 +184,7 @@ def test_one_graph_on_two_processes(capsys: pytest.CaptureFixture[str]) -> None:
     assert "n 256: 2 devices do" in capsys.readouterr().out
 
 
-def test_the_command_refuses_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_refuses_invalid_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ("-n 64", "--within 0 -n 8,9", "-n 8,9 -k serial --threads 7"):
         assert main(["sweep", *words.split()]) == 2, words
         assert capsys.readouterr().err.startswith("fwtui: ")

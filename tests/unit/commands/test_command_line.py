@@ -1,4 +1,4 @@
-"""`fwtui` as a process: what it prints where, and how it ends."""
+"""`fwtui` as a process: its output and its exit codes."""
 
 import contextlib
 import importlib
@@ -32,7 +32,7 @@ QUICK = ("--repeats", "2", "--telemetry-hz", "0")
 
 
 def begun(folder: Path, *words: str) -> subprocess.Popen[str]:
-    """The program as a process, still at work."""
+    """Start the program as a process."""
     command, pipe = [sys.executable, "-P", "-m", "fwtui", *words], subprocess.PIPE
     shown = {**environment(folder), "PYTHONUNBUFFERED": "1"}  # at once
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=shown, cwd=folder)
@@ -47,7 +47,7 @@ Here = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def here(capsys: pytest.CaptureFixture[str]) -> Here:
-    """The same in this process, for what starts no worker."""
+    """Return a function that runs the command in this process, without a worker."""
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         with handlers_kept():
@@ -98,7 +98,7 @@ def test_a_pipe_gets_a_table_and_what_is_recorded_replays_to_the_same_results(tm
     assert replayed.returncode == 1 and results(replayed) == results(ran) and "incomplete" in replayed.stderr
 
 
-def test_help_lists_the_commands_which_have_places_and_say_what_they_do(here: Here) -> None:
+def test_help_lists_the_commands_with_their_places_and_purpose(here: Here) -> None:
     told = here("--help").stdout
     assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n  {name} " in told for name in ("run", "replay", "doctor"))
     places = [told.index(f"\n{group}:\n") for group in commands.GROUPS]
@@ -122,7 +122,7 @@ def test_windows_is_refused_in_a_sentence() -> None:
 
 
 class Scripted(Live):
-    """A live session whose worker says what the test wants, one list of events for each run."""
+    """A live session whose worker sends one scripted list of events per run."""
 
     def __init__(self, script: list[list[events.Event]]) -> None:
         super().__init__(telemetry_hz=0)
@@ -147,7 +147,7 @@ def told_by(run: int, verdict: str = "verified", outcome: str = "done") -> list[
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[list[events.Event]]], None]:
-    """Makes `fwtui run` hear this of its runs."""
+    """Script the events that `fwtui run` receives."""
     return lambda script: monkeypatch.setattr(run_command, "live_session", lambda given: Scripted(script))
 
 
@@ -166,7 +166,7 @@ DIED = [events.Fault(t=4, source="worker", code="died", message="the worker died
         ([told_by(1), DIED], 4, 1),
     ],
 )
-def test_exit_codes_say_how_runs_ended(
+def test_exit_codes_follow_the_outcomes_of_runs(
     scripted: Callable[..., None], capsys: pytest.CaptureFixture[str], script: Any, code: int, lines: int
 ) -> None:
     scripted(script)
@@ -196,7 +196,7 @@ def test_a_program_may_import_it_and_run_a_command_in_any_thread(monkeypatch: py
         assert other.submit(main, ["kernels"]).result() == 0
 
 
-def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over() -> None:
+def test_the_progress_line_is_cleared_when_a_run_ends() -> None:
     terminal, narrate = Terminal(), StderrReporter()
     for event in (
         events.Stage(t=1, run=1, name="compile"),
@@ -265,7 +265,7 @@ def test_rows_are_also_json(words: list[str], capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture
 def imported(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Does this where the module of the command is imported."""
+    """Run a function when the module of the command is imported."""
     return lambda happens: monkeypatch.setattr("fwtui.__main__.import_module", lambda name: happens())
 
 
@@ -273,7 +273,7 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]]
 def test_a_signal_at_the_start_has_its_own_exit_code(
     signum: int, imported: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a command is imported, and also where an import hides the exception."""
+    """The signal arrives while a command is imported, also if an import hides the exception."""
 
     def ended(code: int) -> None:
         raise SystemExit(code)
@@ -297,7 +297,7 @@ def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(impo
     assert main(["list"]) == 130
 
 
-def test_a_fault_is_told_once_and_of_a_traceback_at_most_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_is_reported_once_with_at_most_the_end_of_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     where = 'Traceback (most recent call last):   File "…/x.py", line 3, in f ValueError: no threads '
     for code, message, more in (
         ("died", "the worker died (exit code 1)", "fwtui: ValueError: no threads\n"),

@@ -1,4 +1,4 @@
-"""A session as comparisons need it: the same comparisons, in little memory."""
+"""Sessions loaded for comparisons: the same results in little memory."""
 
 import tracemalloc
 from pathlib import Path
@@ -16,7 +16,7 @@ from fwtui.stream.model import Model
 
 
 def comparisons(model: Model) -> list[tuple[object, ...]]:
-    """Each run compared with each of the first three."""
+    """Compare each run with each of the first three."""
     found: list[Comparison] = []
     entrants = [ComparedRun(model, run, "s") for run in model.runs.values()]
     for baseline in entrants[:3]:
@@ -30,7 +30,7 @@ def test_comparisons_are_those_of_the_whole_session(name: str) -> None:
     assert comparisons(small) == comparisons(whole) and same == complete
 
 
-def test_what_is_kept_is_less_than_the_file(tmp_path: Path) -> None:
+def test_the_loaded_session_is_smaller_than_the_file(tmp_path: Path) -> None:
     told: list[events.Event] = [header()]
     ranks = tuple(events.RankOf(rank=rank, backend="cuda", gpu=rank) for rank in range(64))
     step = events.PlanStep(0, "all", 10, ((0, 0, 64, 64),) * 32, ((0, 0, 64, 64),) * 32)

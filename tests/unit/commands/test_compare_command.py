@@ -32,7 +32,7 @@ def test_the_command_compares_recorded_runs(capsys: pytest.CaptureFixture[str]) 
     assert main(["compare", f"{RECORDED}:3", f"{RECORDED}:8", "--fail-slower"]) == 0
 
 
-def test_the_command_tells_what_changed_for_warps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_changes_of_stall_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = [
         events.WarpSamples(t=99.0, run=run, op="rest", reasons=reasons, mix={"LDS": 3, "FMNMX": 1}, relaxations=1)
         for run, reasons in ((4, {"barrier": 9, "wait": 1}), (8, {"barrier": 1, "wait": 9}))
@@ -49,7 +49,7 @@ def test_the_command_tells_what_changed_for_warps(tmp_path: Path, capsys: pytest
     assert data["warps"]["reasons"][0] == {"reason": "barrier", "baseline": 0.9, "run": 0.1}
 
 
-def test_the_command_shows_no_ratio_of_what_cannot_be_compared_and_the_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_incomparable_runs_have_no_ratio_and_one_reason(capsys: pytest.CaptureFixture[str]) -> None:
     whole = [f"{OTHER}:{run}" for run in (5, 6)]
     assert main(["compare", f"{RECORDED}:3", *whole, f"{RECORDED}:8", "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -1,4 +1,4 @@
-"""Completion: what the program answers to a shell that asks, and the scripts that ask."""
+"""Shell completion: the proposed words, and the scripts of the shells."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ ASK = 'exec 8>&1 1>/dev/null; exec "$0" -P -m fwtui'
 
 
 def completed(line: str, folder: Path) -> set[str]:
-    """The words that the program tells, as argcomplete's script asks for them."""
+    """Return the completions that argcomplete's script gets."""
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SUPPRESS_SPACE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
     done = subprocess.run(
         ["sh", "-c", ASK, sys.executable],
@@ -30,7 +30,7 @@ def completed(line: str, folder: Path) -> set[str]:
     return set(done.stdout.split("\013")) - {""}
 
 
-def test_a_shell_is_told_commands_options_choices_kernels_and_sessions(tmp_path: Path) -> None:
+def test_completion_offers_commands_options_choices_kernels_and_sessions(tmp_path: Path) -> None:
     own = tmp_path / "fwtui" / "sessions"
     own.mkdir(parents=True)
     for name in ("mine-1", "mine-$(touch gone)", "mine-`touch gone`", "mine two"):
@@ -49,7 +49,7 @@ def test_a_shell_is_told_commands_options_choices_kernels_and_sessions(tmp_path:
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
-def test_each_shell_gets_a_script_that_asks_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_shell_gets_a_script_that_calls_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert "_ARGCOMPLETE" in script and "fwtui" in script

@@ -1,4 +1,4 @@
-"""What the doctor says of this and of other machines, the facts that it rests on."""
+"""Reports of `fwtui doctor` on this machine and on made-up ones."""
 
 import contextlib
 import io
@@ -28,7 +28,7 @@ class Here:
         self._monkeypatch = monkeypatch
 
     def has(self, *gpus: Device, reason: str = "", driver: bool | None = None, **versions: str | None) -> None:
-        """These GPUs, and these versions of distributions (None: not installed)."""
+        """Set the GPUs and the versions of distributions (None: not installed)."""
         installed = {name.replace("_", "-"): version for name, version in versions.items()}
         real = hardware.version_of
         facts = {
@@ -124,7 +124,7 @@ def test_the_permission_of_counters(tmp_path: Path, parameters: str | None, admi
 
 
 class Screen(io.StringIO):
-    """Output that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     encoding = "utf-8"  # type: ignore[assignment]
 
@@ -156,7 +156,7 @@ def test_the_terminal(
     assert words in check.found
 
 
-def test_folders_and_sessions_are_told(here: Here, tmp_path: Path) -> None:
+def test_the_report_has_folders_and_sessions(here: Here, tmp_path: Path) -> None:
     assert here.check("data").state == "ok"
     assert here.check("sessions").found.startswith("0 of yours")
     folder = tmp_path / "data" / "fwtui" / "sessions"
@@ -170,7 +170,7 @@ def test_folders_and_sessions_are_told(here: Here, tmp_path: Path) -> None:
     assert (check.state, check.fix) == ("missing", "fwtui run --record PATH")
 
 
-def test_the_report_is_aligned_and_only_what_stops_the_program_is_an_error(here: Here) -> None:
+def test_the_report_is_aligned_and_only_blocking_problems_are_errors(here: Here) -> None:
     here.has(Device(t=0, name="evil\x1b]0;title\x07 card", driver="580.1", compute_capability=(9, 0)), numba_cuda=None)
     out = io.StringIO()
     assert doctor.print_report(out) == 0
@@ -223,7 +223,7 @@ def test_a_sign_of_a_driver_is_enough(tmp_path: Path) -> None:
     assert hardware.driver_present((str(sign),), lambda name: None)
 
 
-def test_the_machine_and_its_versions_are_told_without_its_name() -> None:
+def test_the_report_has_machine_and_versions_without_the_host_name() -> None:
     import platform
 
     machine = hardware.machine()

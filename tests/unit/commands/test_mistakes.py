@@ -1,4 +1,4 @@
-"""What a user gets wrong on the command line: one sentence, with what was probably meant, and exit code 2."""
+"""Mistakes on the command line: one sentence with the probable correction, and exit code 2."""
 
 import json
 from pathlib import Path
@@ -133,7 +133,7 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
     assert {path.name for path in tmp_path.iterdir()} == {"there", "link.py", "my.py"}
 
 
-def test_a_setting_that_was_meant_is_named(
+def test_a_misspelled_setting_is_corrected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.toml").write_text("[experiment]\nkernal = 'naive'\n")

@@ -1,4 +1,4 @@
-"""A user's own kernel on the command line: begun from a rung, asked about, run, judged at a save, and not run by what looks."""
+"""User kernels on the command line: created from a rung, described, run, watched, and not executed by commands that only read."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ def _nothing_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "settings" / "config.toml").write_text("")
 
 
-def test_a_file_of_a_new_folder_is_not_run_unless_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_a_new_folder_runs_only_with_the_users_consent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path / "hw", more=TELLS)
     assert main(["run", "-k", f"serial,{path}", *QUICK]) == 2
     said = capsys.readouterr()
@@ -60,7 +60,7 @@ def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its
     assert trust.trusted(tmp_path / "first" / "mine.py") and not trust.trusted(tmp_path / "other" / "mine.py")
 
 
-def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_runs_it(
+def test_a_run_of_a_user_kernel_is_recorded_without_its_path_and_reading_it_runs_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, session = written(tmp_path / "hw", more=TELLS), tmp_path / "own.fwt.jsonl"
@@ -101,7 +101,7 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
         ("np.minimum(distance, ", "np.minimum(distance + 1, ", 1, "wrong"),
     ],
 )
-def test_a_mistake_in_it_is_one_sentence(
+def test_a_mistake_in_a_user_kernel_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, code: int, sentence: str
 ) -> None:
     path = written(tmp_path / "hw", "mine.py", (old, new))
@@ -110,7 +110,7 @@ def test_a_mistake_in_it_is_one_sentence(
     assert sentence in said.err + said.out and "Traceback" not in said.err
 
 
-def test_its_own_options_are_swept_like_those_of_the_rungs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_a_user_kernel_are_swept_like_those_of_rungs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = 'options=(Option("depth", (1, 2, 3), 2, "how deep"),), dtypes='
     path = written(tmp_path, "mine.py", ("dtypes=", options), ("import Cost", "import Option, Cost"))
     assert main(["sweep", "-k", str(path), "--trust", "--option", "depth=1,3", *QUICK[:2], "--json", "--telemetry-hz", "0"]) == 0
@@ -155,9 +155,7 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
 
 
 @pytest.mark.slow
-def test_a_sweep_goes_on_with_what_was_measured_of_this_file_and_of_no_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_continues_only_with_runs_of_the_same_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, session = written(tmp_path / "hw"), tmp_path / "swept.fwt.jsonl"
     words = ["sweep", "-k", str(path), "--trust", "-n", "6,7", "--telemetry-hz", "0", "--json"]
     assert main([*words, "--record", str(session)]) == 0
@@ -221,7 +219,7 @@ def test_the_copy_of_a_rung_has_its_plan_and_its_choices_and_another_name(tmp_pa
 
 
 @pytest.mark.parametrize("words", [(), ("--cuda",), ("--cuda", "--from", "tile-32"), ("--cuda", "--from", "tile-64")])
-def test_what_is_written_has_a_plan_that_computes_all_distances(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_new_file_has_a_plan_that_computes_all_distances(tmp_path: Path, words: tuple[str, ...]) -> None:
     from path_checks import floyd_warshall, random_matrix
 
     mine = copied(tmp_path, *words)

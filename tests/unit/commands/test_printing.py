@@ -14,7 +14,7 @@ ROWS = [
 ]
 
 
-def test_words_take_several_lines_before_a_column_goes_and_what_goes_is_named() -> None:
+def test_texts_wrap_before_a_column_is_dropped_and_dropped_columns_are_named() -> None:
     lines = fitted(ROWS, math.inf, ["checksum"])
     assert lines[0] == "run  kernel      checksum    total  result"
     assert lines[1] == "  1  naive       c8806cff   248 ms  verified, indicative: only 1 pass; 10 are needed"

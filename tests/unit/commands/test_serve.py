@@ -1,4 +1,4 @@
-"""`fwtui serve`: who is let in, how many, what they may send, and how it ends."""
+"""`fwtui serve`: accepted origins, number of visitors, accepted messages, and its end."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypat
 
 @contextmanager
 def serving(*words: str, descriptors: int = 0) -> Iterator[tuple[str, psutil.Process]]:
-    """A server with its address; it must end by a signal and print nothing to stderr."""
+    """Yield a server and its address; it must end by a signal and print nothing to stderr."""
 
     def limit() -> None:
         if descriptors:
@@ -90,7 +90,7 @@ async def ended(visit: Any) -> None:
 
 @asynccontextmanager
 async def visiting(address: str, query: str = "width=120&height=40") -> AsyncIterator[Any]:
-    """A visit whose dashboard is there."""
+    """Yield a visit whose dashboard has started."""
     async with aiohttp.ClientSession() as client, client.ws_connect(f"{address}ws?{query}") as visit:
         await shown(visit, b"Replay")
         yield visit

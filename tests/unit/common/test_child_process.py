@@ -1,4 +1,4 @@
-"""A child and its two sides: what it is asked and says, how it ends, also when its time is over or its parent is gone."""
+"""Child processes: requests, answers, time limits, and their end, also without a parent."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ def child(program: str, stdin: int = subprocess.DEVNULL) -> ChildProcess:
     return ChildProcess([sys.executable, "-c", program], {"TOLD": "so"}, stdin)
 
 
-def test_it_hears_what_it_is_told_and_modules_are_ours() -> None:
+def test_a_child_receives_requests_and_runs_only_our_modules() -> None:
     program = "import os, sys; print(os.environ['TOLD'], sys.stdin.read()); sys.exit(3)"
     assert child(program).finish(60) == Ended(3, b"so \n", b"")
     assert child(program, stdin=subprocess.PIPE).finish(60, b"hello").stdout == b"so hello\n"
@@ -26,7 +26,7 @@ def test_it_hears_what_it_is_told_and_modules_are_ours() -> None:
 
 
 @pytest.mark.parametrize("stops", [True, False])
-def test_it_ends_with_what_it_started(stops: bool, tmp_path: Path) -> None:
+def test_a_child_ends_with_its_own_children(stops: bool, tmp_path: Path) -> None:
     mine = tmp_path / "pid"
     program = (
         "import pathlib, subprocess, sys, time\n"
@@ -48,7 +48,7 @@ def test_it_ends_with_what_it_started(stops: bool, tmp_path: Path) -> None:
             time.sleep(0.01)
 
 
-def test_an_exception_while_it_is_waited_for_kills_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_during_the_wait_kills_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*words: object) -> None:
         raise KeyboardInterrupt
 
@@ -66,7 +66,7 @@ def test_last_words(stderr: bytes, words: str) -> None:
     assert Ended(1, b"", stderr).last_words == words
 
 
-def test_one_waits_for_its_work_and_ends_unasked() -> None:
+def test_a_standby_process_waits_for_its_work_and_ends_by_itself() -> None:
     started: list[ChildProcess] = []
 
     def start() -> ChildProcess:
@@ -152,7 +152,7 @@ def test_a_request_that_fails_is_the_last_one(how: str, code: int, words: str) -
     assert (ended.code, ended.stdout, ended.last_words) == (code, b"", words)
 
 
-def test_what_is_no_request_is_a_mistake() -> None:
+def test_an_invalid_request_is_a_mistake() -> None:
     ended = answer(b'{"a":"x"}\n')
     assert ended.code == 1 and ended.last_words.startswith("msgspec.ValidationError: ")
 
@@ -173,7 +173,7 @@ else:
 
 
 @pytest.mark.parametrize("platform", sorted({sys.platform, "darwin"}))
-def test_it_ends_with_its_parent_though_it_reads_nothing(platform: str) -> None:
+def test_a_child_that_reads_nothing_ends_with_its_parent(platform: str) -> None:
     program = f"PROGRAM, PLATFORM = {CHILD_OF_A_CHILD!r}, {platform!r}\n{CHILD_OF_A_CHILD}"
     parent = ChildProcess([sys.executable, "-P", "-c", program], {"PYTHONPATH": os.pathsep.join(sys.path)}).finish(60)
     assert parent.code == 0, parent

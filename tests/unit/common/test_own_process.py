@@ -1,4 +1,4 @@
-"""What a process is to itself: a collector at rest, no changes where it may make none, one heap, a folder of compiled code."""
+"""State of the own process: garbage collection, restrictions, heap, and the folder of compiled code."""
 
 import gc
 import json
@@ -25,7 +25,7 @@ def _as_before() -> Iterator[None]:
     gc.freeze()
 
 
-def test_what_was_there_is_not_looked_through_again_nor_frozen_by_others() -> None:
+def test_existing_objects_are_not_scanned_again_nor_frozen_by_others() -> None:
     gc_pause.disable_gc()
     assert not gc.isenabled()
     gc_pause.enable_gc()
@@ -37,13 +37,13 @@ def test_what_was_there_is_not_looked_through_again_nor_frozen_by_others() -> No
     assert gc.isenabled()
 
 
-def test_a_command_in_somebody_elses_process_leaves_the_collector_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_in_a_foreign_process_does_not_change_the_collector(capsys: pytest.CaptureFixture[str]) -> None:
     before = gc.get_freeze_count()
     assert main(["kernels"]) == 0
     assert gc.isenabled() and gc.get_freeze_count() == before
 
 
-def test_a_program_of_its_own_starts_at_rest_and_works_awake() -> None:
+def test_a_separate_program_starts_with_the_collector_off_and_works_with_it_on() -> None:
     words = "import gc, json, sys; sys.argv = ['fwtui', 'kernels']; from fwtui import __main__; "
     words += "from fwtui.common import gc_pause; told = []; "
     words += "rest = gc_pause.disable_gc; gc_pause.disable_gc = lambda: (rest(), told.append(gc.isenabled())); "
@@ -79,7 +79,7 @@ print(json.dumps([there.read_text(), done]))
 """
 
 
-def test_it_reads_and_is_refused_whatever_would_write_or_start_something(tmp_path: Path) -> None:
+def test_a_restricted_process_reads_but_cannot_write_or_start_anything(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("as it was")
     path = {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", TRY], capture_output=True, text=True, cwd=tmp_path, env=path, timeout=120)
@@ -132,7 +132,7 @@ def cache_folder() -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where this program's folder is, in one of this user alone; nothing is there yet."""
+    """Return an empty cache folder of this user."""
     tmp_path.chmod(0o700)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     environment.code_cache.cache_clear()
@@ -151,7 +151,7 @@ def test_the_folder_and_those_above_it_are_for_this_user_alone(cache: Path) -> N
 
 
 @pytest.mark.parametrize("harm", ["writable", "by its group", "foreign", "above", "foreign above", "behind a link"])
-def test_where_another_user_could_write_nothing_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
+def test_a_cache_that_another_user_could_write_is_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
     folder = cache_folder()
     environment.code_cache.cache_clear()
     bad = folder

@@ -1,4 +1,4 @@
-"""Standard streams in a limited encoding, outputs that are no files, and JSON that every reader takes."""
+"""Standard streams in a limited encoding, outputs that are not files, and JSON that every reader accepts."""
 
 import errno
 import io
@@ -44,7 +44,7 @@ class Full(io.TextIOBase):
 
 
 @pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(), 141), (OSError(28, "No space left on device"), 1)])
-def test_what_cannot_be_flushed_decides_the_exit_code(
+def test_a_failed_flush_decides_the_exit_code(
     error: OSError, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open(tmp_path / "out", "wb") as out, redirect_stdout(Full(error, out.fileno())):
@@ -67,7 +67,7 @@ def test_what_cannot_be_flushed_decides_the_exit_code(
         (NotStarted(OSError(errno.EMFILE, "Too many"), "mpiexec"), 2, "the process mpiexec was not started: too many; close"),
     ],
 )
-def test_a_process_that_is_refused_says_why_in_one_sentence(
+def test_a_refused_process_gives_one_sentence(
     error: Exception, code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def work() -> None:
@@ -125,7 +125,7 @@ def test_a_temporary_folder_does_not_outlive_its_process(tmp_path: Path, monkeyp
     ("platform", "knows", "asked"),
     [("darwin", True, ["F_FULLFSYNC"]), ("darwin", False, ["F_FULLFSYNC", "fsync"]), ("linux", True, ["fsync"])],
 )
-def test_macos_is_asked_to_empty_the_disks_cache(platform: str, knows: bool, asked: list[str]) -> None:
+def test_macos_is_requested_to_flush_the_disk_cache(platform: str, knows: bool, asked: list[str]) -> None:
     done = list[str]()
 
     def control(descriptor: int, command: int) -> None:
@@ -137,7 +137,7 @@ def test_macos_is_asked_to_empty_the_disks_cache(platform: str, knows: bool, ask
     assert done == asked
 
 
-def test_what_is_not_finite_is_null_and_in_tables_empty() -> None:
+def test_non_finite_numbers_are_null_and_empty_in_tables() -> None:
     told = {"a": [inf, {"b": -inf}, 1.5], "ü": nan}
     assert json.loads(as_json(told)) == {"a": [None, {"b": None}, 1.5], "ü": None}
     assert as_json({"ü": 1.5}) == '{"\\u00fc": 1.5}' and as_json({"ü": inf}, ensure_ascii=False) == '{"ü": null}'

@@ -1,4 +1,4 @@
-"""What a rank launches of a plan, and how the time in a broadcast is divided."""
+"""Ranks: the steps of a plan that each launches, and the division of broadcast time."""
 
 from types import SimpleNamespace
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""Verification: right results pass, and every kind of wrong one is caught, in full and sampled checks alike."""
+"""Verification: correct results pass, and full and sampled checks catch every kind of wrong one."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ KINDS: tuple[dict[str, Any], ...] = (
 
 
 def solved(graph: GraphInput) -> np.ndarray:
-    """Canonical distances by the three loops, in the graph's own type."""
+    """Return canonical distances by the three loops, in the graph's data type."""
     d = graph.matrix.copy()
     no_edge = d.dtype.type(graph.no_edge)
     for k in range(graph.n):
@@ -71,7 +71,7 @@ def test_auto_is_full_up_to_the_limit(n: int) -> None:
 
 
 def sampled_cell(graph: GraphInput, distances: np.ndarray) -> tuple[int, int]:
-    """A cell with a path in a row that a sampled check looks at: found by asking which row it blames."""
+    """Return a cell with a path in a row that a sampled check compares."""
     spoilt = distances.copy()
     spoilt[~np.eye(graph.n, dtype=bool)] += 1
     row = int(check(graph, spoilt, "sample").how.split("(")[1].split(",")[0])
@@ -146,7 +146,7 @@ def test_a_diagonal_that_is_not_zero_is_caught(how: str) -> None:
             assert finding.verdict == "wrong" and f"wrong at ({vertex}, {vertex}): {value}, expected 0" in finding.how
 
 
-def test_off_claims_nothing_and_findings_fit_the_event() -> None:
+def test_verification_off_claims_nothing_and_findings_fit_the_event() -> None:
     graph = generate(Experiment(n=9))
     finding = check(graph, solved(graph) + 1, "off")
     assert (finding.verdict, finding.how, finding.cells) == ("unverified", "verification is off", 0)
@@ -166,7 +166,7 @@ def test_a_negative_cycle_is_reported_with_its_vertices(how: str) -> None:
 
 
 def path_graph(tmp_path: Path, weight: int, dtype: str, closed: bool) -> GraphInput:
-    """Vertices in a row, the last but one joined to the first; with weights whose sum is too much for int16."""
+    """Return a path graph with an edge back to its start, whose distances overflow int16."""
     arcs = [(1, 2, weight), (2, 3, weight), (3, 4, weight)] + ([(4, 1, weight)] if closed else [])
     lines = "".join(f"a {u} {v} {w}\n" for u, v, w in arcs)
     (tmp_path / "path.gr").write_text(f"p sp 4 {len(arcs)}\n{lines}")

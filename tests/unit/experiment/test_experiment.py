@@ -1,4 +1,4 @@
-"""What a user may ask for, and on which device: each field reads what it shows, each mistake gets one useful sentence."""
+"""Experiments and devices: each field reads its own text, and each mistake gets one useful sentence."""
 
 import argparse
 import math
@@ -90,7 +90,7 @@ def test_settling_fills_in_the_kernels_own_defaults(kernel: Kernel) -> None:
     assert requests.decode(requests.encode(requests.RunRequest(3, settled))) == requests.RunRequest(3, settled)
 
 
-def test_what_is_settled_has_a_device_and_a_newcomer_can_run_first() -> None:
+def test_a_settled_experiment_has_a_device_and_the_default_one_can_run() -> None:
     for gpu in (False, True):
         for first in (*first_steps(gpu), defaults(gpu)):
             assert type(first) is Experiment and settle(first).runs_on.backend == registry()[first.kernel].backend
@@ -111,7 +111,7 @@ def test_what_is_settled_has_a_device_and_a_newcomer_can_run_first() -> None:
 @pytest.mark.parametrize(
     ("changes", "left"), [({"tile": 0}, "tile"), ({"options": {}, "launch": ""}, "options or launch"), ({"n": 2}, "")]
 )
-def test_what_carries_it_out_chooses_nothing(changes: dict[str, Any], left: str) -> None:
+def test_executing_a_settled_experiment_chooses_nothing(changes: dict[str, Any], left: str) -> None:
     open_one = as_it_ran(changed(settle(Experiment(kernel="tiled-cpu", n=300)), **changes), CPU)
     if not left:
         return open_one.check()
@@ -167,7 +167,7 @@ def assert_one_sentence(refusal: Refused, names: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(("name", "text", "names"), READ, ids=[f"{n}={t[:12]}" for n, t, _ in READ])
-def test_what_cannot_be_read_is_refused_in_words(name: str, text: str, names: tuple[str, ...]) -> None:
+def test_unreadable_fields_are_refused_in_a_sentence(name: str, text: str, names: tuple[str, ...]) -> None:
     with pytest.raises(Refused) as caught:
         FIELD[name].read(text)
     assert_one_sentence(caught.value, names)
@@ -208,7 +208,7 @@ SETTLED: list[tuple[dict[str, Any], bool, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("changes", "simulated", "names"), SETTLED, ids=[str(c) for c, _, _ in SETTLED])
-def test_what_cannot_run_is_refused_in_words(changes: dict[str, Any], simulated: bool, names: tuple[str, ...]) -> None:
+def test_impossible_runs_are_refused(changes: dict[str, Any], simulated: bool, names: tuple[str, ...]) -> None:
     with pytest.raises(Refused) as caught:
         settle(Experiment(**changes), simulated)
     assert_one_sentence(caught.value, names)
@@ -271,12 +271,12 @@ NAMED = {"auto": DeviceId(), "0": FIRST_GPU, "1": SECOND, "9999": DeviceId("cuda
 
 
 @pytest.mark.parametrize(("text", "device"), NAMED.items())
-def test_a_text_names_a_device_which_says_it_again(text: str, device: DeviceId) -> None:
+def test_a_device_is_parsed_from_its_own_text(text: str, device: DeviceId) -> None:
     assert DeviceId.parse(text) == device and str(device) == text
     assert Experiment(device=text).device_id == device
 
 
-def test_what_names_no_device_is_refused_and_events_name_theirs_by_backend_and_number() -> None:
+def test_invalid_devices_are_refused_and_events_have_backend_and_number() -> None:
     for text in ("", "gpu", "-1", "1.0", "٣", "²", "12345", " 1", "cpu"):
         with pytest.raises(Refused, match="is neither auto, simulator nor a GPU's number"):
             DeviceId.parse(text)

@@ -1,4 +1,4 @@
-"""Kernels of a user's own in a process that loads none: their names, and what is asked of another process."""
+"""User kernels in a process that does not load them: names, and requests to another process."""
 
 import sys
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path
         ("folder.py", "the kernel 'folder.py' is not a file"),
     ],
 )
-def test_what_is_no_kernel_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sentence: str) -> None:
+def test_other_files_are_not_kernel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sentence: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.py").mkdir()
     with pytest.raises(Refused) as refusal:
@@ -71,7 +71,7 @@ def test_what_is_no_kernel_file_is_refused(tmp_path: Path, monkeypatch: pytest.M
     assert str(refusal.value).startswith(sentence)
 
 
-def test_a_file_that_was_not_admitted_is_no_kernel(tmp_path: Path) -> None:
+def test_an_unregistered_file_is_not_a_kernel(tmp_path: Path) -> None:
     path = written(tmp_path, more=TELLS)
     with pytest.raises(Refused, match="there is no kernel"):
         kernel_named(str(path))

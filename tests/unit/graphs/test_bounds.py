@@ -1,4 +1,4 @@
-"""Which number type holds every distance, and how that is proved."""
+"""The data type that holds every distance, and its proof."""
 
 import re
 from typing import Any
@@ -85,14 +85,14 @@ def test_types_are_tried_narrowest_first_each_with_its_proof(
     assert within == ([bounds.limit(facts, "int16" if asked != "int32" and high and high < INT16 else "int32")] if reach else [])
 
 
-def test_what_floating_types_represent_exactly() -> None:
+def test_floating_types_represent_these_sums_exactly() -> None:
     whole, real, below = (bounds.EdgeFacts(3, 2, low, 9, integer, True) for low, integer in ((1, True), (1, False), (-2, True)))
     for facts, most, wide in ((whole, 2**24, 2**53), (real, 2**16, 2**45), (below, 2**23 - 4, 2**52 - 4)):
         assert (bounds.exact_below(facts, "float32"), bounds.exact_below(facts, "float64")) == (most, wide)
     assert (bounds.far_of(below, "float32"), bounds.far_of(below, "int16")) == (np.inf, INT16 - 8)
 
 
-def test_what_is_known_of_edges_and_of_two_searches() -> None:
+def test_bounds_follow_from_edges_and_from_two_searches() -> None:
     assert bounds.facts_of(3, 0, np.inf, -np.inf, 3) == bounds.EdgeFacts(3, 0, None, None, False, False, vanishing=True)
     assert bounds.facts_of(4, 2, -1, 9, 1) == bounds.EdgeFacts(4, 2, -1.0, 9.0, False, True)
     assert bounds.longest(np.array([0.0, 0.25]), np.array([0.125, np.inf])) == (0.25, False)

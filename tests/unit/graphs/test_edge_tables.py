@@ -21,7 +21,7 @@ ROADS = {"note": ["x", "y", "z"], "from": ["b", "a", "b"], "to": ["a", "c", "c"]
 
 
 class Table:
-    """What a dataframe has at least: titles, columns that NumPy takes, and a protocol by which it is known as one."""
+    """The least dataframe: titles, columns for NumPy, and the dataframe protocol."""
 
     def __init__(self, columns: dict[str, Any]):
         self.columns = list(columns)
@@ -64,7 +64,7 @@ def test_a_table_of_any_library(library: str) -> None:
         ({"source": [0.5], "target": [2]}, "row 0 has the source '0.5'"),
     ],
 )
-def test_what_is_no_table_of_edges(columns: dict[str, Any], words: str) -> None:
+def test_other_objects_are_not_tables_of_edges(columns: dict[str, Any], words: str) -> None:
     with pytest.raises(Refused, match=words):
         solve(Table(columns))
 

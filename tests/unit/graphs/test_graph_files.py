@@ -1,4 +1,4 @@
-"""Graph files of every format: read as SciPy reads them, and what no round trip shows of them."""
+"""Graph files of every format: read as SciPy reads them, and details that no round trip shows."""
 
 import gzip
 import io
@@ -100,7 +100,7 @@ ARCS = [(1, 2, 7), (2, 3, 4), (3, 1, 0), (1, 2, 9), (3, 3, 5), (4, 1, 2)]
 
 
 def written(folder: Path, name: str, arcs: Sequence[tuple[int, int, float]] = ARCS) -> str:
-    """A graph of four vertices in the form of the name's suffix."""
+    """Write a graph of four vertices in the format of the suffix."""
     path, suffix = folder / name, Path(name.removesuffix(".gz")).suffix
     arcs = [arc for arc in arcs if suffix != ".mtx" or arc[2] != 9]  # whose duplicates add up
     matrix = np.full((4, 4), np.inf)
@@ -153,7 +153,7 @@ def test_every_format_refuses_what_the_type_or_the_kernel_does_not_take(tmp_path
         read(written(tmp_path, name), "int32", free_bytes=383)
 
 
-def test_what_is_read_is_what_is_offered() -> None:
+def test_the_formats_that_are_read_are_those_that_are_offered() -> None:
     for form in formats.formats():
         assert (hasattr(form.load(), "read"), hasattr(form.load(), "write")) == (form.reads, form.writes), form
         assert form.suffixes and form.title and (form.reads or form.writes)
@@ -212,7 +212,7 @@ def test_a_format_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ("ORDER = '1'", "cells.py sets no ORDER that is a literal int"),
     ],
 )
-def test_a_format_that_lacks_what_a_list_needs_is_an_error(tmp_path: Path, text: str, wrong: str) -> None:
+def test_a_format_without_a_required_function_is_an_error(tmp_path: Path, text: str, wrong: str) -> None:
     (tmp_path / "cells.py").write_text(text)
     with pytest.raises(ValueError, match=wrong):
         formats.Format("cells", str(tmp_path / "cells.py"))
@@ -256,7 +256,7 @@ NONE = NO_EDGE["int32"]
 INF = np.inf
 
 
-def test_what_is_read_and_written_is_told_in_full() -> None:
+def test_a_report_names_all_that_is_read_and_written() -> None:
     assert read_help() == (
         "DIMACS .gr, Matrix Market .mtx, edge list .txt .edges .el .snap, table .csv .tsv, NumPy .npy, int32 edges .bin .in, "
         "NumPy .npz, Parquet .parquet, GraphML .graphml; also with .gz, .bz2 or .xz"
@@ -354,7 +354,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts_to_the_letter(tmp_path: Path, name: str) -> None:
+def test_texts_have_exactly_this_form(tmp_path: Path, name: str) -> None:
     for cells, text in zip(([[0, 7], [NONE, 0]], [[0.0, 7 if name == "g.tsv" else 0.5], [INF, 0]]), TEXTS[name], strict=True):
         write(of(np.array(cells, np.int32 if NONE in cells[1] else np.float32)), tmp_path / name)
         assert text in (tmp_path / name).read_text()

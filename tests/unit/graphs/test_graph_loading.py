@@ -1,4 +1,4 @@
-"""Every kind of graph file: right ones are read as others read them, wrong ones are refused in one sentence."""
+"""Graph files: valid ones are read as other programs read them, invalid ones are refused in one sentence."""
 
 import bz2
 import gzip
@@ -33,7 +33,7 @@ def put(folder: Path, name: str, data: str | bytes) -> str:
 
 
 def cells(graph: Adjacency) -> dict[tuple[str, str], float]:
-    """Weight of each edge by the names of its ends."""
+    """Return the weight of each edge by the names of its ends."""
     found: dict[tuple[str, str], float] = {}
     for arcs in graph.pieces():
         for u, v, w in zip(*(part.tolist() for part in arcs), strict=True):
@@ -340,7 +340,7 @@ def test_files_of_holes_are_refused(tmp_path: Path) -> None:
 
 
 class Endless(io.RawIOBase):
-    """A file that begins with some bytes and goes on with others without end; it counts what was read."""
+    """An endless file that counts the bytes read."""
 
     def __init__(self, begin: bytes, unit: bytes):
         self.given = 0
@@ -392,7 +392,7 @@ def test_no_more_of_an_array_is_read_than_a_header_can_have() -> None:
 
 
 class Chain(Endless):
-    """An endless list of edges, each with two vertices of its own."""
+    """An endless list of edges between ever new vertices."""
 
     def __init__(self, between: str):
         super().__init__(b"", b"")
@@ -426,7 +426,7 @@ def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: s
 
 
 @pytest.mark.parametrize("name", ["g.gr", "g.gr.gz", "g.csv"])
-def test_what_has_been_read_is_told(tmp_path: Path, name: str) -> None:
+def test_reading_reports_its_progress(tmp_path: Path, name: str) -> None:
     text = b"p sp 2 4000\n" + b"a 1 2 3\n" * 4000 if ".gr" in name else b"a,b,1\n" * 4000
     shares: list[float] = []
     load(put(tmp_path, name, gzip.compress(text) if name.endswith("gz") else text), tell=shares.append)

@@ -1,4 +1,4 @@
-"""Saved graphs: what is read again is the same matrix, other programs understand it, and mistakes are sentences."""
+"""Saved graphs: they are read back as the same matrix, other programs read them, and mistakes get one sentence."""
 
 import re
 from dataclasses import replace
@@ -34,7 +34,7 @@ def of(matrix: np.ndarray, integer: bool | None = None) -> GraphInput:
 
 
 def in_order(graph: GraphInput) -> GraphInput:
-    """With its vertices by their numbers, which tables give in order of first appearance."""
+    """Return the graph with vertices sorted by number; tables list them in order of appearance."""
     if graph.vertices is None:
         return graph
     order = np.argsort([int(graph.vertices.name(v)) for v in range(graph.n)])
@@ -99,7 +99,7 @@ def test_names_come_back(tmp_path: Path, suffix: str) -> None:
     assert again.vertices.labels == towns.vertices.labels and same(again, towns)
 
 
-def test_others_read_it(tmp_path: Path) -> None:
+def test_other_programs_read_a_saved_graph(tmp_path: Path) -> None:
     graph = generate(Experiment(n=20, dtype="float32", real=True, low=0.5, high=2))
     write(graph, tmp_path / "g.mtx")
     theirs = scipy.io.mmread(tmp_path / "g.mtx").toarray()  # pyright: ignore[reportAttributeAccessIssue]
@@ -175,7 +175,7 @@ class TestCommand:
             assert main(["graph", *words.split()]) == 2
             assert said in capsys.readouterr().err
 
-    def test_what_is_read_is_not_overwritten(self, tmp_path: Path) -> None:
+    def test_the_input_is_not_overwritten(self, tmp_path: Path) -> None:
         (tmp_path / "g.gr").write_text("p sp 2 1\na 1 2 7\nc ours\n")
         (tmp_path / "link.gr").symlink_to(tmp_path / "g.gr")
         with pytest.raises(Refused, match=r"link.gr is the input, and would be overwritten; choose another name"):

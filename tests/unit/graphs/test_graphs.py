@@ -45,7 +45,7 @@ KINDS: tuple[dict[str, Any], ...] = (
 
 
 def graph_from(rows: list[list[float | None]], dtype: str = "int32", integer: bool = True, **more: Any) -> GraphInput:
-    """A graph from its matrix, None where there is no edge."""
+    """Return a graph from its matrix; None means no edge."""
     matrix = np.array([[NO_EDGE[dtype] if w is None else w for w in row] for row in rows], dtype=dtype)
     return replace(graph_of(matrix, integer), **more)
 
@@ -87,7 +87,7 @@ def test_seeds_and_densities_matter_and_a_small_graph_is_the_corner_of_a_larger_
 
 
 def degrees(kind: str, n: int) -> np.ndarray:
-    """Of every vertex, in a graph whose edges all go both ways."""
+    """Return the degree of every vertex of an undirected graph."""
     graph = generate(Experiment(n=n, kind=kind, dtype="int32"))
     edge = graph.matrix != graph.no_edge
     assert (edge == edge.T).all() and graph.edges == edge.sum() - n
@@ -149,7 +149,7 @@ def test_negative_edges_come_without_negative_cycles(real: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", [{"negative": 0.4}, {"low": -3, "high": 9}], ids=str)
-def test_canonical_catches_what_drifted_below_the_sentinel(kind: dict[str, Any]) -> None:
+def test_canonical_catches_values_that_drifted_below_the_sentinel(kind: dict[str, Any]) -> None:
     graph = generate(Experiment(n=60, density=0.02, dtype="int32", **kind))
     exact = generate(Experiment(n=60, density=0.02, dtype="float32", **kind))
     raw = floyd_warshall(graph.matrix)
@@ -158,7 +158,7 @@ def test_canonical_catches_what_drifted_below_the_sentinel(kind: dict[str, Any])
     assert (canonical(raw, graph, "int32") == canonical(floyd_warshall(exact.matrix), exact, "float32")).all()
 
 
-def test_canonical_keeps_real_weights_and_marks_what_is_no_distance() -> None:
+def test_canonical_keeps_real_weights_and_marks_invalid_distances() -> None:
     real = graph_from([[0, 0.5], [None, 0]], "float32", integer=False)
     kept = canonical(np.array([[-0.0, np.nan], [np.inf, -1]], dtype=np.float32), real, "float32")
     assert kept.dtype == np.float32 and not np.signbit(kept[0, 0])

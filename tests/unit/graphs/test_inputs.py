@@ -1,4 +1,4 @@
-"""Files that were once misread in silence, and others of their kinds: each is read, or refused with the reason."""
+"""Files that were once silently misread, and similar ones: each is read, or refused with the reason."""
 
 import gzip
 import io
@@ -24,7 +24,7 @@ INPUTS = DATA / "inputs"
 
 
 def length(path: str | Path, source: str, target: str, weight: str = AUTO, no_edge: float | str = "") -> float:
-    """The distance between two vertices of a file."""
+    """Return the distance between two vertices of a file."""
     graph = load_lazily(str(path), options=FileOptions(weight, str(no_edge)))
     result = solve(graph.adjacency)
     return float(result.distances[graph.vertices.index(source), graph.vertices.index(target)])
@@ -101,7 +101,7 @@ def test_a_file_that_is_not_clear_is_refused(name: str, words: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the greatest weight")
-def test_what_means_no_edge_is_chosen(tmp_path: Path) -> None:
+def test_the_option_for_no_edge_chooses_its_value(tmp_path: Path) -> None:
     assert length(INPUTS / "inf30.npy", "0", "2", no_edge=2**30 - 1) == 7
     assert length(INPUTS / "inf30.npy", "2", "0", no_edge=np.inf) >= 2**30 - 1
     array = np.load(INPUTS / "inf30.npy")
@@ -188,7 +188,7 @@ def test_files_of_the_same_kinds(name: str, text: str, source: str, target: str,
         ("g.txt", "1 2\n116374117927631468606 1\n", "vertex 116374117927631468606 is outside .* name the file .csv"),
     ],
 )
-def test_what_may_mean_two_things_is_refused(name: str, text: str, words: str, tmp_path: Path) -> None:
+def test_ambiguous_files_are_refused(name: str, text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(Refused, match=words):
         load_lazily(str(tmp_path / name))

@@ -1,4 +1,4 @@
-"""Where compiled code reads what of an array: numba promises none of it, and a change would give wrong numbers, not an error."""
+"""Layout of array arguments in compiled code: numba does not document it, and a change would give wrong numbers."""
 
 import re
 from collections.abc import Callable
@@ -38,8 +38,8 @@ def probe(read: str) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("read", READ)
-def test_a_kernel_reads_each_word_where_it_is_put(read: str) -> None:
-    """Of an array in no order, as then no stride is a constant; a number and the array for the result come after it."""
+def test_a_kernel_reads_each_word_of_an_array_at_its_offset(read: str) -> None:
+    """The array has no fixed order, so that no stride is constant; a number and the result array follow it."""
     compiler = pytest.importorskip("fwtui_kernels.compiled.compiler", reason="the CUDA compiler wheels are not installed")
     ptx = compiler.compiled(probe(read), ("array(int16, 2d, A)", "int32", "array(int64, 1d, C)"), (9, 0)).ptx()
     types = re.findall(r"\.param \.(?:align \d+ )?\.?(\w+) \S+_param_\d+", ptx)

@@ -1,4 +1,4 @@
-"""Threads of a block in the simulator: one after the other between barriers, in any order, each with copies of its own."""
+"""Threads of a simulated block: sequential between barriers, in random order, with separate pending copies."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The blocked rungs: what each changes, which bank of shared memory each thread asks, where a tile's cells lie."""
+"""The blocked rungs: their changes, shared-memory banks per thread, and the layout of a tile."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +22,7 @@ TILE, THREADS, HALF_WARP, BANKS = 32, 64, 16, 16
 
 
 def turns(words: list[int]) -> int:
-    """How often the banks must be asked, on a machine with 16 of them that can hand one word at a time to several threads."""
+    """Return the number of serial accesses to 16 banks, each of which can broadcast one word."""
     return 1 if len(set(words)) == 1 else max(Counter(word % BANKS for word in words).values())
 
 
@@ -36,7 +36,7 @@ Words = Callable[[int, int, int, int], tuple[int, int]]
 
 
 def row_major(t: int, r: int, c: int, turn: int) -> tuple[int, int]:
-    """The words of the two slices that thread t reads for its result (r, c)."""
+    """Return the words of both slices that thread t reads for its result (r, c)."""
     i, j = ROW_MAJOR.first_cell(t, ACROSS)
     return ROW_MAJOR.to_word(i + r * DOWN, turn), ROW_MAJOR.middle_word(turn, j + c * ACROSS, TILE)
 
@@ -129,7 +129,7 @@ def test_a_vector_thread_has_at_least_four_cells(tile: int, asked: int, threads:
 
 
 def test_fewer_threads_than_cells() -> None:
-    """The options' values are too many threads for a small tile: here a thread has several cells, as on a GPU."""
+    """Fewer threads than the options allow give a thread several cells, as on a GPU."""
     scalar = ("katz-kider", "blocked-global", "blocked-branch", "blocked-many-launches", "blocked-one-dimensional")
     cuts = [*((name, *cut) for cut in ((11, 4, "int32", 8), (9, 8, "float32", 16)) for name in scalar)]
     cuts += [("blocked-vector", 13, 8, "int16", threads) for threads in (2, 8)]

@@ -1,4 +1,4 @@
-"""What the CPU kernels let a user choose: data order, cores, vector instructions."""
+"""Options of the CPU kernels: data order, cores, vector instructions."""
 
 import os
 import platform
@@ -111,7 +111,7 @@ def test_the_scalar_loop_has_no_vector_instruction_and_the_other_has(dtype: str)
 
 
 def register_block(dtype: str, width: int) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The compiled product of columns 64..127 with a 64 x width strip into columns 0..width - 1, and two operands."""
+    """Return the compiled product of columns 64..127 with a 64 x width strip into columns 0..width - 1, and two operands."""
     from numba import njit
 
     relax_registers: Any = cpu_vectors.relax_registers
@@ -175,7 +175,7 @@ def test_minima_are_kept_in_registers_until_the_last_k(dtype: str, minimum: str)
 
 
 def loops_of(assembly: str) -> list[str]:
-    """The lines between each label and the jump back to it."""
+    """Return the lines between each label and the jump back to it."""
     lines = assembly.splitlines()
     labels = {line.rstrip(":"): at for at, line in enumerate(lines) if re.fullmatch(r"\.\w+:", line)}
     jumps = [(at, m[1]) for at, line in enumerate(lines) if (m := re.match(r"\s+j\w+\s+(\.\w+)", line))]

@@ -1,4 +1,4 @@
-"""Code that is compiled once, by one of several processes, and kept: told apart, trusted only if it is one's own, bounded."""
+"""The cache of compiled kernels: complete keys, one compiling process, own files only, bounded size."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def made(tile: Any, other: Any = None) -> Callable[[], Any]:
     return lambda: (tile, other)
 
 
-def test_whatever_decides_what_is_compiled_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_input_of_the_compiler_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     given = made(8), {"launch_bounds": (64, 1)}, ("array(int32, 2d, C)",), (9, 0)
     keys = [
         key(*given),
@@ -39,13 +39,13 @@ def test_whatever_decides_what_is_compiled_is_part_of_the_key(monkeypatch: pytes
         key(made([8]), *given[1:])
 
 
-def test_the_compiler_is_told_by_its_packages() -> None:
+def test_the_compiler_is_identified_by_its_packages() -> None:
     told = " ".join(cubin_cache.compiler_versions())
     assert f"numpy-{np.__version__}." in told and "numba-" in told and "pytest" not in told
 
 
 @pytest.mark.parametrize("harm", ["cut", "changed", "renamed", "writable", "foreign", "a folder"])
-def test_what_is_damaged_or_not_ones_own_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
+def test_damaged_and_foreign_files_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
     place = cubin_cache.folder(str(tmp_path))
     keep(place, "a", CODE)
     assert load(place, "a") == CODE and (place / "a").stat().st_mode & 0o777 == 0o600 and load(place, "b") is None
@@ -72,7 +72,7 @@ def test_what_is_damaged_or_not_ones_own_is_replaced(tmp_path: Path, monkeypatch
         assert load(place, "a") == CODE
 
 
-def test_what_was_not_used_for_longest_goes_and_whether_there_are_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_code_is_removed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for age, name in enumerate("abc"):
         keep(tmp_path, name, CODE)
         os.utime(tmp_path / name, (100 - age, 100 - age))
@@ -193,7 +193,7 @@ def test_a_kernel_can_be_stepped_through_in_a_debugger() -> None:
     assert subprocess.check_output([sys.executable, "-P", "-c", program], env=environment, text=True) == "function\n"
 
 
-def test_a_process_that_is_stopped_and_a_folder_without_locks_hold_nobody_up(tmp_path: Path) -> None:
+def test_stopped_processes_and_folders_without_locks_block_nobody(tmp_path: Path) -> None:
     path, done = tmp_path / "code.lock", []
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdin=pipe, stdout=pipe) as holder:

@@ -1,4 +1,4 @@
-"""Kernels in CUDA C++, compiled for GPUs that are not here."""
+"""Kernels in CUDA C++, compiled for GPUs that this machine lacks."""
 
 import shutil
 from pathlib import Path
@@ -24,7 +24,7 @@ def used(kernel: Kernel, dtype: str, target: Target = HOPPER, **options: int) ->
 
 
 def copied(folder: Path, *changes: tuple[str, str], name: str = "one_thread", to: str = ".cu") -> Kernel:
-    """The example as a user's own file, with these texts in its source replaced."""
+    """Return the example as a user kernel with replaced texts in its source."""
     for suffix in (".py", ".cu"):
         shutil.copy(EXAMPLES / f"{name}{suffix}", folder / f"mine{suffix}")
     text = (folder / f"mine{to}").read_text()
@@ -64,7 +64,7 @@ def test_the_examples_compile_for_every_type_without_spills(name: str, shared: d
         ("void relax", "void relaxed", "mine.cu has no function relax<float>, which build launches"),
     ],
 )
-def test_what_the_compiler_says_is_said_with_line_and_column(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+def test_compiler_errors_are_reported_with_line_and_column(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     kernel = copied(tmp_path, (old, new))
     with pytest.raises(UserKernelError) as wrong:
         used(kernel, "float32")
@@ -104,7 +104,7 @@ def test_tile_options_and_what_is_defined_are_macros_and_folders_are_included(tm
     assert used(kernel, "int16", width=1)["relax"].shared_bytes == 8 * 1 * 3 * 2
 
 
-def test_spills_and_registers_are_told(tmp_path: Path) -> None:
+def test_spills_and_registers_are_reported(tmp_path: Path) -> None:
     bounds = ("__global__ void relax", "__global__ void __launch_bounds__(1024, 2) relax")
     many = "T a[64]; for (int q = 0; q < 64; q++) a[q] = distance[q * n]; __syncthreads(); "
     many += "for (int q = 0; q < 64; q++) for (int r = 0; r < 64; r++) distance[q] += a[q] * a[r] + a[(q * r) & 63];"

@@ -1,4 +1,4 @@
-"""Cache files that a power cut or a disk has damaged, and small files that have become something else."""
+"""Damaged cache files, and small files that have become something else."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Numba's cache folder, which has the code of `added`."""
+    """Yield numba's cache folder with the code of `added`."""
     config: Any = numba.config  # pyright: ignore[reportPrivateImportUsage]
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
     assert not loaded() and loaded() and not damaged_functions(tmp_path)
@@ -70,7 +70,7 @@ def test_a_damaged_file_of_numba_is_a_miss_and_is_made_again(cache: Path, suffix
     assert not loaded() and loaded() and not damaged_functions(cache)
 
 
-def test_numba_keeps_nothing_where_no_folder_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numba_caches_nothing_without_a_folder(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")  # pyright: ignore[reportPrivateImportUsage]
     assert not loaded() and not loaded()
 
@@ -85,7 +85,7 @@ def test_a_damaged_sealed_file_is_missing(tmp_path: Path, damage: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["a pipe", "endless", "a folder", "large", "missing"])
-def test_what_is_not_a_small_file_is_not_read(tmp_path: Path, what: str) -> None:
+def test_only_small_regular_files_are_read(tmp_path: Path, what: str) -> None:
     path = tmp_path / "mine.py"
     if what == "a folder":
         path.mkdir()

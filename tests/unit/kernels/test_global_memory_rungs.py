@@ -1,4 +1,4 @@
-"""The rungs that work from global memory, two of them against the blocked ones: their options, schedules and accesses."""
+"""The rungs in global memory: options, schedules and accesses, two of them compared with the blocked rungs."""
 
 import re
 from itertools import product
@@ -23,7 +23,7 @@ from fwtui_kernels.plan import Cost, Rect, Shape, Target
 
 
 def case(rung: Any, n: int, dtype: str = "int32", tile: int = 1, size: list[int] | None = None, **options: int) -> dict[str, Any]:
-    """Of a rung's module; at odd n there are pairs without a path."""
+    """Return a case for the rung of a module; odd n has unreachable pairs."""
     stepwise = [False, True] if rung is k53_one_cooperative else [False]
     graph = {"n": n, "dtype": dtype, "kind": "sparse" if n % 2 else "round"}
     return {**graph, "kernel": rung.KERNEL.id, "tile": tile, "options": options, "stepwise": stepwise, "size": size}
@@ -109,7 +109,7 @@ def test_mapped_memory_is_paid_on_the_link_and_two_matrices_change_places() -> N
 
 
 @pytest.mark.parametrize(("n", "cells"), [(1, 13), (4, 4 * 13), (5, 5 * 2 * 13), (8, 8 * 2 * 13)])
-def test_a_vector_asks_for_thirteen_cells(n: int, cells: int) -> None:
+def test_a_vector_requests_thirteen_cells(n: int, cells: int) -> None:
     assert k32_naive_vector.KERNEL.dtypes == ("int16",)
     for step in k32_naive_vector.plan(Shape(n, dtype="int16"), False):
         assert step.cost == Cost(n * n, 2 * cells)

@@ -1,4 +1,4 @@
-"""The code of the GPU's probes: what they compute in the simulator, and the instructions that they are made of."""
+"""The GPU probes: their results in the simulator, and their machine instructions."""
 
 import pytest
 from in_simulator import in_simulator

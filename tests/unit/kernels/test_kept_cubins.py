@@ -1,4 +1,4 @@
-"""The compiled kernels of a program are found on the disk without a launch: those that a launch takes."""
+"""Compiled kernels on the disk: without a launch a program finds exactly those that a launch takes."""
 
 import json
 import os
@@ -43,7 +43,7 @@ print(json.dumps([other, found]))
 """
 
 
-def test_what_a_launch_looks_for_is_what_is_found_without_one(tmp_path: Path) -> None:
+def test_a_launch_looks_for_the_code_that_is_found_without_it(tmp_path: Path) -> None:
     path = os.pathsep.join((str(UNIT.parents[1]), str(UNIT.parents[1] / "kernels"), str(UNIT)))
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-P", "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=100)

@@ -1,4 +1,4 @@
-"""The CPU kernels against plain NumPy and SciPy; CUDA kernels are run in test_simulator.py."""
+"""The CPU kernels against plain NumPy and SciPy (CUDA kernels: test_simulator.py)."""
 
 from itertools import product
 from typing import Any
@@ -67,7 +67,7 @@ def solve(kernel: Kernel, shape: Shape, program: Program, buffers: Buffers) -> n
 
 
 def plain(graph: GraphInput) -> np.ndarray:
-    """Canonical distances by the definition, in float64, where no sum of these graphs is rounded."""
+    """Return canonical distances in float64, where no sum of these graphs is rounded."""
     d = floyd_warshall(np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix.astype(np.float64)))
     return np.where(np.isinf(d), NO_PATH, d).astype(np.int32) if graph.integer else d.astype(np.float32)
 

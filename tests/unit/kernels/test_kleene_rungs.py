@@ -49,7 +49,7 @@ def test_the_width_chooses_the_multiply_and_a_larger_beta_makes_one_needless() -
 
 
 def test_the_halves_wait_and_bytes_of_the_base_case_follow_the_two_access_models() -> None:
-    """Henriod's first idea: the second half on a device of its own. What it reads, the first half's steps write."""
+    """Henriod's first idea puts the second half on a separate device, but it reads what steps of the first half write."""
     plan = list(KLEENE.plan(shape_of(32, 4, wide=64), False))
     assert {s.lane for s in plan} == {0} and races(plan) == []
     second = [all(r.top >= 16 and r.left >= 16 for r in (*s.reads, *s.writes)) for s in plan]
@@ -138,7 +138,7 @@ FAULTY = {  # what is replaced, by what, and where the fault lies: the shared-me
 
 
 def test_a_faulty_base_case_is_wrong_and_ours_is_right(tmp_path: Path) -> None:
-    """One way to lose correctness above a few threads, as happened to Henriod, who gives no cause: a step begins too early."""
+    """Starting a step too early gives wrong results with more than a few threads, as Henriod saw without a cause."""
     assert k71_kleene_base.__file__ is not None
     source = Path(k71_kleene_base.__file__).read_text()
 

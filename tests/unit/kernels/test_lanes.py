@@ -1,4 +1,4 @@
-"""How a plan's lanes become streams: seen on streams that only note what they are given."""
+"""Lanes of a plan as CUDA streams, tested on streams that only record their calls."""
 
 from random import Random
 from types import SimpleNamespace
@@ -34,7 +34,7 @@ class Program:
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A CudaEngine on such streams, without a driver."""
+    """Return a CudaEngine on recording streams, without a driver."""
     module = pytest.importorskip("fwtui.engine.cuda_engine", reason="the CUDA packages are not installed")
     monkeypatch.setattr(module.driver_calls, "most_urgent_priority", lambda: -5)
     engine = object.__new__(module.CudaEngine)
@@ -45,7 +45,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def run(streams: list[Stream], random: Random) -> list[Any]:
-    """What is launched, in one random order that the streams' records and waits allow."""
+    """Return the launches in one random order that the streams' events allow."""
     left = [list(stream.notes) for stream in streams]
     recorded: set[int] = set()
     launched: list[Any] = []

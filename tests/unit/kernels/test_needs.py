@@ -1,4 +1,4 @@
-"""A version of numba or numba-cuda without a member that is used of it: one sentence at the import, for each member."""
+"""Missing members of numba and numba-cuda: one sentence at the import names each."""
 
 import sys
 from importlib import import_module
@@ -12,7 +12,7 @@ PACKAGE = "fwtui_kernels.compiled"
 
 
 def imported_anew(module: str, adapter: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What is said instead of the module, where its adapter does not import."""
+    """Import the module again and return the error of its adapter."""
     for name in (f"{PACKAGE}.{module}", f"{PACKAGE}.{adapter}"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(ImportError) as refused:
@@ -21,7 +21,7 @@ def imported_anew(module: str, adapter: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("need", numba_internals.NEEDS, ids=lambda need: need.member)
-def test_a_numba_without_a_member_is_told_in_one_sentence(need: numba_internals.Need, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_numba_without_a_member_is_refused_in_one_sentence(need: numba_internals.Need, monkeypatch: pytest.MonkeyPatch) -> None:
     assert need.there()
     owner, _, name = need.member.rpartition(".")
     if owner == "Dispatcher":
@@ -39,7 +39,7 @@ NUMBA_CUDA = ("dispatcher.get_current_device", "descriptor.cuda_target", "descri
 
 
 @pytest.mark.parametrize("path", NUMBA_CUDA)
-def test_a_numba_cuda_without_a_member_is_told_in_one_sentence(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_numba_cuda_without_a_member_is_refused_in_one_sentence(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
     from fwtui_kernels.compiled import compiler
 

@@ -38,7 +38,7 @@ def shape_of(kernel: Kernel, tile: int, dtype: str, **options: int) -> Shape:
 
 
 def program_of(kernel: Kernel, shape: Shape, cc: tuple[int, int]) -> tuple[Any, dict[str, int]]:
-    """The kernel's program, and how many integers each op takes."""
+    """Return the kernel's program, and the number of integer arguments of each op."""
     program: Any = kernel.build(shape, Target("cuda", cc, multiprocessors=1))
     return program, {step.op: len(step.args) for step in kernel.plan(shape, False)}
 
@@ -63,7 +63,7 @@ def test_the_largest_blocks_have_registers_enough(kernel: Kernel, cc: tuple[int,
 
 
 def cases() -> Iterator[Any]:
-    """The first type at the usual tile, on the newer GPU; all else is made of the same lines, and waits for -m slow.
+    """Yield all cases; only the first data type with the default tile on the newer GPU is not marked slow.
 
     So are the steps between two rungs. What is made of products and cooperative kernels have tests of their own.
     """
@@ -104,7 +104,7 @@ def test_every_op_compiles_and_fits(kernel: Kernel, tile: int, dtype: str, cc: t
     ],
 )
 def test_all_options_compile(kernel: Kernel, dtypes: tuple[str, ...]) -> None:
-    """Also those with which the compiler fails unless it leaves the line information out."""
+    """With some options the compiler fails unless it omits the line information."""
     for dtype, values in product(dtypes, product(*(o.values for o in kernel.options))):
         options = dict(zip((o.name for o in kernel.options), values, strict=True))
         shape = shape_of(kernel, min(kernel.tiles, default=1), dtype, **options)
@@ -157,7 +157,7 @@ def test_a_comparison_is_not_taken_for_a_minimum() -> None:
 
 
 def names(cubin: bytes) -> Counter[str]:
-    """How often each instruction occurs, whatever its modifiers."""
+    """Count instructions without their modifiers."""
     found: Counter[str] = Counter()
     for name, count in instructions(cubin).items():
         found[name.partition(".")[0]] += count

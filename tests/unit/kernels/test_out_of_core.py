@@ -1,4 +1,4 @@
-"""Matrices that the device does not hold: the plan's order, the simulator under a cap of memory, real GPUs' compiler."""
+"""Matrices larger than device memory: order of the plan, simulation with a memory cap, and compilation."""
 
 from dataclasses import replace
 from random import Random
@@ -20,7 +20,7 @@ def plan_of(n: int, tile: int) -> list[Step]:
 
 
 def carry_out(steps: list[Step], order: list[int], shape: Shape, matrix: np.ndarray) -> np.ndarray:
-    """The plan in NumPy, on arrays that hold what the device and the host would."""
+    """Execute the plan in NumPy on arrays for device and host memory."""
     tile, side = shape.tile, shape.padded // shape.tile
     home = matrix.reshape(side, tile, side, tile).swapaxes(1, 2).reshape(-1, tile).copy()
     buffers = [home, *(np.full(size, np.nan) for _, size in sorted(buffer_shapes(shape).items()))]
@@ -57,7 +57,7 @@ class TestPlan:
             # the pivot's inner steps are one here, at their first: nothing else may come between them
             np.testing.assert_array_equal(carry_out(steps, order, shape, matrix), expected)
 
-    def test_what_it_costs(self) -> None:
+    def test_the_plan_states_its_cost(self) -> None:
         shape = Shape(16, 4, "int32")
         steps = plan_of(16, 4)
         assert sum(s.cost.relaxations for s in steps) == 16**3

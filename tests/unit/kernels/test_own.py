@@ -1,4 +1,4 @@
-"""A kernel file of a user's own: what is taken from it, and what is wrong with it in one sentence."""
+"""User kernel files: their contents, and one sentence about each mistake."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def test_a_file_with_plan_and_build_is_a_kernel_but_for_name_and_preference(tmp_
         ("KERNEL = own", "import sys; sys.exit(3)\nKERNEL = own", "mine.py:28: SystemExit: 3: import sys; sys.exit(3)"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_said_with_its_line(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+def test_a_mistake_in_a_kernel_file_is_reported_with_its_line(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     path = written(tmp_path, "mine.py", (old, new))
     with pytest.raises(UserKernelError) as wrong:
         check(load(path, "mine"), path)
@@ -68,13 +68,13 @@ def test_a_plan_needs_no_numba(tmp_path: Path) -> None:
     assert subprocess.check_output([sys.executable, "-P", "-c", PLANS, *paths], text=True) == "[]\n"
 
 
-def test_a_file_without_build_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_kernel_file_without_build_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "mine.py", (WHOLE[WHOLE.index("KERNEL") :], ""), ("def build", "def make"))
     with pytest.raises(UserKernelError, match=r"mine.py has no build\(shape, target\); `fwtui new` writes a file that works"):
         load(path, "mine")
 
 
-def test_what_numba_cannot_compile_is_said_with_the_line_that_it_names(tmp_path: Path) -> None:
+def test_numbas_errors_are_reported_with_their_line(tmp_path: Path) -> None:
     from numba import njit
 
     path = written(tmp_path, "mine.py", more="\n\ndef wrong(n):\n    return n.nothing + 1\n")
@@ -86,7 +86,7 @@ def test_what_numba_cannot_compile_is_said_with_the_line_that_it_names(tmp_path:
     assert complaint(error.value, path).endswith(": return n.nothing + 1")
 
 
-def test_files_beside_it_are_read_anew_and_may_be_called_kernels(tmp_path: Path) -> None:
+def test_files_of_the_same_folder_are_reloaded_and_may_be_called_kernels(tmp_path: Path) -> None:
     (tmp_path / "beside_own.py").write_text("WORDS = 'first'\n")
     path = written(
         tmp_path, "mine.py", ("dtypes=", "title=beside_own.WORDS, dtypes="), ("import numpy", "import beside_own\nimport numpy")
@@ -115,7 +115,7 @@ def test_the_fingerprint_is_of_every_file_of_the_kernel(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["In one line.", "def is a word of Python,\nclass another one."])
-def test_what_stands_above_the_first_function_is_read(tmp_path: Path, line: str) -> None:
+def test_the_header_of_a_module_is_read_without_importing_it(tmp_path: Path, line: str) -> None:
     file = tmp_path / "module.py"
     file.write_text(f'"""{line}\n\nMore.\n"""\n\nORDER = 7\nNAMES = ("a",)\n\n\n@cache\ndef read() -> int:\n    return 1\n')
     module = Outline("module", str(file))

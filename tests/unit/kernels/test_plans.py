@@ -1,4 +1,4 @@
-"""Every kernel's plan, and the machinery that says which of its steps are ordered."""
+"""Plans of all kernels, and the order of their steps."""
 
 import importlib
 import re
@@ -90,7 +90,7 @@ def test_order_follows_lanes_and_after_through_other_lanes() -> None:
 
 
 @pytest.mark.parametrize("after", [(1,), (2,), (-1,)])
-def test_waiting_for_what_comes_later_is_an_error(after: tuple[int, ...]) -> None:
+def test_waiting_for_a_later_step_is_an_error(after: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="is not before it"):
         ancestors([one_cell(0), one_cell(1, after), one_cell(0)])
 
@@ -108,7 +108,7 @@ def test_rectangles_overlap_where_they_share_a_cell(a: Rect, b: Rect) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
-def test_every_kernel_says_what_it_is(kernel: Kernel) -> None:
+def test_every_kernel_has_a_complete_description(kernel: Kernel) -> None:
     assert kernel.id and kernel.id == kernel.id.lower() and "," not in kernel.id and " " not in kernel.id
     assert kernel.title and kernel.papers and all(kernel.papers) and all(kernel.phases.values())
     assert kernel.summary.endswith(".") and len(kernel.summary) < 200
@@ -135,7 +135,7 @@ def test_the_ladder_is_in_file_order_and_rungs_import_only_earlier_ones() -> Non
 
 @pytest.fixture
 def another_rung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder whose kNN_name.py files are on the ladder too."""
+    """Yield a folder whose kNN_name.py files are on the ladder too."""
     monkeypatch.setattr(fwtui_kernels, "__path__", [*fwtui_kernels.__path__, str(tmp_path)])
     yield tmp_path
     for name in [m for m in sys.modules if m.startswith("fwtui_kernels.k98_")]:
@@ -161,4 +161,4 @@ def test_the_readmes_example_is_a_sound_rung(another_rung: Path) -> None:
     kernel = registry.__wrapped__()["square-blocks"]
     test_every_plan_is_sound(kernel)
     test_bytes_follow_the_itemsize(kernel)
-    test_every_kernel_says_what_it_is(kernel)
+    test_every_kernel_has_a_complete_description(kernel)

@@ -116,7 +116,7 @@ tell(right_of_all)
 
 
 def simulated(cases: list[dict[str, Any]]) -> list[bool]:
-    """For each case whether every path is there, ends, and is as long as its distance."""
+    """Return True for each case whose paths all exist, end, and have the length of their distance."""
     return answers(HARNESS, cases)
 
 
@@ -287,7 +287,7 @@ def test_the_search_is_made_of_the_third_phase_s_instructions(way: Way, form: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", [True, False])
-def test_what_surrounds_the_search_compiles_for_real_gpus(ends: bool) -> None:
+def test_the_functions_around_the_search_compile_for_real_gpus(ends: bool) -> None:
     import compiled_off_gpu  # noqa: F401  which skips this where there is no compiler
     from numba import float32, int16, int32, int64, uint8
 

@@ -1,4 +1,4 @@
-"""The register-tiled rungs: what their plans promise, which form of a relaxation is taken, how their products are cut."""
+"""The register-tiled rungs: plans, forms of a relaxation, and shapes of products."""
 
 import re
 from collections.abc import Sequence
@@ -87,7 +87,7 @@ def test_every_legal_order_of_a_plan_is_floyd_warshall(kernel: Any, tiles: int) 
     assert races(plan) == []
 
 
-def test_the_next_pivot_is_free() -> None:
+def test_the_next_pivot_does_not_wait_for_the_bulk() -> None:
     plan = list(AHEAD.plan(Shape(24, 4), False))
     named = {(step.op, *step.args): (index, step) for index, step in enumerate(plan)}
     for p in range(4):
@@ -133,7 +133,7 @@ def test_the_form_follows_sign_and_gpu(dtype: str, chosen: int, nonnegative: boo
     assert FORMS[form_of(shape, cc)].key == name
 
 
-def test_what_is_refused_and_which_cuts_are_uneven() -> None:
+def test_unsupported_forms_and_uneven_cuts_are_refused() -> None:
     negative = Shape(8, 8, "float32", nonnegative=False, options=(("form", TWO_K),))
     assert str(refuses(negative)).startswith("form 2 compares float32 distances by their bits, which needs non-negative weights;")
     assert refuses(replace(negative, dtype="int32")) is None and refuses(replace(negative, nonnegative=True)) is None

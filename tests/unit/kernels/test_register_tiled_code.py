@@ -1,4 +1,4 @@
-"""The register-tiled rungs' code: right in the simulator, wrong where it is broken on purpose, and what ptxas makes of it."""
+"""Code of the register-tiled rungs: correct in the simulator, caught when broken, and its machine code."""
 
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,12 @@ tell(changed)
 
 
 def simulated(cases: list[dict[str, Any]]) -> list[list[bool]]:
-    """For each case, graph by graph up to the first wrong one, whether the distances are those of plain Floyd-Warshall."""
+    """Return, for each case, a boolean per graph up to the first one with wrong distances."""
     return answers(HARNESS, cases)
 
 
 def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:
-    """Tile 16 gives each thread 8 x 8 words in four groups, as on a GPU."""
+    """With tile 16 each thread has 8 x 8 words in four groups, as on a GPU."""
     cases = [
         {"kernel": kernel, "n": 20, "tile": 16, "dtype": dtype, "form": form}
         for kernel, dtype, form in (
@@ -66,7 +66,7 @@ def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:
 
 @pytest.mark.slow
 def test_warps_and_blocks_of_other_shapes() -> None:
-    """Tile 32: threads enough for whole warps, blocks smaller than a tile."""
+    """Tile 32 has enough threads for whole warps, and blocks smaller than a tile."""
     cuts = {
         "int32": ((32, 16, 4, 4, 16), (32, 32, 8, 8, 8), (32, 32, 4, 4, 16)),
         "int16": ((32, 32, 4, 4, 16), (32, 16, 8, 4, 8), (16, 16, 4, 4, 8)),
@@ -77,7 +77,7 @@ def test_warps_and_blocks_of_other_shapes() -> None:
 
 
 def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:
-    """Why the graph's sign decides: told that there are no negative weights, the kernel takes the wrong minimum."""
+    """The graph's sign decides the form: if it is declared non-negative, the kernel takes the wrong minimum."""
     case = {"kernel": "register-tiled", "n": 20, "tile": 8, "dtype": "float32", "form": AUTO, "kind": "negative", "graphs": 3}
     (told,) = simulated([{**case, "nonnegative": True}])
     assert False in told
@@ -157,7 +157,7 @@ def test_the_third_phase_is_made_of_these_instructions(dtype: str, form: int) ->
 
 
 def test_the_disk_cache_tells_launch_bounds_apart() -> None:
-    """Numba's does not: one resident block may use registers that two have to share."""
+    """Numba's cache does not: one resident block may use registers that two must share."""
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     names: set[str] = set()
     for resident in (1, 2, 2):
@@ -172,7 +172,7 @@ def test_the_disk_cache_tells_launch_bounds_apart() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 @pytest.mark.slow
 def test_resident_blocks_fit_in_the_number_that_is_launched(tile: int, resident: int, dtype: str, tmp_path: Path) -> None:
-    """Without its barriers, which need no register: of a kernel that is linked with them ptxas tells no shared memory."""
+    """The barriers, which need no registers, are removed: with them ptxas reports no shared memory."""
     from compiled_off_gpu import compiled_op
 
     source = Path(k84_resident.__file__).read_text()

@@ -1,4 +1,4 @@
-"""Every CUDA kernel in the simulator: right for every size and type, and wrong where its code is broken on purpose."""
+"""CUDA kernels in the simulator: correct for every size and type, and caught when broken."""
 
 import re
 from pathlib import Path

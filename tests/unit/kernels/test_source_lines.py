@@ -1,4 +1,4 @@
-"""Instructions of compiled kernels and the lines that they come from, for a GPU that is not here."""
+"""Machine instructions of compiled kernels and their source lines, for a GPU that this machine lacks."""
 
 import json
 import tempfile
@@ -74,7 +74,7 @@ def test_the_inner_loop_of_the_champion_is_minimums() -> None:
     assert all(one.text.strip() for one in told.lines if one.reasons) and told.loop[0] < told.loop[1]
 
 
-def test_a_disassembly_that_nobody_waits_for_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abandoned_disassembly_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     disassembler = Disassembler()
     disassembler.begin(b"no cubin")
@@ -140,7 +140,7 @@ def test_no_two_files_have_the_same_tag_and_a_users_function_has_none() -> None:
 
 
 def tagged_line(path: Path) -> int:
-    """The first line of a function of that file, as it is compiled."""
+    """Return the first line of a compiled function of that file."""
     made: dict[str, object] = {"__name__": "fwtui_kernels.x"}
     exec(compile("def f():\n    pass\n", str(path), "exec"), made)  # noqa: S102  # the text is above
     return tagged(made["f"]).__code__.co_firstlineno
@@ -158,7 +158,7 @@ def test_each_line_has_its_instructions() -> None:
 
 
 @pytest.mark.slow
-def test_they_are_data_too() -> None:
+def test_listings_are_json_data() -> None:
     found = compile_kernel(CompileRequest(kernel="naive", capability=CC, listing=True))
     assert found is not None
     (data,) = json.loads(msgspec.json.encode(found))["used"]

@@ -57,7 +57,7 @@ def test_a_kernel_for_gpus_is_right_in_the_simulator() -> None:
 
 
 def undirected(n: int, seed: int, parts: int = 1) -> np.ndarray:
-    """A planar graph with equal weights there and back, in that many parts."""
+    """Return a planar undirected graph in that many parts."""
     matrix = graph(kind="grid", n=n, seed=seed).matrix
     least = np.minimum(matrix, matrix.T)
     part = np.arange(n) * parts // n
@@ -66,7 +66,7 @@ def undirected(n: int, seed: int, parts: int = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_equal_weights_there_and_back_are_found_out_and_half_of_the_work_is_left_out(parts: int) -> None:
+def test_undirected_graphs_are_detected_and_half_of_the_work_is_skipped(parts: int) -> None:
     matrix = undirected(500, 7, parts)
     shape = Shape(500, 16, "int32")
     both = ordered(shape, matrix, launch=0, eliminated=at_once)
@@ -106,7 +106,7 @@ def test_a_negative_cycle_shows_on_the_diagonal(where: str) -> None:
 
 @pytest.mark.parametrize("kind", ["grid", "road", "small-world", "power-law"])
 @pytest.mark.parametrize("eliminated", [at_once, in_rounds])
-def test_a_plan_reads_what_is_done_and_writes_each_distance_once(kind: str, eliminated: Any) -> None:
+def test_a_plan_reads_finished_cells_and_writes_each_distance_once(kind: str, eliminated: Any) -> None:
     g = graph(kind=kind, n=300)
     shape = ordered(Shape(g.n, 8, "int32"), g.matrix, launch=0, eliminated=eliminated)
     order = shape.order

@@ -1,4 +1,4 @@
-"""Two steps of a course, and the recording that both stand on."""
+"""Two steps of a course, and their recording."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Courses made by hand: broken files are refused in one sentence, numbers come from runs, guesses and prompts are kept."""
+"""Made-up courses: broken files are refused in one sentence, numbers come from runs, guesses and prompts are stored."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from fwtui.stream.trials import Finding, OperationResources
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """A folder of two steps beside a recording that has both."""
+    """Return a folder with two steps and their recording."""
     (tmp_path / BOTH.name).symlink_to(BOTH)
     folder = tmp_path / "course"
     folder.mkdir()
@@ -138,9 +138,7 @@ class TestRecorded:
             with pytest.raises(Refused, match="01-types"):
                 load_course(tmp_path)
 
-    def test_an_unverified_run_is_not_cited_and_what_a_step_lacks_is_said(
-        self, made: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_unverified_runs_are_not_cited_and_missing_parts_are_named(self, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for old, new, words in (
             ('"h200-n4096-naive-blocked"', '"h200-n9"', "cites the session 'h200-n9', which does not exist"),
             ('launch = "graph"', "n = 77", "cites a run of katz-kider that"),
@@ -189,7 +187,7 @@ class TestRecorded:
 
 
 class TestAttending:
-    def test_a_page_says_what_is_missing(self, made: Path) -> None:
+    def test_a_page_names_missing_parts(self, made: Path) -> None:
         (made.parent / BOTH.name).unlink()
         page = CourseProgress(lessons(made)).page(Model())
         assert page.title == "A thread for every pair" and "which does not exist" in page.problem and not page.text
@@ -273,7 +271,7 @@ def test_each_prompt_is_done_by_its_change_and_not_before() -> None:
         ("registers", PromptEvidence([THREE, TILED], [replace(OWN, phase="pivot")])),
     ],
 )
-def test_what_comes_near_does_not_do(until: str, known: PromptEvidence) -> None:
+def test_a_similar_change_does_not_complete_a_prompt(until: str, known: PromptEvidence) -> None:
     assert not CHECKS[until].holds(known)
 
 

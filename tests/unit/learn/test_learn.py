@@ -54,7 +54,7 @@ def test_every_plan_ends_with_the_distances_and_paths_of_their_length(kernel: Ke
                     assert (path[0], path[-1]) == (i, j) and length(s.weights, path) == distance
 
 
-def test_what_changes_is_what_is_written() -> None:
+def test_changed_cells_are_the_written_ones() -> None:
     for kernel in ("naive", "katz-kider", "kleene"):
         trace = stepping(changed(FIRST, kernel=kernel, n=11, density=0.5)).trace
         shorter = 0
@@ -92,7 +92,7 @@ def test_the_kernel_itself_agrees_after_every_step(kernel: str) -> None:
     assert agreement == Agreement(looks), agreement
 
 
-def test_a_trace_that_lies_is_found_out_and_why_nothing_was_compared_is_a_sentence() -> None:
+def test_a_false_trace_is_detected_and_a_missing_comparison_has_a_reason() -> None:
     s = stepping(changed(FIRST, kernel="naive", n=6, density=0.6))
     distances = [d.copy() for d in s.trace.distances]
     distances[4][0, 1] -= 1
@@ -136,7 +136,7 @@ class TestChanges:
         s.mark(0, 2)
         assert s.path == ()
 
-    def test_a_negative_cycle_is_said_and_no_path_goes_round_it(self, s: Stepping) -> None:
+    def test_a_negative_cycle_is_reported_and_no_path_follows_it(self, s: Stepping) -> None:
         for (i, j), weight in {(0, 1): -3, (1, 0): 1}.items():
             s.mark(i, j)
             s.set_weight(weight)
@@ -204,7 +204,7 @@ PRINT_FUNCTIONS = """
 """
 
 
-def test_what_is_said_to_run_is_what_the_program_launches() -> None:
+def test_the_highlighted_functions_are_those_that_the_program_launches() -> None:
     told = [line.split(maxsplit=3) for line in in_simulator(PRINT_FUNCTIONS).splitlines()]
     assert {kernel for kernel, *_ in told} == {kernel.id for kernel in KERNELS} - {"scipy"}
     for kernel, op, first, file in told:

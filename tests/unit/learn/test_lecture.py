@@ -1,4 +1,4 @@
-"""Lectures: what a marker's text asks for, where the player stands, and markers put into recorded sessions."""
+"""Lectures: the cues in markers, the position of the player, and markers added to recordings."""
 
 import fcntl
 import os
@@ -44,7 +44,7 @@ class TestCue:
 
 
 class TestPlayer:
-    def test_it_stands_at_a_marker_until_something_happens(self) -> None:
+    def test_playback_waits_at_a_marker(self) -> None:
         player = Player(load(LECTURE).lines)
         places = [i for i, line in enumerate(player.lines) if isinstance(line.event, Marker)]
         assert player.marker is None
@@ -85,7 +85,7 @@ class TestMark:
             assert capsys.readouterr().err.count("\n") == 1
         assert main(["mark", str(SESSION), "--at", "end 8", "x", "-o", out]) == 2, "nothing is overwritten"
 
-    def test_what_is_said_at_the_end_of_a_run_is_said_when_all_of_it_is_known(self, tmp_path: Path) -> None:
+    def test_a_cue_at_the_end_of_a_run_follows_its_last_event(self, tmp_path: Path) -> None:
         session = shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl.gz"
         mark(session, [(Mark(run=1, end=True), Marker(t=0.0, text="x"))], tmp_path / "l.fwt.jsonl")
         lines = [line.event for line in load(tmp_path / "l.fwt.jsonl").lines]
@@ -96,7 +96,7 @@ class TestMark:
 class TestNotes:
     """Cue cards in a text file."""
 
-    def test_a_card_has_a_place_and_what_it_says(self) -> None:
+    def test_a_card_has_a_place_and_a_text(self) -> None:
         text = """# A lecture
 
         Whatever stands here is for the lecturer.
@@ -161,7 +161,7 @@ class TestNotes:
             ("## 99s\nx", "notes.md, line 1: 99 s is outside this session of 10.6204 s; choose a time in it"),
         ],
     )
-    def test_what_cannot_be_is_refused_with_its_line(
+    def test_an_invalid_card_is_refused_with_its_line(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, words: str
     ) -> None:
         monkeypatch.chdir(tmp_path)

@@ -65,11 +65,11 @@ class TestQuestions:
         assert parse_guess(KINDS[kind], text) == pytest.approx(value)
 
     @pytest.mark.parametrize("text", ["", "-3", "three", "3 apples", "1e9", "nan", "inf", "9" * 12, "٣", "3 %"])
-    def test_what_is_no_guess_is_refused(self, text: str) -> None:
+    def test_invalid_guesses_are_refused(self, text: str) -> None:
         with pytest.raises(Refused, match=r"^type a factor such as 3, not "):
             parse_guess(KINDS["speedup"], text)
 
-    def test_how_near_it_came_and_names_are_filled_or_refused(self, model: Model) -> None:
+    def test_guesses_are_rated_and_placeholders_filled_or_refused(self, model: Model) -> None:
         kind, phase = KINDS["speedup"], KINDS["phase"]
         answer = kind.answer(entrant(model, 8), entrant(model, 4))
         assert answer.number is not None

@@ -1,4 +1,4 @@
-"""What is shipped to learn from: steps stand on their recordings in plain words, lectures on their texts."""
+"""The shipped course and lectures: steps agree with their recordings, lectures with their texts."""
 
 import gzip
 import re
@@ -35,7 +35,7 @@ def shipped() -> Lessons:
 
 
 class TestShipped:
-    def test_every_step_stands_on_its_recording(self, shipped: Lessons) -> None:
+    def test_every_step_agrees_with_its_recording(self, shipped: Lessons) -> None:
         assert list(shipped.problems()) == []
         for step in shipped.course:
             cited = shipped.cited(step)
@@ -47,7 +47,7 @@ class TestShipped:
                 assert set(answer.right) <= {choice.key for choice in shipped.choices(step)}
                 assert len(shipped.choices(step)) > 1
 
-    def test_what_the_words_claim_holds_in_the_runs_they_cite(self, shipped: Lessons) -> None:
+    def test_claims_of_the_texts_hold_in_the_cited_runs(self, shipped: Lessons) -> None:
         runs = {step.name: shipped.cited(step).run for step in shipped.course}
         answers = {step.name: shipped.answer(step) for step in shipped.course}
         theory = {name: run.main_occupancy for name, run in runs.items()}
@@ -157,7 +157,7 @@ def sentences(text: str) -> list[str]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """What a student reads, by where it stands."""
+    """Return the texts of the course by their place."""
     for step in COURSE.course:
         for part in ("text", "afterwards"):
             yield f"{step.name} {part}", "\n".join(COURSE.lines(step, getattr(step.written, part)))
@@ -180,7 +180,7 @@ def test_sentences_are_short_and_the_glossary_explains_each_term_once() -> None:
 
 
 def _words(course: Lessons) -> Iterator[tuple[str, str]]:
-    """What each step says, in the order in which it is read; titles come later, as they need not explain."""
+    """Return the text of each step in reading order; titles come last, as they do not explain terms."""
     for step in course.course:
         yield step.name, NAMED.sub("", f"{step.written.text}\n{step.ask}\n{step.written.afterwards}")
 
@@ -243,14 +243,14 @@ def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
 
 
 @pytest.mark.parametrize(("text", "name"), [("own-kernel", "lecture-own-kernel"), ("sparse", "h200-sparse-grid")])
-def test_a_shipped_lecture_is_what_its_text_makes_of_it(tmp_path: Path, text: str, name: str) -> None:
+def test_a_shipped_lecture_is_generated_by_its_text(tmp_path: Path, text: str, name: str) -> None:
     notes_of_it = shipped_folder() / "lectures" / f"{text}.md"
     assert main(["mark", name, "--from", str(notes_of_it), "-o", str(tmp_path / "made.fwt.jsonl")]) == 0
     shipped = (shipped_folder() / f"{name}.fwt.jsonl.gz").read_bytes()
     assert (tmp_path / "made.fwt.jsonl").read_bytes() == gzip.decompress(shipped)
 
 
-def test_the_lecture_about_a_kernel_of_ones_own_shows_six_versions_of_one_file() -> None:
+def test_the_lecture_about_a_user_kernel_shows_six_versions_of_one_file() -> None:
     lecture = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
     model = load_model(lecture)[0]
     runs = list(model.runs.values())

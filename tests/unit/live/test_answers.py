@@ -1,4 +1,4 @@
-"""What distances say: against brute force, within a line's bounds, told by the worker, asked for later, exported and printed."""
+"""Answers from distances: against brute force, bounded, sent by the worker, requested later, exported and printed."""
 
 import io
 import json
@@ -37,7 +37,7 @@ from fwtui_kernels.plan import Target
 
 
 def closed(n: int, seed: int, density: float, low: int = 1) -> np.ndarray:
-    """Whole distances of a random graph, +inf for no path."""
+    """Return integer distances of a random graph, +inf for no path."""
     rng = np.random.default_rng(seed)
     d = np.where(rng.random((n, n)) < density, rng.integers(low, 9, (n, n)).astype(float), np.inf)
     np.fill_diagonal(d, 0)
@@ -52,7 +52,7 @@ def test_every_number_is_what_brute_force_finds(n: int, seed: int, density: floa
     assert_summarised(closed(n, seed, density, low=0))
 
 
-def test_in_several_blocks_of_rows() -> None:
+def test_answers_are_computed_in_several_blocks_of_rows() -> None:
     lines = np.abs(np.subtract.outer(np.arange(1200.0), np.arange(1200)))
     lines[:500, 500:] = lines[500:, :500] = np.inf
     assert_summarised(lines)
@@ -112,7 +112,7 @@ def test_the_longest_event_fits_a_line_and_longer_ones_are_refused() -> None:
 
 
 class Bench:
-    """A runner on the host whose events are kept and folded."""
+    """A runner on the host that stores its events and their model."""
 
     def __init__(self, tick: float = 1e-3) -> None:
         """`tick`: seconds that pass between two looks at the clock."""
@@ -137,7 +137,7 @@ class Bench:
         return Job(number, experiment, kernel_named(experiment.kernel), self.engine, check, self._take, self._now)
 
     def ask(self, number: int) -> events.Answers:
-        """What is told, which is one event alone."""
+        """Request the answers and return their only event."""
         before = len(self.events)
         verdict = self.model.runs[number].verdict
         assert verdict is not None
@@ -157,7 +157,7 @@ def numbers(told: events.Answers | None) -> Any:
     return msgspec.structs.replace(told, t=0.0, run=0, seconds=None, solved=None)
 
 
-def test_of_small_graphs_they_are_told_after_the_run(bench: Bench) -> None:
+def test_answers_of_small_graphs_follow_the_run(bench: Bench) -> None:
     told = bench.run(1)
     verdict = bench.model.runs[1].verdict
     assert told is not None and verdict is not None and told.checksum == verdict.checksum
@@ -175,7 +175,7 @@ def test_of_small_graphs_they_are_told_after_the_run(bench: Bench) -> None:
         pytest.param({"dtype": "int16"}, marks=pytest.mark.slow),
     ],
 )
-def test_of_an_earlier_run_they_are_computed_once_more(bench: Bench, asked: dict[str, Any]) -> None:
+def test_answers_of_an_earlier_run_are_recomputed(bench: Bench, asked: dict[str, Any]) -> None:
     first = bench.run(1, **asked)
     bench.run(2, seed=8)
     stages = bench.model.runs[1].stages
@@ -185,7 +185,7 @@ def test_of_an_earlier_run_they_are_computed_once_more(bench: Bench, asked: dict
     assert bench.ask(1).solved is None, "they are kept now"
 
 
-def test_how_far_it_is_is_told_and_it_can_be_cancelled() -> None:
+def test_answers_report_progress_and_can_be_cancelled() -> None:
     bench = Bench(tick=1.0)
     first = bench.run(1)
     bench.run(2, seed=8)
@@ -212,7 +212,7 @@ def test_how_far_it_is_is_told_and_it_can_be_cancelled() -> None:
     assert numbers(bench.model.runs[1].summary) == numbers(first), "and be asked for again"
 
 
-def test_what_a_file_says_now_is_not_told_as_what_it_said(bench: Bench, tmp_path: Path) -> None:
+def test_answers_of_a_changed_file_are_refused(bench: Bench, tmp_path: Path) -> None:
     file = tmp_path / "g.gr"
     file.write_text("p sp 2 1\na 1 2 5\n")
     told = bench.run(1, file=str(file))
@@ -225,7 +225,7 @@ def test_what_a_file_says_now_is_not_told_as_what_it_said(bench: Bench, tmp_path
     assert "g.gr cannot be read" in bench.ask(1).note
 
 
-def test_distances_that_are_none_are_not_summarised(bench: Bench) -> None:
+def test_runs_without_distances_have_no_answers(bench: Bench) -> None:
     cells = np.array([[0, 1], [-(2**31), 0]], dtype=np.int32)
     assert "not numbers" in worker_side.answers(worker_side.Distances(1, cells, Vertices(range(2)), "x")).note
     assert "not numbers" in worker_side.answers(worker_side.Distances(1, np.full((2, 2), np.nan), Vertices(range(2)), "x")).note
@@ -252,7 +252,7 @@ def live_of() -> Iterator[Callable[..., Live]]:
         live.close()
 
 
-def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]) -> None:
+def test_a_live_session_is_busy_until_the_answers_arrive(live_of: Callable[..., Live]) -> None:
     asked: list[Any] = []
 
     def answer(request: Any) -> list[events.Event]:
@@ -335,7 +335,7 @@ def test_wrong_huge_and_no_distances_are_refused_in_a_sentence(
     assert not capsys.readouterr().err
 
 
-def test_they_are_data_in_json_and_tables(bench: Bench, tmp_path: Path) -> None:
+def test_answers_are_data_in_json_and_tables(bench: Bench, tmp_path: Path) -> None:
     told = bench.run(1)
     assert told is not None
     data = result(bench.model, bench.model.runs[1])["answers"]

@@ -1,4 +1,4 @@
-"""Counters: what is asked of ncu, also while a session goes on, how its words are read, and how they reach a session."""
+"""Hardware counters: the arguments of ncu, also during a session, its parsed output, and their events."""
 
 import json
 import os
@@ -45,7 +45,7 @@ MANGLED = "_ZN7kernels14k45_katz_kider5build12_3clocals_3e{}E5ArrayIfLi2E1C7muta
 
 
 def page(*kernels: tuple[str, tuple[str, ...]], names: tuple[str, ...], units: tuple[str, ...]) -> str:
-    """A wide raw page as ncu writes it, its own lines around it."""
+    """Return a wide raw page with the other lines that ncu prints."""
 
     def line(cells: tuple[str, ...]) -> str:
         return ",".join(f'"{cell}"' for cell in cells)
@@ -82,7 +82,7 @@ class TestWords:
             assert row[TIME] == pytest.approx(5e-9 * factor) and row[READ] == 6 * factor
             assert row[names[2]] == pytest.approx(7 if factor == 1 else 7e6)
 
-    def test_what_the_program_prints_is_no_kernel_and_every_process_has_a_header(self) -> None:
+    def test_output_of_the_program_is_not_a_kernel_and_every_process_has_a_header(self) -> None:
         noise = 'hello, world\n"3","4"\n"","",""\n'
         assert ncu.rows(noise + PAGE + noise) == ncu.rows(PAGE)
         assert ncu.rows(noise) == ncu.rows("") == []
@@ -99,12 +99,12 @@ class TestWords:
             ("1_000", None), ("65,77", None),
         ],
     )  # fmt: skip
-    def test_numbers_in_every_dress(self, text: str, value: float | None) -> None:
+    def test_numbers_are_parsed_in_every_format(self, text: str, value: float | None) -> None:
         assert ncu.number(text) == (value if value is None else pytest.approx(value))
 
 
 class TestMeaning:
-    def test_derived_counters_are_there_once_with_units_and_nothing_of_what_was_not_measured(self) -> None:
+    def test_derived_counters_have_units_and_need_measured_inputs(self) -> None:
         row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, WAVEFRONTS: 1e6, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
         got = read(ProfiledLaunch("rest", 2_000_000_000), row)
         assert got["gops"] == pytest.approx(4000)
@@ -144,7 +144,7 @@ KATZ = settle(Experiment(kernel="katz-kider", n=512, options={"threads": 64}))
 
 
 class TestMeasure:
-    def test_one_launch_of_each_op_and_what_it_is_asked(self, tool: FakeTool) -> None:
+    def test_one_launch_of_each_op_is_profiled_with_its_metrics(self, tool: FakeTool) -> None:
         tool.answers({"log": PAGE, "stdout": "noise\n" + LAUNCHES})
         found = measure(KATZ)
         assert isinstance(found, dict) and list(found) == ["pivot", "rest"]
@@ -164,7 +164,7 @@ class TestMeasure:
         assert experiment["options"] == {"threads": 64} and experiment["launch"], "it is settled"
         assert own == "", "a rung has no file of the user's"
 
-    def test_a_metric_that_the_chip_lacks_is_asked_by_its_other_name_or_left_out(self, tool: FakeTool) -> None:
+    def test_a_missing_metric_is_requested_by_its_other_name_or_omitted(self, tool: FakeTool) -> None:
         complaint = {"log": f"==ERROR== Failed to find metric {READ}\n==ERROR== Failed to find metric '{HITS}'.\n", "code": 1}
         tool.answers(complaint, {"log": PAGE, "stdout": LAUNCHES})
         assert isinstance(measure(KATZ), dict)
@@ -193,7 +193,7 @@ class TestMeasure:
         told = measure(KATZ, most_seconds=0.5)
         assert isinstance(told, str) and "0.5 s" in told
 
-    def test_what_cannot_be_counted(self, tool: FakeTool, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
+    def test_runs_without_counters_are_refused(self, tool: FakeTool, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         assert "serial runs on the CPU" in str(measure(as_it_ran(Experiment(kernel="serial"), CPU)))
         assert "there is no kernel" in str(measure(as_it_ran(Experiment(kernel="nothing"), CPU)))
         assert "simulator" in str(measure(as_it_ran(Experiment(kernel="naive", n=8, device="simulator"), CPU)))
@@ -217,13 +217,13 @@ class TestPermission:
             (None, "0000000000000000", True),
         ],
     )
-    def test_who_may(self, tmp_path: Path, parameters: str | None, held: str, allowed: bool) -> None:
+    def test_profiling_needs_permission(self, tmp_path: Path, parameters: str | None, held: str, allowed: bool) -> None:
         if parameters is not None:
             (tmp_path / "parameters").write_text(parameters)
         (tmp_path / "privileges").write_text(f"Name:\tpython\nCapEff:\t{held}\nCapBnd:\t0\n")
         assert ncu.permitted(tmp_path / "parameters", tmp_path / "privileges") is allowed
 
-    def test_where_it_is_looked_for(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ncu_is_searched_in_known_places(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def put(*parts: str) -> Path:
             path = tmp_path.joinpath(*parts)
             path.parent.mkdir(parents=True)
@@ -248,7 +248,7 @@ class TestPermission:
 
 
 class TestCommand:
-    def test_a_table_that_says_what_it_is_not_and_exit_code_3_without_a_gpu(
+    def test_the_table_is_marked_as_profiled_and_no_gpu_is_exit_code_3(
         self, tool: FakeTool, capsys: pytest.CaptureFixture[str], pretend: Pretend
     ) -> None:
         tool.answers({"log": PAGE, "stdout": LAUNCHES})
@@ -353,7 +353,7 @@ def drained(live: Live) -> list[str]:
     return [n.text for n in live.model.log]
 
 
-def test_they_are_told_when_they_are_in() -> None:
+def test_counters_are_events_when_they_arrive() -> None:
     live = after_a_run(profile=lambda experiment, stop: {"rest": {"occupancy": 0.5}})
     live.count(1)
     assert live.busy
@@ -364,7 +364,7 @@ def test_they_are_told_when_they_are_in() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["the reason", ValueError("the reason")])
-def test_why_there_are_none_is_told(outcome: str | Exception) -> None:
+def test_missing_counters_have_a_reason(outcome: str | Exception) -> None:
     def measured(experiment: Experiment, stop: Event) -> str:
         if isinstance(outcome, Exception):
             raise outcome
@@ -389,7 +389,7 @@ def test_cancel_ends_the_profiler_and_what_it_profiles(tool: FakeTool) -> None:
     assert not profiler.is_running() or profiler.status() == psutil.STATUS_ZOMBIE
 
 
-def test_telemetry_pauses_meanwhile() -> None:
+def test_telemetry_pauses_during_profiling() -> None:
     go_on = Event()
     live = after_a_run(telemetry_hz=20, profile=lambda experiment, stop: "waited" if go_on.wait(120) else "never")
     try:

@@ -1,4 +1,4 @@
-"""Devices of a run: several are read, refused and chosen; and of two GPUs in a session each has its own."""
+"""Devices of a run: lists are parsed, refused and chosen, and two GPUs in a session stay separate."""
 
 import os
 import sys
@@ -56,7 +56,7 @@ def test_devices_read_what_they_write(text: str, found: tuple[RankDevice, ...]) 
         ("serial", "cpu,cpu", "serial runs on one device, not on cpu,cpu; choose distributed-cpu or distributed"),
     ],
 )
-def test_what_cannot_be_is_refused(kernel: str, devices: str, words: str) -> None:
+def test_invalid_lists_of_devices_are_refused(kernel: str, devices: str, words: str) -> None:
     with pytest.raises(Refused, match=words) as refusal:
         settle(Experiment(kernel=kernel, devices=devices))
     assert "\x1b" not in str(refusal.value)
@@ -90,7 +90,7 @@ RUN = Experiment(kernel="naive", n=64, device="1")
 
 @pytest.fixture(autouse=True)
 def two(monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path) -> None:
-    """A machine with two GPUs of two kinds."""
+    """Pretend that the machine has two different GPUs."""
     gpus = tuple(events.Device(t=0, name=name, compute_capability=(9, 0)) for name in ("one", "two"))
     pretend.gpus(*gpus)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -148,7 +148,7 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
     assert used[-1].device == DeviceId("simulator")
 
 
-def test_the_worker_refuses_what_is_open() -> None:
+def test_the_worker_refuses_unresolved_devices() -> None:
     heard, told = os.pipe()
     runner: Any = SimpleNamespace()
     Worker(told, 0.0, (), runner).serve(requests.RunRequest(4, as_it_ran(RUN, SECOND)))

@@ -1,4 +1,4 @@
-"""What a worker may take, what it leaves behind, and which of several children was the first to die."""
+"""Limits of a worker, its remaining processes, and the first of several children to die."""
 
 import os
 import re
@@ -57,7 +57,7 @@ def alive(tag: str) -> bool:
         ),
     ],
 )
-def test_a_worker_that_takes_too_much_is_ended(program: str, silence: float, death: str) -> None:
+def test_a_worker_beyond_its_limits_is_ended(program: str, silence: float, death: str) -> None:
     worker = EventChild([sys.executable, "-c", program])
     enforce_limits(worker, REQUEST, lambda: True, silence)
     assert waited(lambda: worker.exit_code is not None) and re.fullmatch(death, worker.death), worker.death
@@ -65,7 +65,7 @@ def test_a_worker_that_takes_too_much_is_ended(program: str, silence: float, dea
     worker.close(0)
 
 
-def test_what_a_run_leaves_behind_ends_with_it_and_the_worker_stays() -> None:
+def test_processes_of_a_run_end_with_it_and_the_worker_stays() -> None:
     over, tag = Event(), f"guarded-{time.monotonic_ns()}"
     worker = EventChild([sys.executable, "-c", AWAY.format(tag=tag) + "import time; time.sleep(60)"])
     enforce_limits(worker, REQUEST, lambda: not over.is_set())
@@ -75,7 +75,7 @@ def test_what_a_run_leaves_behind_ends_with_it_and_the_worker_stays() -> None:
     worker.close(0)
 
 
-def test_a_trial_shows_what_is_printed_and_leaves_no_process_behind(tmp_path: Path) -> None:
+def test_a_test_run_shows_printed_output_and_leaves_no_process(tmp_path: Path) -> None:
     tag, path = f"tried-{time.monotonic_ns()}", tmp_path / "mine.py"
     path.write_text(
         f"print('one')\nfor _ in range(99):\n    print('more')\n{AWAY.format(tag=tag)}\nraise ValueError('no kernel')\n"
@@ -87,7 +87,7 @@ def test_a_trial_shows_what_is_printed_and_leaves_no_process_behind(tmp_path: Pa
     assert waited(lambda: not alive(tag))
 
 
-def test_the_largest_of_several_is_told_first() -> None:
+def test_the_largest_excess_is_reported_first() -> None:
     assert ProcessLimits(output=1).excess([], 1025) == "prints more than 1 KiB, which is the limit"
     assert ProcessLimits(memory=0.0).excess([psutil.Process()], 0) == "takes more than 0 GiB of memory, which is the limit"
     assert ProcessLimits().excess([psutil.Process()], 0) == ""
@@ -111,7 +111,7 @@ def test_the_first_to_close_is_found_whatever_closes_later() -> None:
 
 
 @on_linux
-def test_none_is_found_without_epoll_and_where_one_had_ended_before_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_first_death_is_found_without_epoll_or_after_an_earlier_end(monkeypatch: pytest.MonkeyPatch) -> None:
     first_end = FirstEnd(2)
     opened = os.open(first_end.paths[0], os.O_WRONLY)
     first_end.watch()

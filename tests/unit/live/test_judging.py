@@ -1,4 +1,4 @@
-"""What is told of each save, and in which order: with a clock, a compiler and a trial that are scripts."""
+"""The watch loop: its reports for each save and their order, with a scripted clock, compiler and test."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -78,7 +78,7 @@ def save(path: Path, text: str) -> None:
 
 
 class FakeAttempts:
-    """A compiler and a trial; for each of them the process has to be made ready first."""
+    """A scripted compiler and test; each needs its standby process first."""
 
     def __init__(self, found: Compiled, tried: Callable[[], list[Finding]], later: Iterable[Finding]):
         self._found, self._tried, self._later = found, tried, later
@@ -122,7 +122,7 @@ def sitting(
 def judged(
     path: Path, times: FakeTimes, found: Compiled = NOTHING, tried: Iterable[Finding] = RIGHT, later: Iterable[Finding] = ()
 ) -> list[WatchUpdate]:
-    """What is told of what is there, once."""
+    """Return the reports for the current file."""
     return list(sitting(path, times, Clock(), found, lambda: list(tried), later).run(Event(), once=True))
 
 
@@ -130,7 +130,7 @@ def sentences(told: list[WatchUpdate]) -> list[str]:
     return [one.sentence for one in told if isinstance(one, Report)]
 
 
-def test_what_is_known_first_is_told_first(path: Path) -> None:
+def test_reports_come_in_the_order_of_their_availability(path: Path) -> None:
     times = FakeTimes(Report("time", "n = 512: 1 ms", seconds=0.001), Report("reason", "It is bottleneck memory."))
     told = judged(path, times, Compiled((USED,)))
     assert sentences(told) == [
@@ -148,7 +148,7 @@ def test_what_is_known_first_is_told_first(path: Path) -> None:
     assert end.seconds == 0.001
 
 
-def test_what_follows_from_the_instructions_is_told_after_the_verdict_of_the_phase_that_does_most(path: Path) -> None:
+def test_instruction_facts_of_the_main_phase_follow_the_verdict(path: Path) -> None:
     code = Listing(mix={"LDS.128": 4, "FADD": 8, "FMNMX": 8}, relaxations=8, total=20)
     found = Compiled(tuple(replace(USED, op=op, phase=op, listing=code) for op in ("pivot", "rest")))
     told = judged(path, FakeTimes(), found)
@@ -161,7 +161,7 @@ def test_what_follows_from_the_instructions_is_told_after_the_verdict_of_the_pha
 
 
 class SampledSession:
-    """Each run is done at once, and its samples come later if they are wanted."""
+    """A session whose runs end at once and whose samples follow on request."""
 
     def __init__(self) -> None:
         self.model, self.warp_sampling, self.record_source = Model(), WarpSampling(0.0), False
@@ -202,7 +202,7 @@ class SampledSession:
     def close(self, reason: str = "closed") -> None: ...
 
 
-def test_the_hot_line_of_the_users_file_is_told_after_its_time_and_its_rivals_are_not_sampled(path: Path) -> None:
+def test_the_hotspot_of_the_users_file_follows_its_time(path: Path) -> None:
     path.write_text(python(None, "mine"))
     session = SampledSession()
     asked = WatchRequest(path, "mine", FIRST_GPU, (9, 0), 64)
@@ -224,7 +224,7 @@ def test_the_hot_line_of_the_users_file_is_told_after_its_time_and_its_rivals_ar
         (Compiled(), [Finding(case="all graphs", outcome="left out", sentence="it takes a GPU")], ["it takes a GPU"] * 2, False),
     ],
 )  # fmt: skip
-def test_what_is_not_right_is_not_timed(
+def test_an_incorrect_kernel_is_not_timed(
     path: Path, found: Compiled, tried: list[Finding], said: list[str], was_tried: bool
 ) -> None:
     times = FakeTimes()
@@ -259,7 +259,7 @@ def test_a_slow_tool_may_change_the_verdict_and_a_harmless_race_leaves_it(path: 
 
 
 @pytest.mark.parametrize(("outcome", "looks"), [("broken", True), ("hung", False)])
-def test_what_would_hang_again_is_not_given_to_a_slow_tool(path: Path, outcome: str, looks: bool) -> None:
+def test_a_kernel_that_hung_is_not_given_to_a_slow_tool(path: Path, outcome: str, looks: bool) -> None:
     tried = [RIGHT[0], Finding(case="n = 31", outcome=outcome, sentence="n = 31: it did not work")]
     outside = Finding(case="memcheck", outcome="broken", sentence="it writes outside its memory")
     told = judged(path, FakeTimes(), tried=tried, later=[outside])
@@ -267,7 +267,7 @@ def test_what_would_hang_again_is_not_given_to_a_slow_tool(path: Path, outcome: 
     assert len([one for one in told if isinstance(one, Judged)]) == 1
 
 
-def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_timed_one(path: Path) -> None:
+def test_a_save_during_a_test_restarts_it_and_keeps_the_last_timed_result(path: Path) -> None:
     ended = Event()
     saves = iter(["second\n", None, None])
 
@@ -284,7 +284,7 @@ def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_tim
     assert times.last == [None, 2]
 
 
-def test_a_file_is_taken_when_it_is_there_and_at_rest_and_an_end_ends_the_waiting(path: Path) -> None:
+def test_a_file_is_read_when_it_is_stable_and_an_end_stops_the_wait(path: Path) -> None:
     path.unlink()
     clock = Clock(at_3=lambda: save(path, "a"), at_4=lambda: save(path, "ab"), at_5=lambda: save(path, "abc"))
     watched = Watched(path, clock)

@@ -1,4 +1,4 @@
-"""A live session that is kept automatically, gets a name, or goes on from an earlier one; and when recordings begin."""
+"""Kept sessions: automatic recording, naming, and continuing an earlier one; and the start of recordings."""
 
 import os
 import time
@@ -30,7 +30,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def begin() -> Iterator[Callable[[], Live]]:
-    """Live sessions that are kept, without children."""
+    """Return a function that starts kept live sessions without child processes."""
     begun: list[Live] = []
 
     def make() -> Live:
@@ -44,7 +44,7 @@ def begin() -> Iterator[Callable[[], Live]]:
 
 
 def run(live: Live, number: int, end: str = "done") -> None:
-    """What a worker tells of a run in a few words; `end` is how it ended, or nothing."""
+    """Send a short run as a worker; `end` is its outcome, or "" for none."""
     t = live.now
     live.tell(run_started(t=t, run=number))
     live.tell(events.Sample(t=t, run=number, seconds=0.1, since=t))
@@ -83,7 +83,7 @@ def test_an_old_run_is_read_back_from_the_recording(
 
 
 def killed(live: Live) -> Path:
-    """Its file as kill -9 leaves it."""
+    """Leave the file as kill -9 does."""
     keeper = live.keeper or live.recorder
     assert keeper is not None
     live.keeper = live.recorder = None

@@ -1,4 +1,4 @@
-"""What was live is what is replayed: for every recorded session here, at its end and wherever one goes in it."""
+"""A replay equals its live session: for every recording, at its end and at any moment."""
 
 import random
 from pathlib import Path
@@ -18,7 +18,7 @@ PLACES = 25
 
 
 def told_live(recorded: LoadedSession, folder: Path, moments: set[int]) -> tuple[dict[int, Model], Path]:
-    """A live session that hears this recorded one as if children told it, records it, and stands still at these events."""
+    """Feed a recorded session to a live one, record it, and return its models at these events and the file."""
     live = Live(telemetry_hz=0, identify=True)
     path = folder / f"again{SUFFIX}"
     live.record(path=path, title=recorded.header.title)
@@ -34,7 +34,7 @@ def told_live(recorded: LoadedSession, folder: Path, moments: set[int]) -> tuple
 
 
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
-def test_wherever_one_goes(path: Path, tmp_path: Path) -> None:
+def test_a_replay_equals_the_live_session_at_every_moment(path: Path, tmp_path: Path) -> None:
     recorded = load(path)
     assert recorded.complete
     dice = random.Random(path.name)

@@ -1,4 +1,4 @@
-"""The samplers of a live session: of telemetry, which begins again, and of warps, when a run has ended."""
+"""Samplers of a live session: telemetry with restarts, and warps after a run."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,12 +22,12 @@ from fwtui_kernels.plan import Cost, Step, Target
 
 @pytest.fixture
 def begun() -> list[HeardChild]:
-    """Every sampler that was begun."""
+    """Return all samplers that were started."""
     return []
 
 
 def sampling(begun: list[HeardChild], hz: float = 10, identify: bool = False, clock: Sequence[float] = (100.0,)) -> Sampling:
-    """Its time is the last element of `clock`."""
+    """Return a sampling whose time is the last element of `clock`."""
 
     def begin(*given: Any) -> Any:
         begun.append(HeardChild(*given))
@@ -36,7 +36,7 @@ def sampling(begun: list[HeardChild], hz: float = 10, identify: bool = False, cl
     return Sampling(100.0, hz, FIRST_GPU, identify, begin, lambda: clock[-1])
 
 
-def test_it_follows_the_gpus_that_run(begun: list[HeardChild]) -> None:
+def test_telemetry_follows_the_gpus_of_the_run(begun: list[HeardChild]) -> None:
     kept = sampling(begun, identify=True)
     kept.keep()
     first = kept.child
@@ -59,7 +59,7 @@ def test_every_sampler_learns_which_process_measures(begun: list[HeardChild]) ->
     assert [child.heard for child in begun] == [[b"7\n", b"8\n"], [b"8\n"]]
 
 
-def test_one_that_dies_begins_again_later_and_later_and_then_no_more(begun: list[HeardChild]) -> None:
+def test_a_dead_sampler_restarts_with_growing_delays_and_then_stops(begun: list[HeardChild]) -> None:
     clock = [100.0]
     kept = sampling(begun, clock=clock)
     said = []
@@ -89,7 +89,7 @@ DONE = RunRequest(7, ASKED)
 
 
 def model(state: str = "done", seconds: float | None = 0.001) -> Model:
-    """Of a session with that run."""
+    """Return a model with that run."""
     made = Model()
     made.apply(run_started(ASKED, 7, backend="cuda"))
     made.apply(events.RunDone(t=1.0, run=7, outcome=state, median=seconds, count=1))
@@ -148,7 +148,7 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
         ("on", model(), ASKED, True),
     ],
 )
-def test_all_others_are_not_and_a_gpu_that_was_opened_is_closed(
+def test_other_runs_are_not_sampled_and_an_opened_gpu_is_closed(
     made: Any, wanted: str, given: Model, asked: Any, brief: bool
 ) -> None:
     sampling, begun = made(wanted)
@@ -203,7 +203,7 @@ def test_the_longest_op_is_sampled_before_the_second_is_over_and_more_coarsely_w
     assert periods[1] == periods[0] + sample_target.COARSER and told[0].cycles == 1 << periods[1]
 
 
-def test_what_is_alike_in_time_and_has_functions_of_its_own_is_sampled_together() -> None:
+def test_ops_of_similar_time_with_separate_functions_are_sampled_together() -> None:
     pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
     from fwtui.measure.pc_sampling import InstructionPlace, PcSamples
     from fwtui.measure.sample_target import SampledLaunches, sessions
@@ -219,7 +219,7 @@ def test_what_is_alike_in_time_and_has_functions_of_its_own_is_sampled_together(
     assert list(PcSamples(places, 3).of({(1, "f")}).by_place) == [InstructionPlace(1, "f", 16)]
 
 
-def test_what_is_on_the_disk_is_disassembled_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_code_is_disassembled_before_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
     from fwtui.measure import sample_target
     from fwtui_kernels.compiled import cubin_cache
@@ -240,7 +240,7 @@ def test_what_is_on_the_disk_is_disassembled_before_the_run_ends(tmp_path: Path,
     assert begun == [b"\x7fELF"]
 
 
-def test_where_it_is_not_permitted_the_way_is_said_and_nothing_begins(made: Any) -> None:
+def test_without_permission_sampling_does_not_start_and_the_fix_is_named(made: Any) -> None:
     sampling, begun = made(permitted=False)
     sampling.prepare(DONE)
     assert sampling.begin(model(), DONE, False) == events.Sampled(t=0.0, run=7, note=ncu.FORBIDDEN)
@@ -255,7 +255,7 @@ def test_a_session_that_goes_on_from_an_earlier_one_has_another_clock(made: Any)
     assert [one.origin for one in begun] == [5.0, -900.0]
 
 
-def test_its_death_and_its_end_by_the_user_are_said_once(made: Any) -> None:
+def test_the_death_and_the_cancellation_of_a_sampler_are_reported_once(made: Any) -> None:
     sampling, begun = made()
     sampling.begin(model(), DONE, False)
     assert sampling.over() is None

@@ -1,4 +1,4 @@
-"""What compute-sanitizer reports, in words: reports as its documentation and users show them, and a tool that is a script."""
+"""Reports of compute-sanitizer as sentences: published reports, and a scripted tool."""
 
 from pathlib import Path
 from threading import Event, Timer
@@ -71,7 +71,7 @@ RAN = "".join(
         ("", ""),
     ],
 )
-def test_an_access_out_of_bounds_is_told_with_its_line(log: str, words: str) -> None:
+def test_an_access_out_of_bounds_is_reported_with_its_line(log: str, words: str) -> None:
     assert invalid_access(log) == words
 
 
@@ -92,7 +92,7 @@ def test_an_access_out_of_bounds_is_told_with_its_line(log: str, words: str) -> 
         (NO_HAZARDS, ""),
     ],
 )
-def test_a_race_is_told_with_both_lines(log: str, words: str) -> None:
+def test_a_race_is_reported_with_both_lines(log: str, words: str) -> None:
     assert race(log) == words
 
 
@@ -116,7 +116,7 @@ def test_each_check_is_a_finding(tool: FakeTool) -> None:
     assert words[:2] == ["--tool", "memcheck"] and words[-1] == "fwtui.measure.trial_target"
 
 
-def test_what_does_not_work_is_left_out_plainly(tool: FakeTool) -> None:
+def test_checks_that_fail_to_run_are_reported_as_omitted(tool: FakeTool) -> None:
     tool.answers({"log": f"{HEAD}========= Error: Device not supported\n"}, {"log": NO_HAZARDS})
     assert found() == [
         ("memcheck", "left out", "memcheck is left out: compute-sanitizer did not work: Error: Device not supported"),
@@ -126,7 +126,7 @@ def test_what_does_not_work_is_left_out_plainly(tool: FakeTool) -> None:
     assert found() == [("compute-sanitizer", "left out", ABSENT)]
 
 
-def test_it_ends_in_time_and_at_the_next_save(tool: FakeTool) -> None:
+def test_the_sanitizer_ends_in_time_and_at_the_next_save(tool: FakeTool) -> None:
     tool.answers({"log": "", "sleep": True}, {"log": RACE, "sleep": True}, {"log": RACE, "sleep": True})
     (_, _, slow), (_, racy, _) = found(seconds=1.0)
     assert slow == "memcheck is left out: compute-sanitizer took more than 1 s"

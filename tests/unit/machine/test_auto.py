@@ -1,4 +1,4 @@
-"""What auto picks, and how the table that it picks from is filled."""
+"""The choice of `auto`, and its table of tuned kernels."""
 
 import json
 import sys
@@ -107,7 +107,7 @@ def test_negative_edges_have_measurements_of_their_own_and_a_damaged_table_is_no
 
 
 def cost(config: Config) -> float | None:
-    """Made-up seconds: best at tile 128, row order; scalar code does not run at all."""
+    """Return made-up seconds: least for tile 128 in row order; None for scalar code, which does not run."""
     if config.kernel != "tiled-cpu":
         return 9.0
     chosen = dict(config.options)
@@ -126,7 +126,7 @@ def searched(experiment: Experiment, most: int = 200) -> list[Config]:
 
 
 def trial_events(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
-    """What a worker would say of a run, with the made-up seconds."""
+    """Yield a worker's events of a run with the made-up seconds."""
     assert isinstance(request, requests.RunRequest) and request.brief
     e, run = request.experiment, request.run
     yield run_started(e, run)
@@ -154,7 +154,7 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pret
     user_kernel_registry.install(replace(TILED, id="mine"), path)
 
     def answer(request: Any) -> Iterator[events.Event]:
-        """The user's kernel is as fast as the rung; a file that says so is saved while tile 32 runs."""
+        """Answer a request: the user kernel is as fast as the rung, and its file is saved while tile 32 runs."""
         e = request.experiment
         if e.tile == 32 and path.read_text() == "saved meanwhile":
             path.write_text("three")
@@ -181,7 +181,7 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pret
     assert fresh.best(problem, "mine") is None and fresh.best(problem) == rung, "only what is tuned again is forgotten"
 
 
-def test_only_what_is_verified_and_can_be_kept_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_verified_results_that_can_be_stored_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(256, "float32", True)
     wrong = tuner(lambda request: trial_events(request, "wrong"))
     wrong.tune([problem], 60.0)
@@ -242,7 +242,7 @@ def test_a_tune_that_keeps_nothing_does_not_go_on_from_there(
         assert capsys.readouterr().err.endswith(f"{words}\n")
 
 
-def test_a_run_says_that_auto_picked_it(
+def test_a_run_marks_the_choice_of_auto(
     tmp_path: Path, own_cache: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", own_cache)

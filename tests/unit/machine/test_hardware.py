@@ -1,4 +1,4 @@
-"""Which GPUs there are, asked of a child process against a fake NVML."""
+"""Detection of GPUs in a child process with a fake NVML."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ SLOW = pytest.mark.slow
     ("code", "words"),
     [(9, "not loaded"), *(pytest.param(*of, marks=SLOW) for of in ((18, "updated"), (4, "--gpus all"), (999, "does not start")))],
 )
-def test_a_driver_that_does_not_start_says_why(fake_nvml: Mapping[str, str], code: int, words: str) -> None:
+def test_a_driver_that_does_not_start_gives_the_reason(fake_nvml: Mapping[str, str], code: int, words: str) -> None:
     found = probe({**fake_nvml, "FAKE_NVML_INIT": str(code)})
     assert found.gpus == ()
     assert words in found.reason
@@ -43,7 +43,7 @@ def test_a_driver_without_cuda_has_no_gpu_for_kernels(fake_nvml: Mapping[str, st
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """For tests that ask gpus() anew, and leave nothing cached."""
+    """Clear the cache of gpus() before and after the test."""
     gpus.cache_clear()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     yield monkeypatch

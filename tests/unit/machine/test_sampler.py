@@ -1,4 +1,4 @@
-"""The sampler as a process, against a fake NVML (tests/faults/fake_nvml.c), and its pace."""
+"""The sampler process with a fake NVML (tests/faults/fake_nvml.c), and its sampling rate."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ def test_without_gpm_the_rest_is_read(fake_nvml: Mapping[str, str]) -> None:
     assert all(reading.pcie_bytes_per_second is None for reading in heard.telemetry)
 
 
-def test_a_gpu_that_tells_nothing_is_still_there(fake_nvml: Mapping[str, str]) -> None:
+def test_a_gpu_without_readings_is_still_listed(fake_nvml: Mapping[str, str]) -> None:
     heard = sample({**fake_nvml, "FAKE_NVML_UNSUPPORTED": "all"})
     assert heard.device.present
     assert (heard.device.memory_bytes, heard.device.peak_bytes_per_second, heard.device.name) == (None, None, "")
@@ -68,7 +68,7 @@ def test_a_gpu_that_tells_nothing_is_still_there(fake_nvml: Mapping[str, str]) -
         assert reading.host_memory_bytes
 
 
-def test_a_lost_gpu_is_said_once_and_the_host_goes_on(fake_nvml: Mapping[str, str]) -> None:
+def test_a_lost_gpu_is_reported_once_and_the_host_is_still_sampled(fake_nvml: Mapping[str, str]) -> None:
     heard = sample({**fake_nvml, "FAKE_NVML_LOST_AFTER": "3"}, readings=7)
     assert [notice.level for notice in heard.notices] == ["error"]
     assert "fallen off the bus" in heard.notices[0].text
@@ -99,7 +99,7 @@ def test_the_end_of_stdin_ends_it_even_while_nvml_hangs(fake_nvml: Mapping[str, 
     assert process.returncode == 0
 
 
-def test_nobody_listening_ends_it_quietly(no_nvml: Mapping[str, str]) -> None:
+def test_a_closed_pipe_ends_the_sampler_quietly(no_nvml: Mapping[str, str]) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     process = start([], no_nvml, write_end)

@@ -1,4 +1,4 @@
-"""What wins over what, what is refused in one sentence, and what `fwtui config` says of it."""
+"""Settings: their precedence, refusals in one sentence, and `fwtui config`."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from fwtui_kernels import registry
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the settings file is looked for; no variable says anything."""
+    """Return the folder of the settings file, with no environment variable set."""
     for name in [n for n in os.environ if n.startswith("FWTUI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -35,7 +35,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_nothing_said_is_the_default_and_an_option_wins_over_environment_and_file(folder: Path) -> None:
+def test_settings_default_and_options_win_over_environment_and_file(folder: Path) -> None:
     found = settings.load({})
     assert not found.values and found.path == folder / "config.toml"
     assert found.value("theme") == Value("fwtui", "default")
@@ -174,7 +174,7 @@ def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
     assert {e.n for e in fits} == {40} and len(fits) + len(left_out) == len(registry())
 
 
-def test_the_command_shows_every_value_and_where_it_is_from(
+def test_the_command_shows_every_value_and_its_source(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(folder, 'theme = "nord"\n[keymap]\nrun = "f5"\n')
@@ -204,7 +204,7 @@ def test_the_command_shows_every_value_and_where_it_is_from(
         ('[keymap]\nrun = "x"\ncancel = "x"', "config.toml: keymap."),
     ],
 )
-def test_a_look_that_cannot_be_is_refused(folder: Path, text: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_looks_are_refused(folder: Path, text: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, text)
     assert main(["config"]) == 2
     assert capsys.readouterr().err.startswith(f"fwtui: {sentence}")

@@ -1,4 +1,4 @@
-"""The pure parts of telemetry: throttle reasons, believable numbers, the host's readings, and how often it is read."""
+"""Pure functions of telemetry: throttle reasons, plausible numbers, samples of the host, and the sampling rate."""
 
 import math
 import os
@@ -30,7 +30,7 @@ from fwtui.stream.quantity import throttled
         (0x10000, ("reason 0x10000",)),
     ],
 )
-def test_throttle_reasons_in_words(mask: int | None, words: tuple[str, ...]) -> None:
+def test_throttle_reasons_have_names(mask: int | None, words: tuple[str, ...]) -> None:
     assert throttled(mask) == words
 
 
@@ -45,7 +45,7 @@ def test_numbers_are_believable_or_none_and_rounding_keeps_four_digits() -> None
 
 
 def system(percent: Callable[..., object] = psutil.cpu_percent, clock: Callable[[], object] = psutil.cpu_freq) -> SimpleNamespace:
-    """What the host is asked."""
+    """Return a fake of psutil for the host."""
     return SimpleNamespace(cpu_percent=percent, cpu_freq=clock, virtual_memory=psutil.virtual_memory)
 
 
@@ -58,7 +58,7 @@ def test_a_host_without_a_clock_or_a_window_says_none() -> None:
     assert (sampler.processor_seconds(os.getpid()) or 0) > 0 and sampler.processor_seconds(2**22) is None
 
 
-def test_what_the_program_itself_uses_is_no_work_of_others() -> None:
+def test_cpu_time_of_the_program_does_not_count_as_other_work() -> None:
     used = {os.getpid(): 1.0, os.getppid(): 10.0, 77: 100.0}
     own = sampler.OwnProcesses(used.get)
     reader = sampler.Host(0.0, own, system(lambda percpu=False: [0.0, 100.0, 0.0, 50.0] if percpu else 37.5), {1, 3})
@@ -91,10 +91,10 @@ def test_the_pace_halves_comes_back_does_not_swing_and_stays_slow_where_asked() 
 
 
 class Tired(Exception):
-    """The fake sleeper has slept long enough."""
+    """Raised when the fake sleeper has slept long enough."""
 
 
-def test_slow_calls_make_the_sampler_back_off_and_say_so() -> None:
+def test_slow_calls_reduce_the_sampling_rate_with_a_notice() -> None:
     clock, costs = [100.0], [0.002] * 5 + [0.3] * 10 + [0.001] * 60
 
     class SlowHost(sampler.Host):
@@ -150,7 +150,7 @@ def test_slow_calls_are_made_to_one_gpu_at_a_time() -> None:
     assert others == [[(1, True), (0, False)], [(1, False), (0, True)]] * 2
 
 
-def test_the_pace_tells_both_ways_and_not_often() -> None:
+def test_changes_of_the_sampling_rate_are_reported_seldom() -> None:
     pace = SamplingPace(10)
     assert pace.news(0.001, 0.0) == ("", "")
     pace.after(0.05)
@@ -164,7 +164,7 @@ def test_the_pace_tells_both_ways_and_not_often() -> None:
 
 
 class Driver:
-    """Stands in for the module pynvml: counts questions and answers from a table; a number there is an NVML error."""
+    """A fake of pynvml that counts calls and answers from a table, in which a number is an NVML error."""
 
     class NVMLError(Exception):
         def __init__(self, value: int) -> None:

@@ -1,4 +1,4 @@
-"""The inner loop of a compiled CPU function is found in its assembly text."""
+"""Inner loops of compiled CPU functions, found in their assembly."""
 
 from typing import Any, cast
 
@@ -80,7 +80,7 @@ def test_the_loops_of_the_tiled_kernel_are_those_it_runs(dtype: str, vector: int
         assert loop.relaxations % (ROWS * width) == 0, "whole k of a block of registers, and nothing wider"
 
 
-def test_what_came_from_the_cache_is_shown_like_what_was_just_compiled(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_code_is_shown_like_new_code(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lower.py").write_text("def lower(row, by):\n    for j in range(row.size):\n        row[j] = min(row[j], by)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     from lower import lower  # pyright: ignore[reportMissingImports]

@@ -1,4 +1,4 @@
-"""Measuring: statistics, stretches and phases, memory, host passes, occupancy."""
+"""Measurements: statistics, batches and phases, memory, repetitions on the host, occupancy."""
 
 import errno
 import math
@@ -67,7 +67,7 @@ def test_samples_know_their_sum_and_few_or_short_ones_are_indicative() -> None:
     assert samples.middle == 9.0
 
 
-def test_when_it_is_enough() -> None:
+def test_repetitions_stop_when_they_are_enough() -> None:
     def enough(samples: list[float], repeats: int, budget: float, wall: float = 0.0) -> bool:
         return statistics.enough(taken(*samples), repeats, budget, wall)
 
@@ -134,7 +134,7 @@ def test_progress_only_rises_and_the_budget_bounds_what_is_left(
 
 
 @pytest.mark.parametrize(("timed", "more"), [(False, 0.0), (True, 2000.0)])
-def test_no_passes_are_expected_where_nothing_is_timed(timed: bool, more: float) -> None:
+def test_no_repetitions_are_expected_if_nothing_is_timed(timed: bool, more: float) -> None:
     told: list[Any] = []
     engine: Any = SimpleNamespace(timed=timed)
     job = Job(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
@@ -176,7 +176,7 @@ def test_parts_and_rounds_add_up(rounds: int) -> None:
         assert sum(sum(row) for _, _, row in sampled) == pytest.approx(sum(seconds))
 
 
-def test_stretches_are_cut_where_the_phase_changes_and_one_of_each_op_compiles_everything() -> None:
+def test_batches_end_where_the_phase_changes() -> None:
     plan = [step("a", 1), step("a", 2), step("b", 4), step("a", 8)]
     found = stretches(plan)
     assert [(s.phase, len(s.steps), s.cost.relaxations) for s in found] == [("a", 2, 3), ("b", 1, 4), ("a", 1, 8)]
@@ -252,8 +252,6 @@ CudaError, CudaSupportError = (type(name, (RuntimeError,), {}) for name in ("Cud
         (ValueError("\x1b[31mno"), "error", "ValueError: [31mno", False),
     ],
 )
-def test_an_error_in_a_run_is_named_and_says_whether_the_worker_is_lost(
-    error: Exception, code: str, words: str, lost: bool
-) -> None:
+def test_an_error_in_a_run_is_named_and_marks_a_lost_worker(error: Exception, code: str, words: str, lost: bool) -> None:
     told = diagnosis(error)
     assert (told[0], told[2]) == (code, lost) and words in told[1]

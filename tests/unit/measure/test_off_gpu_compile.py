@@ -1,4 +1,4 @@
-"""A kernel of the user's own compiled for a GPU that is not here."""
+"""User kernels compiled for a GPU that this machine lacks."""
 
 import re
 from pathlib import Path
@@ -53,7 +53,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("file", "old", "new", "sentence"), [pytest.param(*of, marks=[pytest.mark.slow] * (at > 1)) for at, of in enumerate(WRONG)]
 )
-def test_what_no_gpu_can_launch_is_told_at_its_line(file: Path, old: str, new: str, sentence: str, tmp_path: Path) -> None:
+def test_an_impossible_launch_has_its_line(file: Path, old: str, new: str, sentence: str, tmp_path: Path) -> None:
     pytest.importorskip("cuda.core")
     for source in files_of(file):
         text = source.read_text()
@@ -87,13 +87,13 @@ $L__BB0_2:
         ("red.global.min.s32 [%rd1], %r3;", "", True),
     ],
 )
-def test_what_is_written_within_the_loop_over_k_is_not_kept_in_registers(inside: str, after: str, wanted: bool) -> None:
+def test_stores_within_the_loop_over_k_are_not_in_registers(inside: str, after: str, wanted: bool) -> None:
     assert rewrites(PTX.replace("{inside}", inside).replace("{after}", after)) == wanted
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "wanted"), [("blocked-global", True), ("register-tile", False), ("tile_64", False)])
-def test_a_rung_in_global_memory_is_told_from_those_in_registers(kernel: str, wanted: bool) -> None:
+def test_rungs_in_global_memory_are_distinguished_from_those_in_registers(kernel: str, wanted: bool) -> None:
     pytest.importorskip("cuda.core")
     example = Path(fwtui_kernels.__file__).parent / "examples" / f"{kernel}.py"
     path = str(example) if example.exists() else ""

@@ -1,4 +1,4 @@
-"""Runs of a user's own kernel: what a session tells of it, and what it never does."""
+"""Runs of user kernels: their events, and what is never recorded."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,7 @@ def _not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ran(path: Path, **more: Any) -> list[events.Event]:
-    """What a worker tells of a run on seven vertices, as it is recorded."""
+    """Return the recorded events of a run on seven vertices."""
     admit_here("mine", str(path), "")
     said: list[events.Event] = []
     asked = settle(Experiment(kernel="mine", n=7, repeats=2, verify="full"))
@@ -36,7 +36,7 @@ def ran(path: Path, **more: Any) -> list[events.Event]:
     return [event for one in said if isinstance(event := codec.decode(codec.encode(one)[:-1]), events.Event)]
 
 
-def test_a_run_is_verified_and_tells_no_path(tmp_path: Path) -> None:
+def test_a_run_is_verified_and_records_no_path(tmp_path: Path) -> None:
     said = ran(written(tmp_path))
     model = model_of(said)
     assert model.runs[1].verified and model.runs[1].experiment.code == fingerprint(tmp_path / "mine.py")
@@ -56,7 +56,7 @@ def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path) -> None:
     assert frames_of(torn.runs[1]) is None, "a part of a plan is no plan"
 
 
-def test_a_long_plan_is_told_in_at_most_so_many_steps_with_all_its_work() -> None:
+def test_a_long_plan_is_recorded_in_bounded_steps_with_all_its_work() -> None:
     kernel, shape = kernel_named("naive"), Shape(1200)
     parts = list(recorded_plan(kernel, shape))
     steps = [step for part in parts for step in part["steps"]]
@@ -65,7 +65,7 @@ def test_a_long_plan_is_told_in_at_most_so_many_steps_with_all_its_work() -> Non
     assert all(len(codec.encode(events.Plan(t=0.0, run=1, **part))) < codec.MAX_LINE for part in parts)
 
 
-def test_its_source_is_told_only_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_the_source_is_recorded_only_on_request(tmp_path: Path) -> None:
     path = written(tmp_path)
     (tmp_path / "mine.cu").write_text("\tint x;\n" * 500)
     parts = [event for event in ran(path, source=str(path)) if isinstance(event, events.Source)]
@@ -78,7 +78,7 @@ def test_its_source_is_told_only_where_that_is_asked_for(tmp_path: Path) -> None
     assert parts[-1].lines[-1] == "(the rest was not recorded)"
 
 
-def test_a_run_is_verified_as_asked_and_what_is_wrong_is_told(tmp_path: Path) -> None:
+def test_a_run_is_verified_as_requested_and_errors_are_reported(tmp_path: Path) -> None:
     path = written(tmp_path)
     admit_here("mine", str(path), fingerprint(path))
     asked = settle(Experiment(kernel="mine", n=7))

@@ -78,7 +78,7 @@ def test_a_burst_that_waited_for_a_core_is_not_long(late: Container[int], monkey
     assert measured._update_rate(update, np.zeros((1, 512), np.int64), in_own_cache=False) == pytest.approx(2 * 4096 / each)
 
 
-def test_limits_are_told_form_by_form_and_complete_at_the_end(pretend: Pretend) -> None:
+def test_peak_rates_are_reported_form_by_form_and_complete_at_the_end(pretend: Pretend) -> None:
     from fwtui.engine.engine import HostEngine
     from fwtui.measure import probe as measured
     from fwtui_kernels.plan import Target

@@ -1,4 +1,4 @@
-"""Whole runs on the CPU: what is told, in which order, and what becomes of mistakes, cancels and wrong results."""
+"""Runs on the CPU: their events in order, and mistakes, cancellation and wrong results."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from fwtui_kernels.programs.cpu_program import CpuProgram
 
 
 class Bench:
-    """A runner on the host whose events are kept."""
+    """A runner on the host that stores its events."""
 
     def __init__(self) -> None:
         self.events: list[events.Event] = []
@@ -38,7 +38,7 @@ class Bench:
         self.now: Callable[[], float] = time.monotonic
 
     def run(self, check: Callable[[], None] = never, number: int = 1, instead: Kernel | None = None, **asked: Any) -> Any:
-        """`instead`: a kernel that runs in place of the one that is asked for."""
+        """Run an experiment; `instead` is a kernel that replaces the requested one."""
         self.events.clear()
         experiment = settle(Experiment(**{"verify": "full", "repeats": 2, **asked}))
         kernel = instead or kernel_named(experiment.kernel)
@@ -56,7 +56,7 @@ STAGES = ["graph", "order", "allocate", "load", "compile", "warm-up", "clean", "
 
 
 @pytest.mark.parametrize("kernel", [k for k in registry().values() if k.backend == "cpu"], ids=lambda k: k.id)
-def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
+def test_a_run_sends_all_events_in_order(bench: Bench, kernel: Kernel) -> None:
     tile: dict[str, Any] = {"tile": 16} if kernel.tiles else {}
     run = bench.run(kernel=kernel.id, n=40, dtype="float32", **tile)
     assert run.state == "done" and run.verified is True
@@ -92,7 +92,7 @@ def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
         assert loop.item_bits == 32 and loop.lanes > 1 and loop.relaxations % loop.lanes == 0, "rows are relaxed as vectors"
 
 
-def test_the_graph_is_told_and_its_checksum_is_scipys(bench: Bench) -> None:
+def test_the_graph_is_recorded_and_its_checksum_is_scipys(bench: Bench) -> None:
     asked: dict[str, Any] = {"n": 50, "dtype": "int32", "density": 0.05}
     run = bench.run(kernel="tiled-cpu", tile=16, **asked)
     graph = generate(Experiment(**asked))
@@ -104,7 +104,7 @@ def test_the_graph_is_told_and_its_checksum_is_scipys(bench: Bench) -> None:
 
 
 def scipys(matrix: np.ndarray, no_edge: float) -> str:
-    """The checksum of SciPy's distances in canonical form."""
+    """Return the checksum of SciPy's canonical distances."""
     edge = (matrix != no_edge) & ~np.eye(len(matrix), dtype=bool)
     rows, columns = np.nonzero(edge)
     distances = floyd_warshall(csr_array((matrix[edge].astype(float), (rows, columns)), shape=matrix.shape))
@@ -165,7 +165,7 @@ def test_a_run_that_does_not_fit_is_refused_before_it_allocates(bench: Bench, pr
     assert not run.stages
 
 
-def test_a_size_a_sign_or_a_device_that_a_kernel_does_not_take_is_told(bench: Bench, tmp_path: Path) -> None:
+def test_unsupported_sizes_signs_and_devices_are_refused(bench: Bench, tmp_path: Path) -> None:
     path = tmp_path / "g.gr"
     path.write_text("p sp 3 1\na 1 2 5\n")
     picky = replace(registry()["serial"], refuses=lambda shape: "n = 3 is odd; choose an even one" if shape.n % 2 else None)
@@ -194,7 +194,7 @@ def test_cancelling_ends_the_run_between_steps(bench: Bench, count: int) -> None
 
 
 def faulty(break_: Callable[[np.ndarray, int], None]) -> Kernel:
-    """The triple loop with something wrong in each of its steps."""
+    """Return the triple loop with an error in each step."""
 
     def build(shape: Shape, target: Target) -> Any:
         def relax(distance: np.ndarray, k: int) -> None:
@@ -212,7 +212,7 @@ def spoil(distance: np.ndarray, k: int) -> None:
 
 
 @pytest.mark.parametrize("how", ["full", "auto"])
-def test_a_wrong_kernel_is_told_as_wrong(bench: Bench, how: str) -> None:
+def test_a_wrong_kernel_is_reported_as_wrong(bench: Bench, how: str) -> None:
     asked: dict[str, Any] = {"kernel": "serial", "n": 6, "density": 1.0, "verify": how, "dtype": "int32"}
     run = bench.run(instead=faulty(spoil), **asked)
     assert run.state == "done" and run.verified is False and run.wrong
@@ -220,7 +220,7 @@ def test_a_wrong_kernel_is_told_as_wrong(bench: Bench, how: str) -> None:
     assert bench.run(instead=faulty(lambda distance, k: None), **asked).verified is True
 
 
-def test_what_is_not_verified_does_not_count_and_negative_edges_are(bench: Bench) -> None:
+def test_unverified_runs_do_not_count_and_negative_edges_are_verified(bench: Bench) -> None:
     run = bench.run(kernel="serial", n=16, verify="off")
     assert run.verified is None and run.verdict.verdict == "unverified"
     for dtype in ("int32", "float32"):
@@ -228,7 +228,7 @@ def test_what_is_not_verified_does_not_count_and_negative_edges_are(bench: Bench
         assert run.verified is True and run.graph.low < 0
 
 
-def test_many_repeats_tell_a_hundred_samples_and_rounds(bench: Bench) -> None:
+def test_many_repetitions_send_a_hundred_samples_and_rounds(bench: Bench) -> None:
     run = bench.run(kernel="serial", n=2, repeats=SAMPLES_TOLD + 50)
     assert len(run.samples) == SAMPLES_TOLD and run.done.count == SAMPLES_TOLD + 50
     run = bench.run(kernel="tiled-cpu", n=64, tile=16)
@@ -257,7 +257,7 @@ def test_the_simulator_is_not_timed(bench: Bench) -> None:
 
 
 class Elsewhere(CpuProgram):
-    """A program whose matrix is copied and reordered; what it was asked is kept, and its first copies are slow by its clock."""
+    """A program that copies and reorders its matrix, stores its calls, and has slow first copies by its clock."""
 
     in_parts = True
     repeatable = True
@@ -328,7 +328,7 @@ def test_random_graphs_are_right(jobs: tuple[int, ...], graphs: int) -> None:
         assert cyclic.verdict is not None and cyclic.verdict.verdict == "negative cycle" and cyclic.verdict.cycle
 
 
-def test_each_ranks_phases_are_told_and_their_work_adds_up() -> None:
+def test_each_ranks_phases_are_sent_and_their_work_adds_up() -> None:
     (run,) = run_all("cpu,cpu", "distributed-cpu", [Experiment(n=100)], False, 32)
     assert [str(rank) for rank in run.ranks] == ["rank 0 (CPU)", "rank 1 (CPU)"]
     assert [told.rank for told in run.rank_phases] == [0, 1] and run.instrumented_repetition is not None

@@ -1,4 +1,4 @@
-"""Kernels that are broken on purpose, tried in the simulator: each is found, and told in one right sentence."""
+"""Broken kernels in the simulator: each is found and reported in one correct sentence."""
 
 import re
 from pathlib import Path
@@ -57,14 +57,14 @@ def findings(path: Path) -> list[Finding]:
 
 
 @pytest.mark.parametrize("name", [name for name, edit in EDITS.items() if edit.outcome != "hung"])
-def test_what_is_broken_is_told_in_one_sentence(name: str, tmp_path: Path) -> None:
+def test_a_broken_kernel_is_reported_in_one_sentence(name: str, tmp_path: Path) -> None:
     edit = EDITS[name]
     found = findings(edit.write(tmp_path))
     assert re.fullmatch(edit.simulated, verdict(found)), verdict(found)
     assert found[-1].outcome == edit.outcome
 
 
-def test_where_it_is_wrong_is_data(tmp_path: Path) -> None:
+def test_the_place_of_a_wrong_cell_is_data(tmp_path: Path) -> None:
     where = findings(EDITS["wrong transposition"].write(tmp_path))[-1].where
     assert where is not None and (where.step, where.round, where.phase, where.op) == (2, 1, "remainder", "rest")
     assert where.rect == where.block == Rect(4, 4, 8, 8) and where.writes == (where.rect,)
@@ -161,7 +161,7 @@ def test_a_cpu_kernel_is_tried_and_timed(tmp_path: Path) -> None:
     assert all(finding.seconds for finding in found if finding.n)
 
 
-def test_what_the_simulator_does_not_run_is_checked_and_left_out(tmp_path: Path) -> None:
+def test_kernels_that_are_not_simulated_are_checked_and_skipped(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text((EXAMPLES / "tile_32.py").read_text().replace("max_n=MAX_N", "max_n=MAX_N, simulates=False"))
     found = findings(path)
@@ -172,7 +172,7 @@ def test_what_the_simulator_does_not_run_is_checked_and_left_out(tmp_path: Path)
     assert "left out: it takes a GPU: the simulator has no cuda.syncwarp" in findings(path)[-1].sentence
 
 
-def test_other_answers_each_time_are_told(tmp_path: Path) -> None:
+def test_results_that_change_between_repetitions_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(ON_A_CPU.format(more="+ np.random.default_rng().integers(0, 99)"))
     told = findings(path)[-1]
@@ -227,7 +227,7 @@ def test_a_file_that_ends_or_confuses_its_process_is_a_finding(text: str, outcom
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (at % 4 > 0)) for at, name in enumerate(PLANTED)])
-def test_a_planted_mistake_is_told_with_its_reason(name: str, tmp_path: Path) -> None:
+def test_a_planted_mistake_is_reported_with_its_reason(name: str, tmp_path: Path) -> None:
     edit = PLANTED[name]
     found = findings(edit.write(tmp_path))
     assert re.fullmatch(edit.simulated, verdict(found)) and found[-1].outcome == edit.outcome, verdict(found)

@@ -1,4 +1,4 @@
-"""Lines of sessions, and a session file of them."""
+"""Lines of made-up sessions, and a session file of them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a session says of a function's lines and instructions: once for all runs, and the same to every reader."""
+"""Listings in sessions: stored once for all runs, and the same for every reader."""
 
 import gzip
 from collections import Counter
@@ -31,7 +31,7 @@ SAMPLES = sum(line.samples for line in LINES)
 
 
 def sampled(run: int, listing: Listing = LISTING) -> list[Line]:
-    """A run whose op was sampled, as the sampling process tells it."""
+    """Return the lines of a run with a sampled op, as the sampling process sends them."""
     reasons = {"barrier": 299_500, "other": 200_000, "wait": 501}
     warps = events.WarpSamples(t=run, run=run, op="rest", reasons=reasons, mix=listing.mix, relaxations=listing.relaxations)
     told = text_of(listing, "c0de"), shares_of(listing, "c0de", run, "rest", SAMPLES)
@@ -54,7 +54,7 @@ def test_a_listing_comes_back_with_all_its_samples_and_nearly_each_at_its_place(
     assert all(abs(one.samples - 1000) <= SAMPLES / 1_000 for one in told.instructions)
 
 
-def test_a_code_is_told_once_and_only_what_is_new_of_it_later(tmp_path: Path) -> None:
+def test_a_listing_is_stored_once_and_later_only_its_new_parts(tmp_path: Path) -> None:
     hotter = replace(LISTING, instructions=(*CODE[1:], Instruction(1600, "EXIT", -1, {"wait": 9000})))
     lines = [*sampled(1), *sampled(2), *sampled(3, hotter)]
     path = record(tmp_path / "s", *lines)
@@ -74,7 +74,7 @@ def test_a_code_is_told_once_and_only_what_is_new_of_it_later(tmp_path: Path) ->
     assert model(load(later.path).lines).runs[3].listing("rest") == model(sampled(3, hotter)).runs[3].listing("rest")
 
 
-def test_what_is_known_of_a_code_is_one_object_and_full_it_keeps_what_it_has() -> None:
+def test_equal_listings_share_one_object_of_bounded_size() -> None:
     told = model([*sampled(1), *sampled(2)])
     first, second = (dict(told.runs[number].code)["rest"] for number in (1, 2))
     assert isinstance(first, SampledCode) and isinstance(second, SampledCode) and first.text is second.text
@@ -87,8 +87,8 @@ def test_what_is_known_of_a_code_is_one_object_and_full_it_keeps_what_it_has() -
     assert whole.and_also(lower) is whole and known.and_also(known) is known
 
 
-def test_a_run_of_a_code_that_is_known_adds_little() -> None:
-    """Of the largest recorded ones: a kernel has four ops at most."""
+def test_a_run_with_a_known_listing_adds_little() -> None:
+    """The largest recorded listings are measured; a kernel has at most four ops."""
     with gzip.open(shipped_folder() / "h200-ladder-n4096.fwt.jsonl.gz") as file:
         told = [raw for raw in file if raw.startswith((b'{"kind":"codetext"', b'{"kind":"codesamples"'))]
     texts, samples = told[::2], told[1::2]
@@ -99,7 +99,7 @@ def test_a_run_of_a_code_that_is_known_adds_little() -> None:
 
 
 @given(st.lists(st.integers(0, 2**60), max_size=30), st.integers(0, 2**60))
-def test_what_is_shared_out_has_the_sum_and_the_proportions(counts: list[int], total: int) -> None:
+def test_rounded_shares_have_the_sum_and_the_proportions(counts: list[int], total: int) -> None:
     shares = shared_out(counts, total)
     if any(counts):
         assert sum(shares) == total

@@ -1,4 +1,4 @@
-"""Sessions listed and found by name, and what a list says of each."""
+"""The library: sessions found by name, and their entries in the list."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ from fwtui.stream.model import Model
 
 @pytest.fixture
 def shelves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> tuple[Path, Path]:
-    """Folders for shipped and own sessions, both empty."""
+    """Return empty folders for shipped and own sessions."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     shipped, own = tmp_path / "shipped", folders.own_folder()
     shipped.mkdir()

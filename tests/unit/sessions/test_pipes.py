@@ -1,4 +1,4 @@
-"""Sessions on pipes: what is written is what is read, however it is cut, and nobody waits for ever."""
+"""Sessions on pipes: they are read as written, at any cut, and nothing waits forever."""
 
 import os
 import select
@@ -24,7 +24,7 @@ WHOLE = GOLDEN.read_bytes()
 
 @pytest.fixture
 def pipe() -> Iterator[tuple[int, int]]:
-    """Its ends for reading and for writing; a test may close either."""
+    """Yield the ends for reading and writing; a test may close either."""
     ends = os.pipe()
     yield ends
     for end in ends:
@@ -35,7 +35,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def inlet_of(content: bytes, tmp_path: Path) -> Inlet:
-    """The bytes on a descriptor: a file's, because that can be cut at every byte quickly."""
+    """Return an inlet on a file with these bytes, which is quick to cut at every byte."""
     path = tmp_path / "bytes"
     path.write_bytes(content)
     return Inlet(os.open(path, os.O_RDONLY))
@@ -48,7 +48,7 @@ def all_of(inlet: Inlet) -> list[Line]:
         os.close(inlet.descriptor)
 
 
-def test_what_goes_in_comes_out_and_ends(pipe: tuple[int, int]) -> None:
+def test_written_lines_are_read_and_the_stream_ends(pipe: tuple[int, int]) -> None:
     listener = Listener(Inlet(pipe[0]))
     outlet = Outlet(pipe[1], HEADER)
     lines = [notice(i, "y" * (i * 97 % 1900)) for i in range(300)]
@@ -174,7 +174,7 @@ def test_a_cut_stream_reads_like_the_file_that_is_cut_there(tmp_path: Path) -> N
 
 
 class Endless:
-    """os.read() of a stream that never ends."""
+    """Replacement of os.read() for an endless stream."""
 
     def __init__(self, start: bytes, more: bytes) -> None:
         self._start, self._more, self.taken = start, more, 0
@@ -212,7 +212,7 @@ def test_a_listener_keeps_what_came_before_a_refusal() -> None:
     assert len(taken) == 4 and "more than 4 lines" in listener.refusal
 
 
-def test_what_is_no_session_on_a_pipe_is_refused(tmp_path: Path) -> None:
+def test_a_pipe_without_a_session_is_refused(tmp_path: Path) -> None:
     newer = codec.encode(header(version=2))
     with pytest.raises(TooNew, match="standard input has format version 2"):
         all_of(inlet_of(newer + WHOLE, tmp_path))

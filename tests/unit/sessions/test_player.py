@@ -1,4 +1,4 @@
-"""Playing a session: which lines are due when, and where jumps lead."""
+"""Playback of a session: the lines that are due, and the targets of jumps."""
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from fwtui.stream import codec
 
 
 def session_lines() -> list[codec.Line]:
-    """Header, run 1 at 1 s, a time that steps back, telemetry, run 2 at 10 s, done at 12 s."""
+    """Return a header, run 1 at 1 s, a time that steps back, telemetry, and run 2 from 10 s to 12 s."""
     return [
         codec.as_line(HEADER),
         started(1.0, 1),

@@ -1,4 +1,4 @@
-"""Recording: every line is in the file at once, nothing is overwritten, and the end counts what is before it."""
+"""Recordings: every line is written at once, nothing is overwritten, and the end counts the lines before it."""
 
 import os
 import re
@@ -102,7 +102,7 @@ class TestRecorder:
         readings = [line.event for line in load(session.path).lines if isinstance(line.event, events.Telemetry)]
         assert [(reading.t, reading.gpu) for reading in readings] == [(0.0, 0), (0.0, 1), (1.0, 0), (1.0, 1)]
 
-    def test_it_reaches_the_disk_after_each_run_and_at_the_end(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_recording_is_synced_after_each_run_and_at_the_end(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         synced: list[int] = []
         session = Recorder.at(tmp_path / "s", HEADER)
         monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(session.events))
@@ -131,7 +131,7 @@ def test_any_text_makes_a_safe_slug(text: str) -> None:
 
 
 @pytest.mark.parametrize("zone", ["UTC+26", "XYZ-99", "Europe/Berlin"])
-def test_when_a_session_began_is_told_in_any_time_zone(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+def test_the_start_of_a_session_is_shown_in_any_time_zone(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:

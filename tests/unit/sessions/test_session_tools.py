@@ -1,4 +1,4 @@
-"""Export and markers: what they write is what was there, and nothing is lost on the way."""
+"""Markers added to copies of sessions: nothing else changes and nothing is lost."""
 
 import errno
 import os
@@ -37,14 +37,14 @@ MARKED = [(Mark(seconds=1.0), events.Marker(t=0.0, text="here"))]
 
 
 class TestLongSessions:
-    """Sessions are copied line by line: work and memory follow what is kept, not the length of the file."""
+    """Sessions are copied line by line, so that memory does not grow with the file."""
 
     @pytest.mark.parametrize(
         "words",
         [("mark", "IN", "--at", "1s", "here", "--at", "run 9 end", "there", "-o", "OUT"), ("mark", "IN", "--to", "OUT")],
         ids=lambda words: " ".join(words[:3]),
     )
-    def test_no_tool_holds_one_in_memory(self, tmp_path: Path, words: tuple[str, ...]) -> None:
+    def test_no_tool_loads_a_session_into_memory(self, tmp_path: Path, words: tuple[str, ...]) -> None:
         lines = [codec.encode(HEADER)]
         for run in range(1, 10):
             lines += [started(run, run).raw + b"\n", marker(run, "here").raw + b"\n"]
@@ -70,7 +70,7 @@ class TestLongSessions:
             mark(tmp_path / "whole", MARKED, tmp_path / "copy")
         assert not (tmp_path / "copy").exists()
 
-    def test_what_is_copied_is_copied_as_it_is(self, tmp_path: Path) -> None:
+    def test_copied_lines_do_not_change(self, tmp_path: Path) -> None:
         later = codec.seal(codec.encode(HEADER)[: -len(',"crc":"00000000"}\n')] + b',"mood":"fine","minor":9}')
         odd = codec.seal(b'{"kind":"later","t":1,"x":1e999}')
         (tmp_path / "s").write_bytes(later + notice(1).raw + b"\n" + odd)

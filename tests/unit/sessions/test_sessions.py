@@ -1,4 +1,4 @@
-"""Session files that are whole, or packed by gzip: read and checked."""
+"""Session files, plain or compressed by gzip: read and checked."""
 
 import gzip
 import io
@@ -74,7 +74,7 @@ class TestReader:
         assert load(record(tmp_path / "minor", header=newer)).complete
 
     @pytest.mark.parametrize("missing", ["format", "version", "program", "created"])
-    def test_a_header_must_say_what_it_is(self, tmp_path: Path, missing: str) -> None:
+    def test_a_header_without_a_required_field_is_refused(self, tmp_path: Path, missing: str) -> None:
         whole = {"kind": "header", "t": 0, "format": events.FORMAT, "version": 1, "program": "p", "created": "c"}
         del whole[missing]
         path = tmp_path / "s"
@@ -98,7 +98,7 @@ class TestReader:
         load(record(tmp_path / "watched", *(notice(i, "x" * 100) for i in range(2 * WATCHED))), shares.append)
         assert len(shares) == 3 and shares == sorted(shares) and 0.3 < shares[0] < 0.8 and shares[-1] == 1
 
-    def test_what_is_as_large_as_the_limit_is_read_and_no_more(self, tmp_path: Path) -> None:
+    def test_a_packed_session_of_the_maximum_size_is_read_and_no_larger_one(self, tmp_path: Path) -> None:
         path, packed = record(tmp_path / "s", notice(1)), tmp_path / "p"
         whole = path.read_bytes()
         packed.write_bytes(gzip.compress(whole))
@@ -161,7 +161,7 @@ class TestCheck:
             (lambda lines: [], 2, ["is not a fwtui session"]),
         ],
     )
-    def test_what_is_wrong_is_said(
+    def test_check_reports_what_is_missing_or_damaged(
         self, tmp_path: Path, change: Any, code: int, words: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         path = record(tmp_path / "s", notice(1), notice(2), notice(3))
@@ -174,7 +174,7 @@ class TestCheck:
             assert main([command[0], str(path), *command[1:]]) == code, command
             assert "`fwtui check` says what is missing" in (said := capsys.readouterr().err) or code == 2, said
 
-    def test_lost_events_and_other_ends_are_said(self, tmp_path: Path) -> None:
+    def test_lost_events_and_other_ends_are_reported(self, tmp_path: Path) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)
         session.close("signal", dropped=12)
         out = io.StringIO()
@@ -196,7 +196,7 @@ class TestCheck:
 
 @pytest.fixture
 def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The oldest session, packed, in the user's own folder."""
+    """Return the oldest session, compressed, in the user's folder."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     own_folder().mkdir(parents=True)
     path = own_folder() / f"old{PACKED}"
@@ -204,7 +204,7 @@ def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_its_owner_may_delete_it_and_nothing_that_ships(packed: Path) -> None:
+def test_own_sessions_can_be_deleted_and_shipped_ones_cannot(packed: Path) -> None:
     delete(packed)
     assert files_in(own_folder()) == []
     with pytest.raises(Refused, match="old cannot be deleted: no such file or directory; look at its folder"):
@@ -214,7 +214,7 @@ def test_its_owner_may_delete_it_and_nothing_that_ships(packed: Path) -> None:
     assert GOLDEN.exists()
 
 
-def test_what_cannot_be_unpacked_is_one_sentence(packed: Path) -> None:
+def test_a_damaged_archive_is_one_sentence(packed: Path) -> None:
     whole = packed.read_bytes()
     dice = random.Random(1)
     for broken in (whole[:60] + dice.randbytes(60) + whole[120:], whole[:-4] + b"\0\0\0\0"):
@@ -224,7 +224,7 @@ def test_what_cannot_be_unpacked_is_one_sentence(packed: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [0.4, 0.7, -9], ids=["its begin", "most of it", "all but its checksum"])
-def test_of_a_packed_session_that_was_cut_off_there_is_what_can_be_unpacked(packed: Path, kept: float) -> None:
+def test_a_truncated_packed_session_is_read_as_far_as_it_unpacks(packed: Path, kept: float) -> None:
     whole, lines = packed.read_bytes(), len(reader.load(packed).lines)
     packed.write_bytes(whole[: int(kept * len(whole)) if kept > 0 else int(kept)])
     loaded = reader.load(packed)

@@ -1,4 +1,4 @@
-"""Each test begins like a process that has solved nothing; and a graph to solve."""
+"""Fixtures of `solve`: a process that has not solved anything, and a graph file."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def towns(tmp_path: Path) -> str:
-    """The name of a file of roads."""
+    """Return the path of a file of roads."""
     path = tmp_path / "towns.csv"
     path.write_text("from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n")
     return str(path)

@@ -12,7 +12,7 @@ comm = MPI.COMM_WORLD
 
 
 def solved(graph: Any, **given: Any) -> dict[str, Any]:
-    """What this rank has of the answer, or what it raised."""
+    """Return this rank's part of the answer, or its error."""
     try:
         result = solve(graph if comm.rank == 0 else None, comm=comm, **given)
     except Exception as error:

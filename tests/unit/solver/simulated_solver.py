@@ -1,4 +1,4 @@
-"""What programs in the simulator use of the solver, all at once: its modules, an engine, chance; and what is right."""
+"""Imports of programs in the simulator: modules of the solver, an engine, random numbers and checks."""
 # ruff: noqa: F401
 
 import json

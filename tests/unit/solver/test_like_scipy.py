@@ -1,4 +1,4 @@
-"""`fwtui.shortest_path` is SciPy's: SciPy's own tests of it (random graphs: tests/attack/test_arrays.py)."""
+"""SciPy's own tests, run on `fwtui.shortest_path` (random graphs: tests/attack/test_arrays.py)."""
 
 import inspect
 from types import SimpleNamespace
@@ -44,7 +44,7 @@ globals().update(
         (3, "auto", [0], True),
     ],
 )
-def test_who_answers(
+def test_scipy_or_fwtui_answers(
     weight: float, method: str, indices: list[int] | None, by_scipy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -66,7 +66,7 @@ def test_some_rows_are_those_of_scipy(indices: Any, monkeypatch: pytest.MonkeyPa
     assert before.shape == expected[1].shape
 
 
-def test_overwriting_is_what_it_is_in_scipy() -> None:
+def test_overwriting_works_as_in_scipy() -> None:
     graph = np.array([[0.0, 1, 9], [0, 0, 2], [0, 0, 0]])
     found = shortest_path(graph, "FW", overwrite=True)
     assert found is graph and graph[0, 2] == 3
@@ -76,7 +76,7 @@ def test_overwriting_is_what_it_is_in_scipy() -> None:
 
 @pytest.mark.parametrize("weight", [1e-7, 1e-8, -1e-9, 1e-12])
 @pytest.mark.parametrize("unweighted", [False, True])
-def test_weights_near_0_are_no_edges_where_scipy_counts_edges(weight: float, unweighted: bool) -> None:
+def test_weights_near_0_are_edges_if_scipy_counts_them(weight: float, unweighted: bool) -> None:
     matrix = np.array([[0, weight, 0], [0, 0, 2], [3, 0, 0]])
     expected = csgraph.shortest_path(matrix, unweighted=unweighted)
     assert shortest_path(matrix, unweighted=unweighted).tolist() == expected.tolist()

@@ -1,4 +1,4 @@
-"""`solve` without numba: what it launches is what numba would, and where something is missing numba answers, once."""
+"""`solve` without numba: it launches the same kernels, and falls back to numba if one is missing."""
 
 import inspect
 import json
@@ -72,7 +72,7 @@ def pythonpath() -> str:
     return os.pathsep.join(map(str, (root, root / "kernels", UNIT)))
 
 
-def test_what_is_compiled_is_launched_without_numba(tmp_path: Path) -> None:
+def test_compiled_code_is_launched_without_numba(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": pythonpath()}
     done = subprocess.run([sys.executable, "-P", "-c", SOLVING], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr[-3000:]

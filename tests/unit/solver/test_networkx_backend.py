@@ -1,4 +1,4 @@
-"""The NetworkX backend: NetworkX's own tests run with it, and its answers beside NetworkX's on random graphs."""
+"""The NetworkX backend: NetworkX's own tests, and comparisons with NetworkX on random graphs."""
 
 import inspect
 import math
@@ -42,7 +42,7 @@ PART = (
 
 @pytest.fixture
 def installed(tmp_path: Path) -> dict[str, str]:
-    """Variables under which NetworkX finds the entry points of pyproject.toml, whatever is installed."""
+    """Return environment variables under which NetworkX finds the entry points of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     there = tmp_path / f"fwtui-{project['version']}.dist-info"
     there.mkdir()
@@ -103,7 +103,7 @@ print(nx.johnson.__doc__)
     assert str(info()["short_summary"]) in done.stdout
 
 
-def test_the_readmes_examples_give_what_they_say(installed: dict[str, str]) -> None:
+def test_the_readmes_examples_give_their_results(installed: dict[str, str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", Path(backend.__file__).with_name("README.md").read_text(), re.DOTALL)
     lines = "".join(block for block in blocks if not re.search("comm=|molecules", block)).splitlines()
     told = [line.split("  # ") for line in lines if re.search(r"  # [\[{\d]", line)]
@@ -115,7 +115,7 @@ def test_the_readmes_examples_give_what_they_say(installed: dict[str, str]) -> N
     assert re.findall(r"\d+|inf", done.stdout.replace(".", "")) == numbers
 
 
-def test_the_information_names_what_there_is() -> None:
+def test_the_backend_information_names_its_functions() -> None:
     own = {name for name, made in vars(backend).items() if inspect.isfunction(made) and made.__module__ == backend.__name__}
     assert {name for name in own if hasattr(nx, name)} == set(FUNCTIONS)
     for name in FUNCTIONS:
@@ -136,7 +136,7 @@ def graphs(weights: str) -> Iterator[Any]:
 
 
 def outcome(function: Any, graph: Any, **given: Any) -> Any:
-    """What it returns or raises, at once."""
+    """Return the result, with iterators exhausted, or the error."""
     try:
         found = function(graph, **given)
         return list(found) if isinstance(found, Iterator) else found
@@ -247,7 +247,7 @@ def test_a_graph_goes_back_whole_and_one_that_does_not_fit_is_left_to_networkx()
 
 
 def test_an_edge_with_two_weights_is_two_arcs_and_left_to_networkx() -> None:
-    """As in an undirected view of a directed graph."""
+    """The graph is an undirected view of a directed one."""
     directed = nx.DiGraph([(0, 1, {"weight": 1}), (1, 0, {"weight": 5}), (1, 2, {"weight": 2})])
     view = directed.to_undirected(as_view=True)
     lengths = dict(nx.all_pairs_dijkstra_path_length(view))

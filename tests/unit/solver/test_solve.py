@@ -82,7 +82,7 @@ class TestAgainstSciPy:
             assert got.predecessors is not None
             check_paths(matrix, got.distances, got.predecessors, apart=1e-13 * (kind == "real"))
 
-    def test_a_cycle_of_weight_zero_is_none_whatever_rounding_makes_of_it(self) -> None:
+    def test_a_zero_weight_cycle_is_not_negative_in_spite_of_rounding(self) -> None:
         third = np.array([[0, 0.1, np.inf], [np.inf, 0, 0.2], [-0.3, np.inf, 0.0]])
         result = solve(third, predecessors=True)
         assert (result.distances.diagonal() == 0).all() and np.allclose(result.distances[0], [0, 0.1, 0.3])
@@ -107,7 +107,7 @@ class TestAgainstSciPy:
 
 
 class TestTypes:
-    def test_the_narrowest_that_provably_holds_all(self) -> None:
+    def test_the_narrowest_type_that_provably_holds_all_distances_is_chosen(self) -> None:
         ring = np.full((5, 5), np.inf)
         ring[np.arange(5), (np.arange(5) + 1) % 5] = 4000
         by_edges = solve(np.where(np.isfinite(ring), ring / 4, np.inf)).stats
@@ -120,7 +120,7 @@ class TestTypes:
         assert solve(ring / 3).stats.dtype == "float64" and solve(ring / 256).stats.dtype == "float32"
         assert solve(ring, dtype="int32").stats.dtype == "int32"
 
-    def test_what_is_not_proved_is_counted_and_computed_again(self) -> None:
+    def test_unproved_distances_are_checked_and_computed_again(self) -> None:
         chain = np.full((6, 6), np.inf)
         chain[np.arange(5), np.arange(1, 6)] = 3300  # 16,500 to the end, and no way back
         apart = np.full((7, 7), np.inf)
@@ -183,7 +183,7 @@ class TestInput:
             (scipy.sparse.csr_array(np.ones((2, 2)) * 1j), "cannot be added up"),
         ],
     )
-    def test_what_is_no_graph(self, graph: object, words: str) -> None:
+    def test_other_objects_are_not_graphs(self, graph: object, words: str) -> None:
         with pytest.raises(Refused, match=words):
             solve(graph)
 
@@ -218,7 +218,7 @@ class TestInput:
         assert one.path(0, 0) == [0]
 
     def test_a_signalling_nan_is_no_edge(self) -> None:
-        """As R writes NA."""
+        """R writes NA as a signalling NaN."""
         missing = np.array([0x7FF00000000007A2], np.uint64).view(np.float64)[0]
         matrix = least(*random_arcs("directed", 5))
         given = np.where(np.isfinite(matrix), matrix, missing)
@@ -229,8 +229,8 @@ class TestInput:
 
     @pytest.mark.parametrize("given", ["float16", "float32", "float64", ">f4"])
     @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
-    def test_a_matrix_of_any_width_which_is_left_alone(self, given: str, dtype: str) -> None:
-        """The sentinel of a kernel's type may have no exact place in the matrix's."""
+    def test_a_matrix_of_any_width_is_solved_and_not_modified(self, given: str, dtype: str) -> None:
+        """The sentinel of the kernel's data type may not be exact in that of the matrix."""
         for seed in range(9):
             matrix = least(*random_arcs("negative" if seed % 2 and dtype != "int16" else "directed", seed)).astype(given)
             np.fill_diagonal(matrix, 0)
@@ -265,7 +265,7 @@ def test_a_users_script_runs() -> None:
     runpy.run_path(str(DATA / "users_script.py"))
 
 
-def test_solve_is_brought_only_when_asked_for() -> None:
+def test_solve_is_imported_only_on_use() -> None:
     code = "import fwtui, sys; assert not {'numpy', 'numba', 'scipy', 'networkx'} & set(sys.modules)\n"
     code += "from fwtui import solve, Result, Refused; assert callable(solve) and not {'numba', 'scipy'} & set(sys.modules)\n"
     code += "from fwtui import shortest_path; assert callable(shortest_path) and not {'numba', 'networkx'} & set(sys.modules)"

@@ -1,4 +1,4 @@
-"""A kernel of one file is picked by auto and by solve, and solve asks nothing of its program that the protocol does not name."""
+"""A kernel in one file: `auto` and `solve` choose it, and `solve` uses only the protocol of its program."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from fwtui_kernels.plan import Shape, Target
 
 @pytest.fixture
 def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernels, with one more that is preferred to all others on a CPU."""
+    """Add a kernel that is preferred to all others on a CPU."""
     more = {**registry(), "plain": plain("cpu", 1000)}
     for module in (
         "_kernels",
@@ -51,8 +51,8 @@ def test_the_least_that_a_program_offers_is_enough(ladder: None, dtype: str) -> 
 
 
 @pytest.mark.parametrize(("name", "order"), [("serial", 0), ("tiled-cpu", 0), ("tiled-cpu", 1)])
-def test_what_is_filled_in_comes_out(name: str, order: int) -> None:
-    """Without a step between them fill() and result() agree with load() and unload(), in any order of cells."""
+def test_filled_cells_come_back(name: str, order: int) -> None:
+    """Without a step, fill() and result() agree with load() and unload() in any order of cells."""
     matrix = np.arange(36, dtype=np.float32).reshape(6, 6)
     np.fill_diagonal(matrix, 0)
     tile, options = (16, (("cores", 1), ("order", order), ("vector", 1))) if name == "tiled-cpu" else (1, ())
@@ -85,5 +85,5 @@ assert (there.predecessors.copy_to_host() == told.predecessors).all()
 """
 
 
-def test_so_it_is_on_a_gpu() -> None:
+def test_the_least_that_a_program_offers_is_enough_on_a_gpu() -> None:
     in_simulator(ON_A_DEVICE)

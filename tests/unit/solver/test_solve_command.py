@@ -33,7 +33,7 @@ from fwtui.solver.output import summary_lines
 
 
 def roads(side: int) -> tuple[int, np.ndarray]:
-    """Streets on a grid, some missing, both ways: (arcs, 3) from, to, metres."""
+    """Return two-way streets on a grid, some missing: an array (arcs, 3) of from, to, metres."""
     rng = np.random.default_rng(3)
     at = np.arange(side * side).reshape(side, side)
     u = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
@@ -44,7 +44,7 @@ def roads(side: int) -> tuple[int, np.ndarray]:
 
 
 def solved(*words: str) -> None:
-    """What `fwtui solve` does, without a GPU; raises what the command says."""
+    """Run `fwtui solve` in this process without a GPU; raises its errors."""
     carry_out(parser("solve").parse_args(["solve", *words]), time.monotonic())
 
 
@@ -143,7 +143,7 @@ class TestMistakes:
             (["--device", "first"], "device 'first' is neither auto, cpu nor"),
         ],
     )
-    def test_in_one_sentence(
+    def test_a_mistake_is_refused_in_one_sentence(
         self, towns: str, words: list[str], said: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(Path(towns).parent)
@@ -177,14 +177,14 @@ class TestMistakes:
             with pytest.raises(Refused, match=said):
                 solved(towns, "--pairs", str(pairs))
 
-    def test_negative_cycles_end_in_words(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_negative_cycles_are_reported(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "g.csv").write_text("a,b,1\nb,c,-3\nc,a,1\n")
         assert main(["solve", str(tmp_path / "g.csv")]) == 1
         assert "negative cycle: " in capfd.readouterr().err
 
 
 class TestProgress:
-    def test_progress_is_a_share_and_the_time_left_where_somebody_looks(self) -> None:
+    def test_progress_is_a_share_and_the_time_left_on_a_terminal(self) -> None:
         now = 100.0
         screen = Terminal()
         progress = SolveProgress(screen, lambda: now)
@@ -203,7 +203,7 @@ class TestProgress:
             SolveProgress(file).tell(0.5)
         assert not file.getvalue()
 
-    def test_the_kernels_tell(self) -> None:
+    def test_kernels_report_their_progress(self) -> None:
         n, arcs = roads(20)
         graph = Adjacency(n, arcs=Arcs(arcs[:, 0], arcs[:, 1], arcs[:, 2].astype(float)))
         for kernel in ("serial", "tiled-cpu"):
@@ -228,7 +228,7 @@ class TestSummary:
 
 
 @pytest.mark.parametrize("out", ["o.csv", *(pytest.param(out, marks=pytest.mark.slow) for out in ("o.npy", "o.npz"))])
-def test_a_full_disk_is_said_and_leaves_nothing(towns: str, tmp_path: Path, out: str) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(towns: str, tmp_path: Path, out: str) -> None:
     lines = [f"{v},{v + 1},1" for v in range(300)]
     Path(towns).write_text("\n".join(lines))
     done = subprocess.run(
@@ -270,8 +270,8 @@ command.carry_out = compiling
 
 class TestStopping:
     @pytest.mark.parametrize("where", [COLLECTED, pytest.param(COMPILED, marks=pytest.mark.slow)], ids=["lost", "another"])
-    def test_wherever_it_is_told(self, towns: str, where: str) -> None:
-        """Exceptions are lost where no caller hears them, and become others where code is compiled."""
+    def test_a_signal_ends_the_command_at_any_place(self, towns: str, where: str) -> None:
+        """A finalizer swallows exceptions, and a compiler replaces them."""
         code = INTERRUPTED + where + "sys.exit(__main__.main())\n"
         process = subprocess.run([sys.executable, "-P", "-c", code, "solve", towns], capture_output=True, text=True)
         assert (process.returncode, process.stdout, process.stderr) == (128 + signal.SIGTERM, "", "")
@@ -289,7 +289,7 @@ class TestStopping:
         ],
     )
     def test_streams_that_are_closed_full_or_left(self, towns: str, command: str, how: str, code: int, said: str) -> None:
-        """Also where the terminal's encoding has no sign for what is said."""
+        """The terminal's encoding cannot represent all characters of the output."""
         done = subprocess.run(
             ["sh", "-c", f"'{sys.executable}' -P -m fwtui {command} {how}"],
             cwd=Path(towns).parent,
@@ -299,7 +299,7 @@ class TestStopping:
         )
         assert done.returncode == code and "Traceback" not in done.stderr and done.stderr.endswith(said)
 
-    def test_a_name_that_is_no_utf_8(self, towns: str, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_file_names_that_are_not_utf_8(self, towns: str, capfd: pytest.CaptureFixture[str]) -> None:
         strange = os.path.join(os.path.dirname(towns), os.fsdecode(b"caf\xe9.csv"))
         os.rename(towns, strange)
         assert main(["solve", strange, "-o", strange.replace("caf", "out")]) == 0

@@ -59,12 +59,12 @@ except NegativeCycleError as error:
 """
 
 
-def test_cuda_kernels_answer_too() -> None:
+def test_solve_uses_cuda_kernels() -> None:
     assert "the graph has a negative cycle" in in_simulator(PRELUDE + SIMULATED)
 
 
 class TestChoice:
-    def test_no_gpu_is_no_reason_to_fail_unless_one_is_asked_for(self, pretend: Pretend) -> None:
+    def test_a_missing_gpu_fails_only_if_it_is_requested(self, pretend: Pretend) -> None:
         def none(gpu: DeviceId) -> None:
             raise RuntimeError("Error at driver init: \n\nno driver\nis here.\n:")
 
@@ -77,7 +77,7 @@ class TestChoice:
         with pytest.raises(Refused, match="'cpu' does not suit a test; pass a CUDA device index"):
             choose.choose_engine("cpu", 5, needed_by="a test")
 
-    def test_small_graphs_stay_here(self, pretend: Pretend) -> None:
+    def test_small_graphs_are_solved_on_the_cpu(self, pretend: Pretend) -> None:
         pretend.driver(True, lambda gpu: pytest.fail("it was started"))
         assert choose.choose_engine(None, choose.WORTH - 1) is choose.CPU
         pretend.driver(False)
@@ -96,8 +96,8 @@ class TestChoice:
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_what_runs_beside_the_kernels_compiles_for_real_gpus(every: bool) -> None:
-    """Some functions once; each for every type it is given with -m slow."""
+def test_the_graph_kernels_compile_for_real_gpus(every: bool) -> None:
+    """Some functions are compiled once; all for every data type with -m slow."""
     import compiled_off_gpu  # noqa: F401  which skips this where there is no compiler
     from numba import float32, float64, int16, int32, int64, uint32
 
@@ -213,7 +213,7 @@ for matrix, dtype in ((np.ones((2, 3)), None), (np.ones((4, 3, 3)), None),
 
 
 class OnDevice:
-    """As much of an array as is looked at first."""
+    """The attribute by which an array on a GPU is recognized."""
 
     __cuda_array_interface__: dict[str, object] = {}
 
@@ -242,7 +242,7 @@ def test_arrays_on_the_device_have_no_length_and_no_cpu_kernel(pretend: Pretend)
         fwtui.solve(OnDevice())
 
 
-def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_array_is_read_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba.cuda")
     told: list[str] = []
 

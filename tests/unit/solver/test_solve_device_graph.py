@@ -1,4 +1,4 @@
-"""Graphs that are looked at and laid out on the device: the identical distancess, to the bit, as where the host does that."""
+"""Graphs laid out on the device: the same distances, to the bit, as with a layout on the host."""
 
 import json
 from typing import Any
@@ -185,7 +185,7 @@ def test_the_same_answers_to_the_bit() -> None:
     assert told["arcs in a ring"] == ["int32", "proved by (n-1) x greatest weight", "float32"]
 
 
-def test_what_the_host_has_to_say() -> None:
+def test_refusals_are_those_of_the_host() -> None:
     said = json.loads(in_simulator(ELSEWHERE))
     assert said["short"] == "checked afterwards" and said["long"].startswith("Refused: some distances overflow int16")
     assert said["wider"] == "int32"
@@ -202,7 +202,7 @@ def test_what_the_host_has_to_say() -> None:
 
 
 class TestLazyGraph:
-    def test_sparse_rows_and_what_is_left_to_others(self) -> None:
+    def test_only_supported_arrays_and_sparse_rows_are_lazy(self) -> None:
         matrix = np.ones((4, 4))
         for graph in (
             np.ma.array(matrix),

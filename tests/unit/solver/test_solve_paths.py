@@ -1,4 +1,4 @@
-"""Paths of what `solve` answers on the CPU, and the memory that it asks for."""
+"""Paths of `solve` on the CPU, and the memory that it needs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from fwtui.solver.solve import solve
 
 
 class TestPaths:
-    def test_a_circle_of_zeros_leads_nobody_round(self) -> None:
+    def test_paths_do_not_loop_in_a_zero_weight_cycle(self) -> None:
         n = 40
         ring = np.full((n, n), np.inf)
         ring[np.arange(n), (np.arange(n) + 1) % n] = 0
@@ -39,7 +39,7 @@ class TestPaths:
             for i, j in np.argwhere(np.isfinite(result.distances)).tolist():
                 assert len(result.path(i, j)) == (1 if i == j else len(result.path(i, before[i, j])) + 1)
 
-    def test_where_rounding_hides_the_way_dijkstra_finds_it(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
+    def test_dijkstra_finds_paths_that_rounding_hides(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         pretend.limits(paths, ROUNDINGS=0)
         called = []
         mend = paths.Paths.by_dijkstra
@@ -58,7 +58,7 @@ class TestPaths:
         "kind", ["decades", "arcs", *(pytest.param(k, marks=pytest.mark.slow) for k in ("third", "twelfth", "whole"))]
     )
     def test_short_distances_beside_long_ones(self, kind: str) -> None:
-        """Weights over ten decades and more: every path is as long as its distance."""
+        """The weights cover ten decades and more."""
         for seed in range(8):
             rng = np.random.default_rng(seed)
             n = 17
@@ -85,7 +85,7 @@ class TestPaths:
 
 
 class TestRoom:
-    def test_what_is_needed_what_is_free_and_what_fits(self, pretend: Pretend) -> None:
+    def test_a_refusal_names_needed_and_free_memory_and_the_size_that_fits(self, pretend: Pretend) -> None:
         pretend.free_memory(8 << 30)
         fits = r"8.00 GiB are free; what fits is a graph of up to 45,568 vertices or the rows of up to 20,803 of them"
         with pytest.raises(Refused, match=f"100,000 vertices in int32 need 37.3 GiB and {fits}"):
@@ -118,7 +118,7 @@ class TestRoom:
             (60_000, 1 << 30, 1.0, "60,000 vertices in int16 need"),
         ],
     )
-    def test_it_is_refused_before_it_is_computed(
+    def test_insufficient_memory_is_refused_before_the_computation(
         self, n: int, free: int, weight: float, said: str, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
     ) -> None:
         pretend.free_memory(free)

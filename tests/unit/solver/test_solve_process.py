@@ -1,4 +1,4 @@
-"""What a process needs to solve, before and after compiled code is loaded, also after a fork; and how its time is told."""
+"""`solve` in a process: before and after compiled code is loaded, after a fork, and its report of times."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def test_scipy_solves_tiny_graphs_and_the_first_small_one_of_a_process() -> None
     assert done.stdout.split("\n")[:2] == ["scipy scipy scipy False", "tiled-cpu tiled-cpu"], done.stderr
 
 
-def test_without_a_folder_to_write_to_code_is_kept_nowhere(tmp_path: Path) -> None:
+def test_without_a_writable_folder_no_code_is_cached(tmp_path: Path) -> None:
     done = run(
         "os.environ['XDG_CACHE_HOME'] = '/dev/null/nowhere'\n"
         f"os.environ['TMPDIR'] = {str(tmp_path)!r}\n"
@@ -109,7 +109,7 @@ def test_a_small_graph_brings_nothing_that_does_not_solve_it(tmp_path: Path) -> 
     assert "fwtui.solver.driver" in brought and not others & set(brought)
 
 
-def test_what_is_done_once_is_told_apart() -> None:
+def test_one_time_work_is_reported_separately() -> None:
     seconds = {"set-up": 0.5, "read": 0.03, "compile": 0.1, "copy in": 0.02, "prepare": 0.01, "kernels": 0.04, "copy out": 0.1}
     told = spent(seconds)
     assert told.startswith("set-up 600 ms once; then 200 ms: read 30.0 ms, copy in 20.0 ms, prepare 10.0 ms, kernels 40.0 ms, ")

@@ -1,4 +1,4 @@
-"""`solve` over several processes on the CPU: as a job of its own, and in an MPI program whose ranks call it."""
+"""`solve` over several processes on the CPU: as a separate job, and in an MPI program."""
 
 import os
 import pickle
@@ -31,7 +31,7 @@ HANGS = 150.0  # seconds
 
 
 def matrix(n: int, seed: int, density: float = 0.1, real: bool = False, lifted: bool = False, scale: int = 1) -> np.ndarray:
-    """Weights with +inf for no edge; `lifted`: some are negative, but no cycle is."""
+    """Return weights with +inf for no edge; `lifted` makes some negative, but no cycle."""
     rng = np.random.default_rng(seed)
     weights = rng.integers(1, 50, (n, n)) * float(scale)
     if real:
@@ -70,7 +70,7 @@ GRAPHS = {
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What two ranks of an MPI program got, by the name of the request."""
+    """Return the results of two ranks of an MPI program by the name of the request."""
     folder = tmp_path_factory.mktemp("ranks")
     sparse = GRAPHS["whole"].copy()
     sparse[np.isinf(sparse)] = 0
@@ -95,7 +95,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def ended(ranks: int, *program: str) -> subprocess.CompletedProcess[str]:
-    """That program of Python on that many ranks."""
+    """Run a Python program on that many ranks to its end."""
     environment = {**os.environ, **worker_environment("real")}
     command = [mpiexec(), "-n", str(ranks), sys.executable, *program]
     return subprocess.run(command, env=environment, capture_output=True, timeout=HANGS, text=True)
@@ -174,7 +174,7 @@ def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any]) -> None:
 
 
 class TestJob:
-    """Of its own, on devices of this machine."""
+    """A separate job on devices of this machine."""
 
     def test_all_rows_come_back(self) -> None:
         graph, before = GRAPHS["negative"], psutil.Process().children()
@@ -216,7 +216,7 @@ class TestJob:
             ({"devices": "cpu,cpu", "graph": scipy.sparse.csr_array((2_000_000,) * 2)}, "distances of 2,000,000 vertices in"),
         ],
     )
-    def test_what_is_refused_before_a_job_begins(
+    def test_mistakes_are_refused_before_a_job_starts(
         self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))

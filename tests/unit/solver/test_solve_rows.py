@@ -1,4 +1,4 @@
-"""`solve(sources=)` and sparse graphs: what is not needed is left out, by the way that takes least time."""
+"""`solve(sources=)` and sparse graphs: only the requested rows, by the fastest method."""
 
 import warnings
 from itertools import pairwise
@@ -25,7 +25,7 @@ from fwtui_kernels.plan import Target
 
 
 def matrix(n: int, **asked: Any) -> np.ndarray:
-    """A generated graph, +inf for no edge."""
+    """Return a generated graph, +inf for no edge."""
     graph = generate(Experiment(n=n, **asked))
     return np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix)
 
@@ -59,7 +59,7 @@ def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any]) ->
 
 @pytest.mark.parametrize(("sources", "targets"), [(None, [3, 149, 3]), ([7, 0, 9, 140], [3, 5]), ([7, 0], [3, 5, 99])], ids=str)
 @pytest.mark.parametrize("asked", [{"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"density": 0.02}], ids=str)
-def test_columns_too(asked: dict[str, Any], sources: list[int] | None, targets: list[int]) -> None:
+def test_targets_select_columns_of_all_distances(asked: dict[str, Any], sources: list[int] | None, targets: list[int]) -> None:
     graph = matrix(150, **asked)
     graph += 0.01 * np.arange(150)[:, None] - 0.01 * np.arange(150)[None, :]  # a way and its return differ
     whole = solve(graph).distances[sources or slice(None)][:, targets]
@@ -107,13 +107,13 @@ def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
     assert sum(graph[i, j] for i, j in pairwise(path)) == found.distances[5, 300]
 
 
-def test_a_process_that_gives_nothing_is_told() -> None:
+def test_a_silent_search_process_is_an_error() -> None:
     graph = scipy.sparse.csr_array(np.where(np.isinf(found := matrix(300)), 0, found))
     with pytest.raises(Failed, match="a process that searches for shortest paths gave nothing in -1 s"):
         list(searches.searched(graph, np.arange(300), False, 2, patience=-1.0))
 
 
-def test_negative_cycles_are_told() -> None:
+def test_searches_report_negative_cycles() -> None:
     graph = matrix(50, kind="grid")
     graph[0, 1], graph[1, 0] = -3, 2
     with pytest.raises(NegativeCycleError, match=r"negative cycle: (0 -> 1 -> 0|1 -> 0 -> 1)"):
@@ -134,7 +134,7 @@ def test_negative_cycles_are_told() -> None:
         ({"targets": [0], "predecessors": True}, "omit targets or predecessors"),
     ],
 )
-def test_what_is_refused(options: dict[str, Any], says: str) -> None:
+def test_invalid_sources_and_targets_are_refused(options: dict[str, Any], says: str) -> None:
     with pytest.raises(Refused, match=says):
         solve(matrix(9, kind="grid"), **options)
 
@@ -203,9 +203,7 @@ def test_without_small_separators_and_where_a_kernel_is_named_the_plan_is_dense(
 @pytest.mark.parametrize(
     ("order", "free", "kernel"), [(1e-9, 8 * 2**30, "sparse"), (1e-9, 2**20, "dense"), (1.0, 8 * 2**30, "dense")]
 )
-def test_on_a_gpu_it_is_ordered_where_that_takes_less_time_and_fits(
-    order: float, free: int, kernel: str, pretend: Pretend
-) -> None:
+def test_a_gpu_graph_is_ordered_if_that_is_faster_and_fits(order: float, free: int, kernel: str, pretend: Pretend) -> None:
     pretend.limits(costs, _ORDERED=order)
     graph, dense = graph_of(arcs(MIN, kind="grid")).adjacency, registry()["look-ahead"]
     shape = shape_of(dense, MIN, "int32")

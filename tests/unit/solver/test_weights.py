@@ -1,4 +1,4 @@
-"""What is known of weights before a type is chosen: how low, how high, how whole, and how far vertex 0 is from all."""
+"""Facts about weights that choose a data type: range, grid, and distances from vertex 0."""
 
 import sys
 from typing import Any
@@ -38,7 +38,7 @@ def brute(dense: np.ndarray) -> EdgeFacts:
 )
 @example(n=600, seed=1, kind="<f8", fraction=1 / 256)  # several blocks of rows
 @example(n=600, seed=2, kind="i4", fraction=0.0)
-def test_of_a_matrix(n: int, seed: int, kind: str, fraction: float) -> None:
+def test_facts_of_a_matrix_are_those_of_a_plain_scan(n: int, seed: int, kind: str, fraction: float) -> None:
     rng = np.random.default_rng(seed)
     dense = rng.integers(0 if kind[0] == "u" else -3, 9, (n, n)).astype(kind)
     if "f" in kind:

@@ -1,4 +1,4 @@
-"""Lines: nothing damaged, hostile or unknown gets through, and everything sound comes back equal."""
+"""The codec: damaged, hostile or unknown lines do not get through, and valid events come back equal."""
 
 import json
 import runpy
@@ -105,7 +105,7 @@ def is_safe(text: str) -> bool:
 
 
 def fields_of(kind: type[events.Event], *types: type[inspect.Type]) -> Iterator[tuple[Any, Any, inspect.Type]]:
-    """A whole JSON value of the kind, with the path and type of each of its fields of those types."""
+    """Yield a complete JSON value of the kind with the path and type of each field of those types."""
     info = inspect.type_info(kind)
     value = SOME["filled"](info)
     for path, leaf in SOME["leaves"](info, value):
@@ -155,7 +155,7 @@ def test_strings_that_are_no_json_strings_are_corrupt(body: bytes) -> None:
 
 
 def test_nothing_invisible_survives_cleaning() -> None:
-    """Over all of Unicode; what is left of category Cf are visible signs of scripts."""
+    """All of Unicode is tested; the exceptions of category Cf are visible signs."""
     visible = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
     for code in range(0x110000):
         character = chr(code)
@@ -206,7 +206,7 @@ def test_no_event_is_corrupt(body: bytes) -> None:
         codec.decode(body)
 
 
-def test_damage_says_what_was_expected() -> None:
+def test_a_corrupt_line_names_the_expected_type() -> None:
     with pytest.raises(Corrupt, match=r"^Expected `str`, got `int` - at `\$\.text`$"):
         codec.decode(seal({"kind": "notice", "t": 1, "text": 7}))
 
@@ -281,7 +281,7 @@ def test_a_number_too_near_to_0_to_divide_by_is_0(number: bytes) -> None:
     assert isinstance(heat, events.Answers) and heat.heat == ((0, 1e-30, 1.5),)
 
 
-def test_a_long_line_of_numbers_is_not_built_again_and_packed_it_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_line_of_numbers_is_not_rebuilt_and_survives_packing(monkeypatch: pytest.MonkeyPatch) -> None:
     step = events.PlanStep(1, "all", 10, ((0, 0, 64, 64),) * 32, ((0, 0, 64, 64),) * 32)
     plan = events.Plan(t=1, run=1, of=16, steps=(step,) * events.PLAN_STEPS)
     answers = events.Answers(t=1, run=1, vertices=64, heat=((1e-5,) * events.CELLS,) * events.CELLS)

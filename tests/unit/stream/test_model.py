@@ -1,4 +1,4 @@
-"""The model: the same after live, replay and any seeking, whatever the events say."""
+"""The model: the same after live, replay and any seeking, for all events."""
 
 import json
 import runpy
@@ -29,7 +29,7 @@ UNKNOWN = st.builds(Unknown, kind=st.just("surprise"), raw=st.just(b"{}"), t=st.
 
 
 def about_few_runs(event: Any) -> Any:
-    """The event for one of three runs, so that events meet."""
+    """Return the event with one of three run numbers, so that events meet."""
     if not hasattr(event, "run") or event.run is None:
         return event
     return type(event)(**{f: getattr(event, f) for f in event.__struct_fields__} | {"run": event.run % 3})
@@ -40,7 +40,7 @@ PHASES = (events.PhaseName("pivot", "pivot"), events.PhaseName("panels", "panels
 
 
 def folded(sequence: list[Any], seeking: bool = False) -> Model:
-    """The model after the events."""
+    """Return the model after the events."""
     state = Model(seeking=seeking)
     for event in sequence:
         state.apply(event)
@@ -48,7 +48,7 @@ def folded(sequence: list[Any], seeking: bool = False) -> Model:
 
 
 def everything(state: Model) -> None:
-    """Look at all that a screen may look at."""
+    """Read everything that a screen may read."""
     for run in state.runs.values():
         state.evidence(run)
         printed(state, run)
@@ -82,11 +82,11 @@ def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_momen
 
 
 def limited(model: Model) -> list[str]:
-    """Backends whose limits are known, the GPU's where it is the one that is watched."""
+    """Return the backends with measured limits; for the GPU, if it is the watched one."""
     return [device.backend for device in (CPU, model.watched) if device in model.measured]
 
 
-def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
+def test_events_of_several_gpus_stay_separate() -> None:
     state = Model()
     first, second = events.Device(t=0.0, name="first"), events.Device(t=0.0, gpu=1, name="second")
     for told in (
@@ -109,7 +109,7 @@ def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
     assert codec.encode(events.Telemetry(t=1.0, gpu=0)) == codec.seal(b'{"kind":"telemetry","t":1.0}'), "as it was with one"
 
 
-def test_readings_of_several_gpus_tell_of_the_machine_once() -> None:
+def test_samples_of_several_gpus_describe_the_host_once() -> None:
     model = Model()
     model.apply(run_started(t=0, backend="cuda", gpu=1))
     model.apply(events.Sample(t=3.0, run=1, seconds=3.0, since=0.0))
@@ -126,7 +126,7 @@ def test_readings_of_several_gpus_tell_of_the_machine_once() -> None:
     assert model.followed == (DeviceId("cuda", 0),) and len(model.of_host) == 30
 
 
-def test_a_frozen_model_does_not_hear_how_the_other_goes_on() -> None:
+def test_a_frozen_model_does_not_change_with_the_live_one() -> None:
     limits = events.Limits(t=0.0, backend="cuda", forms=(events.FormLimit("float32", 1e13),), complete=True)
     told = [limits, begun(), reading(1.0), events.Notice(t=1, text="a"), events.Marker(t=1, text="b")]
     live = folded(told)
@@ -163,7 +163,7 @@ def the_run(*sequence: events.Event, backend: str = "cpu") -> Run:
     return run
 
 
-def test_rate_and_bandwidth_of_a_run_and_what_is_not_known() -> None:
+def test_rate_and_bandwidth_of_a_run_are_numbers_or_none() -> None:
     run = the_run(PLANNED, *SAMPLES)
     assert run.seconds == 0.5  # the median so far
     run = the_run(PLANNED, *SAMPLES, PASS, DONE)
@@ -245,7 +245,7 @@ def reading(t: float, **values: Any) -> events.Telemetry:
     return events.Telemetry(t=t, **values)
 
 
-def test_what_is_found_in_a_state_is_remembered_until_the_next() -> None:
+def test_results_for_a_state_are_cached_until_the_next() -> None:
     state, asked = folded([replace(begun(), run=number) for number in range(20)]), list[str]()
 
     def everything(state: Model) -> str:
@@ -265,7 +265,7 @@ def test_what_is_found_in_a_state_is_remembered_until_the_next() -> None:
     assert state.once(everything) == "all" and asked.count("all") == 2
 
 
-def test_evidence_is_of_the_clean_passes_alone() -> None:
+def test_evidence_is_of_the_timed_repetitions_only() -> None:
     window = [events.Sample(t=3.0, run=1, seconds=1.0, since=2.0), events.Sample(t=5.0, run=1, seconds=1.0, since=4.0)]
     state = folded(
         [
@@ -290,8 +290,8 @@ def test_evidence_is_of_the_clean_passes_alone() -> None:
     assert "throttled: power cap, reliability" in outcome(state, state.runs[1])
 
 
-def test_evidence_reaches_to_the_end_of_the_clean_stage_and_none_is_no_zero() -> None:
-    """Only the first passes of very many are told, and clocks may fall after them."""
+def test_evidence_reaches_to_the_end_of_the_timed_stage_and_missing_values_are_none() -> None:
+    """Only the first of very many repetitions are events, and clocks may fall later."""
     stage = events.Stage(t=5.0, run=1, name="clean", seconds=3.0)
     state = folded([begun(), events.Sample(t=2.1, run=1, seconds=0.1, since=2.0), reading(4.5, throttle=0x4)])
     assert state.run is not None
@@ -308,7 +308,7 @@ def test_evidence_reaches_to_the_end_of_the_clean_stage_and_none_is_no_zero() ->
     assert folded([begun()]).evidence(folded([begun()]).runs[1]) is None
 
 
-def test_what_a_made_up_file_tells_of_a_run_is_bounded() -> None:
+def test_events_of_a_forged_file_are_bounded() -> None:
     state = folded([begun(), *[events.Sample(t=2, run=1, seconds=1, since=1)] * 1000])
     assert len(state.runs[1].samples) == MAX_GATHERED
     counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MAX_GATHERED + 9)]
@@ -319,7 +319,7 @@ def test_what_a_made_up_file_tells_of_a_run_is_bounded() -> None:
     assert len(run.phases) == len(run.phase_names) == MAX_PHASES
 
 
-def test_the_device_and_the_main_occupancy_are_what_all_tellers_know() -> None:
+def test_device_facts_of_all_sources_are_merged() -> None:
     nvml = events.Device(t=0, name="GPU", driver="580", memory_bytes=1, power_limit_watts=700)
     cuda = events.Device(t=1, name="GPU", memory_bytes=2, compute_capability=(9, 0), cuda="13.0")
     both = merged(nvml, cuda)
@@ -349,7 +349,7 @@ def test_results_are_plain_data_and_tables_line_up() -> None:
 
 
 def ten_passes(number: int, begin: float) -> Iterator[events.Event]:
-    """A run of ten passes in a second, with ten readings."""
+    """Yield a run of ten repetitions in a second, with ten telemetry samples."""
     yield run_started(run=number, t=begin)
     yield events.Stage(t=begin, run=number, name="clean")
     for tick in range(10):
@@ -364,7 +364,7 @@ def ten_passes(number: int, begin: float) -> Iterator[events.Event]:
 
 
 def both(runs: int, **limits: int) -> tuple[Model, Model]:
-    """A live session, and the same one replayed."""
+    """Return a live model and its replay."""
     live, replayed = Model(live=True, limits=ModelLimits(**limits)), Model()
     for number in range(1, runs + 1):
         for event in ten_passes(number, 2.0 * number):
@@ -373,7 +373,7 @@ def both(runs: int, **limits: int) -> tuple[Model, Model]:
     return live, replayed
 
 
-def test_old_runs_are_small_and_say_the_same() -> None:
+def test_old_runs_are_small_and_keep_their_results() -> None:
     live, replayed = both(8, whole_runs=3)
     assert [number for number, run in live.runs.items() if run.pass_times is None] == [6, 7, 8]
     for number, run in live.runs.items():
@@ -385,7 +385,7 @@ def test_old_runs_are_small_and_say_the_same() -> None:
         assert replace(run.whole(ten_passes(number, 2.0 * number)), evidence=None) == whole
 
 
-def test_what_is_told_of_an_old_run_later_is_kept_and_without_its_events_it_stays() -> None:
+def test_later_events_of_an_old_run_are_kept() -> None:
     live = both(1)[0]
     now = events.Progress(t=9.0, run=1, stage="answers", done=0.5)
     whole = live.runs[1].brief(None).after(now).whole(ten_passes(1, 2.0))
@@ -403,7 +403,7 @@ def test_what_is_told_of_an_old_run_later_is_kept_and_without_its_events_it_stay
     assert old.whole([*ten_passes(1, 2.0)][:-8]) is old, "half of them are lost"
 
 
-def test_old_readings_are_thinned_and_runs_know_what_they_said_however_long_it_idles() -> None:
+def test_old_samples_are_thinned_and_runs_keep_their_evidence() -> None:
     live, replayed = both(30, readings=40)
     assert len(live.telemetry) <= 40 < len(replayed.telemetry)
     times = [reading.t for reading in live.telemetry]

@@ -1,4 +1,4 @@
-"""Nothing in a session names the machine's owner, unless that was asked for."""
+"""Privacy: a session does not name the machine's owner unless that was requested."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ sys.modules["fwtui.measure.runner"].__getattr__ = _crash
 
 
 def recorded(tmp_path: Path, *words: str, crash: bool = False) -> bytes:
-    """The bytes of a session recorded by `alice-liddell` in her folder on `secret-host-7`."""
+    """Return the bytes of a session recorded by `alice-liddell` in her folder on `secret-host-7`."""
     home = tmp_path / "homes" / "alice-liddell"
     patches = home / "patches"
     patches.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def test_a_session_names_neither_host_nor_user_nor_folder(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("identify", [False, True])
-def test_last_words_name_them_only_on_request(tmp_path: Path, identify: bool) -> None:
+def test_crash_reports_name_user_and_host_only_on_request(tmp_path: Path, identify: bool) -> None:
     content = recorded(tmp_path, "-n", "9", *(["--identify"] if identify else []), crash=True)
     faults = [e for e in map(codec.decode, content.splitlines()) if isinstance(e, events.Fault)]
     assert faults and "Traceback" in faults[0].stderr
