@@ -78,4 +78,4 @@ class Call:
     @property
     def is_free(self) -> bool:
         """Whether the call uses no option that only kernels support."""
-        return self.named is self.dtype is self.device is self.devices is None and not self.keep_on_device
+        return self.named is self.device is self.devices is None and not self.keep_on_device

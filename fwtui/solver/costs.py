@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from fwtui.common import units
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
@@ -21,7 +20,6 @@ from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
-from fwtui_kernels.parts.elimination import relaxations
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
 
 if TYPE_CHECKING:
@@ -41,42 +39,7 @@ _COPIES = 6  # of the matrix on the host, at most, beside the result
 # and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
 SEARCHED, _ORDERED, _LOOKED_AT = 1e-8, 8e-6, 1e-9
 _RELAXED, _RELAXED_ON_GPU = 1.2e10, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
-_GPU_STARTS, _COPIED = 1.0, 8e9  # seconds, and bytes a second of all distances to new memory of the host
-WORTH_A_PROCESS, _PROCESS_STARTS = 1.0, 0.5  # seconds of searching, and until SciPy is there
-_ALONE = 0.02  # seconds by which all distances must be sooner than some, to be worth their memory
-_DOUBT = 2  # times by which searches from all vertices must be sooner, as estimates err
-_SOON = 1e-3  # seconds that nobody waits for
-
-
-def why_searches(graph: GivenGraph, count: int | None, predecessors: bool) -> str:
-    """Explain why Dijkstra searches are faster than a kernel for that many sources; empty if the kernel is faster."""
-    if count is None and not _may_be_searched(graph):
-        return ""
-    try:
-        check_room(graph.n, "int32", predecessors)
-    except Refused:
-        return "" if count is None else "all distances do not fit into memory"  # of all, a kernel says what fits
-    count = count or graph.n
-    whole, alone = count == graph.n, seconds_of_searches(graph.adjacency, count)
-    shares = processes(alone)
-    by_searches = alone / shares + _PROCESS_STARTS * (shares > 1)
-    by_kernel = _seconds_of_kernel(graph.adjacency, by_searches)
-    if by_searches * (_DOUBT if whole else 1) > by_kernel + _ALONE:
-        return ""
-    if max(by_searches, by_kernel) < _SOON:
-        return "on so small a graph searches take less than a millisecond"
-    begins = "all vertices" if whole else units.counted(count, "vertex", "vertices")
-    other = "a kernel" if whole else "all distances"
-    return f"searches from {begins} take about {units.duration(by_searches)}, and {other} {units.duration(by_kernel)}"
-
-
-def _may_be_searched(graph: GivenGraph) -> bool:
-    """Return whether Dijkstra searches from all vertices may be faster than a kernel on this machine."""
-    if graph.n < MIN:
-        return False
-    from fwtui.machine.hardware import driver_present
-
-    return not driver_present() and is_sparse(graph.adjacency.facts)
+WORTH_A_PROCESS = 1.0  # seconds of searches that are worth starting a process
 
 
 def seconds_of_searches(graph: Adjacency, count: int) -> float:
@@ -87,19 +50,6 @@ def seconds_of_searches(graph: Adjacency, count: int) -> float:
 def processes(seconds: float) -> int:
     """Return the number of processes for searches that take one core so many seconds; 1 means this process only."""
     return max(1, min(len(usable_cores()), ceil(seconds / WORTH_A_PROCESS)))
-
-
-def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
-    """Estimate the seconds for all distances by the best kernel; METIS runs only if it may push the estimate below `most`."""
-    from fwtui.machine.hardware import driver_present
-
-    backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
-    besides = _GPU_STARTS + 4 * graph.n**2 / _COPIED if backend == "cuda" else 0.0
-    dense = seconds_of(graph.n**3, backend)
-    ordered = ordered_shape(graph, graph.facts, backend, "int32", min(dense, most), None)
-    if ordered is None or ordered.order is None:
-        return besides + dense
-    return besides + seconds_of(relaxations(ordered), backend)
 
 
 def seconds_of(relaxations: int, backend: str, itemsize: int = 4) -> float:
@@ -124,6 +74,11 @@ def ordered_shape(
         return None
     ordered = in_order(kernel, shape, graph.adjacency)
     return ordered if _fits(kernel, ordered, engine) else None  # it is padded more
+
+
+def free_on_host() -> int:
+    """Return the bytes of host memory that solve may use."""
+    return max(0, psutil.virtual_memory().available - KEPT_FREE)
 
 
 def is_sparse(facts: EdgeFacts) -> bool:

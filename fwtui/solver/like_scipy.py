@@ -10,7 +10,8 @@ from scipy.sparse import issparse
 
 from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.library_objects import check_sparse, of_entries
-from fwtui.solver.costs import why_searches
+from fwtui.solver.ends import Ends
+from fwtui.solver.method import KERNEL, choose_method
 from fwtui.solver.solve import exactly
 
 _NEAR_0 = 1e-8  # up to it SciPy reads a weight of a dense array as 0, which is no edge, if it counts edges
@@ -89,7 +90,7 @@ def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
     """Return whether all distances are faster than separate rows for these sources; SciPy rejects invalid ones."""
     rows = np.asarray(indices)
     valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and rows.min() >= 0 and rows.max() < graph.n
-    return bool(valid) and not why_searches(graph, rows.size, predecessors)
+    return bool(valid) and choose_method(graph, Ends(graph.n, rows.reshape(-1), None), predecessors) == KERNEL
 
 
 def _is_overwritten(matrix: Any) -> bool:

@@ -17,8 +17,10 @@ from fwtui.graphs.file_options import AUTO
 from fwtui.graphs.library_objects import graph_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.call import Call
-from fwtui.solver.costs import check_room, why_searches
+from fwtui.solver.costs import check_room
 from fwtui.solver.driver import answer
+from fwtui.solver.ends import Ends
+from fwtui.solver.method import choose_method
 from fwtui.solver.result import Result
 from fwtui.solver.rows import by_searches
 
@@ -54,9 +56,9 @@ def solve(
 
     `sources` are the vertices whose rows of distances are wanted, and `targets` those whose columns are: integers are their
     numbers, all else are labels. Row k of the result belongs to the k-th source, column k to the k-th target. Memory is needed
-    for these distances only. They are found by searches (SciPy's Dijkstra, in 64 bits) from the sources, or backwards from the
-    targets where these are fewer, unless all distances are estimated to be found sooner; `result.stats.reason` says which, and
-    why. Paths need predecessors, and these whole rows.
+    for these distances only. The method with the least estimated time computes them: Dijkstra searches from the sources or
+    backwards from the targets, one elimination and a sweep for each, or a kernel for all pairs. `result.stats.reason` states
+    the estimates. Paths need predecessors, and these need complete rows.
 
     `keep="device"` leaves the distances, and predecessors, on the GPU, as arrays with `__cuda_array_interface__`.
 
@@ -123,12 +125,19 @@ def solve_one(
     if rows is None and columns is None and isinstance(graph, GivenGraph):
         check_room(graph.n, "int16", call.predecessors)  # before anything is made for each vertex or edge
     least = min((len(some) for some in (rows, columns) if some is not None), default=None)
-    if isinstance(graph, GivenGraph) and call.is_free and (reason := why_searches(graph, least, call.predecessors)):
-        return by_searches(graph.adjacency, rows, columns, reason, call)
+    if isinstance(graph, GivenGraph) and call.is_free:
+        ends = Ends(graph.n, rows, columns)
+        method = choose_method(graph, ends, call.predecessors, call.dtype)
+        if method.elimination is not None:
+            return method.elimination.solve(call, method.reason)
+        if method.name == "searches":
+            return by_searches(graph.adjacency, ends, method.reason, call)
     result = answer(graph, call)
     if least is None:
         return result
-    why = f"all distances take less time than searches from {counted(least, 'vertex', 'vertices')}" if call.is_free else ""
+    why = ""
+    if call.is_free and call.dtype is None:
+        why = f"all distances take less time than searches from {counted(least, 'vertex', 'vertices')}"
     wanted_rows = slice(None) if rows is None else rows
     distances = np.asarray(result.distances)[wanted_rows]
     before = result.predecessors[wanted_rows] if result.predecessors is not None else None

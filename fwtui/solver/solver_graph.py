@@ -77,7 +77,7 @@ class SolverGraph(ABC):
             side, distances, trace = self._run(kernel, shape, call)
             largest, diagonal = side.look(distances, choice.far)
             if not self.facts.nonnegative and (diagonal < 0).any():
-                _check_cycles(self.origin.adjacency, self.facts, diagonal, dtype)
+                check_cycles(self.origin.adjacency, self.facts, diagonal, dtype)
             exact = largest < choice.exact_below
             if call.dtype is None and dtype == "float32" and not exact:
                 return None
@@ -226,7 +226,7 @@ def _check_wide(n: int, cells: int, predecessors: bool) -> None:
         )
 
 
-def _check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, dtype: str) -> None:
+def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, dtype: str) -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
     cycle, _ = cycle_or_heights(graph)
     if cycle:

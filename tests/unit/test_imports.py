@@ -42,7 +42,9 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui_kernels.programs.nvrtc": ("cuda",),
-    "fwtui_kernels.parts.cpu_sparse": ("numba", "llvmlite", "scipy"),
+    **dict.fromkeys(
+        (f"fwtui_kernels.parts.{name}" for name in ("cpu_sparse", "dissection", "row_factor")), ("numba", "llvmlite", "scipy")
+    ),
     **dict.fromkeys(
         (f"fwtui_kernels.compiled.{name}" for name in ("simulator", "device", "cubin_cache", "array_abi", "ptxas")), ()
     ),

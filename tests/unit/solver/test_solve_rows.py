@@ -1,6 +1,7 @@
 """`solve(sources=)` and sparse graphs: only the requested rows, by the fastest method."""
 
 import warnings
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from fwtui.common.errors import Failed, Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.library_objects import graph_of
-from fwtui.solver import choose, costs, searches
+from fwtui.solver import choose, costs, method, searches
 from fwtui.solver.costs import MIN, shape_of
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Target
@@ -98,7 +99,8 @@ def test_far_distances_named_kernels_and_graphs_whose_matrix_would_fit_no_memory
 def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
     asked: dict[str, Any], predecessors: bool, pretend: Pretend
 ) -> None:
-    pretend.limits(costs, SEARCHED=1e-9, WORTH_A_PROCESS=1e-4, _PROCESS_STARTS=0.0, MIN=400)
+    pretend.limits(costs, SEARCHED=1e-9, WORTH_A_PROCESS=1e-4, MIN=400)
+    pretend.limits(method, _PROCESS_STARTS=0.0, MIN=400)
     graph = matrix(400, density=0.05, **asked)
     found = solve(graph, predecessors=predecessors)
     assert found.stats.kernel == "dijkstra" and found.rows is None and "from all vertices" in found.stats.reason
@@ -172,6 +174,70 @@ def test_the_command_writes_the_rows_of_a_file(towns: str, tmp_path: Path, capfd
     assert "wanted.txt, line 1: there is no vertex 'Bonn'" in capfd.readouterr().err
     assert main(["solve", towns, "--sources", str(wanted)]) == 2
     assert "--sources needs an output; give -o OUT too" in capfd.readouterr().err
+
+
+@pytest.fixture
+def eliminates(pretend: Pretend) -> None:
+    """Searches that are estimated to take forever, of graphs that are small enough for a test."""
+    pretend.limits(costs, SEARCHED=1.0, MIN=100)
+
+
+@pytest.mark.usefixtures("eliminates")
+@pytest.mark.parametrize(
+    ("asked", "dtype"),
+    [
+        ({"kind": "road"}, None),
+        *(
+            pytest.param(asked, dtype, marks=pytest.mark.slow)
+            for asked in ({"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"kind": "grid", "real": True}, {"density": 0.003})
+            for dtype in (None, "int16", "int32", "float32", "float64")
+            if dtype != "int16" or not asked.get("negative")
+        ),
+    ],
+    ids=str,
+)
+def test_rows_and_columns_by_one_elimination(asked: dict[str, Any], dtype: str | None) -> None:
+    graph = arcs(700, **asked)  # the last one has many components
+    rounds = "real" in asked and not (dtype or "").startswith("int")
+    if rounds:
+        graph.data *= np.pi
+    elif "real" in asked:
+        graph.data = np.ceil(graph.data)
+    exact = johnson(graph)
+    rows, columns = np.arange(0, 700, 9), [699, 3, 3]
+    found = solve(graph, sources=rows, dtype=dtype)
+    assert found.stats.kernel == "elimination" and found.stats.dtype == (dtype or ("float64" if rounds else "int32"))
+    assert "an elimination and 78 sweeps take about" in found.stats.reason and found.stats.exact == (not rounds)
+    assert found.rows is not None and found.rows.tolist() == rows.tolist()
+    tolerance = 1e-5 if rounds and dtype == "float32" else 1e-12 * rounds
+    compare = partial(np.testing.assert_allclose, rtol=tolerance)
+    compare(found.distances, exact[rows])
+    compare(solve(graph, targets=columns, dtype=dtype).distances, exact[:, columns])
+    compare(solve(graph, sources=rows, targets=columns, dtype=dtype).distances, exact[rows][:, columns])
+    assert (found.distances.dtype == np.float64) == (dtype == "float64" or (rounds and dtype is None))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("eliminates")
+def test_an_elimination_widens_types_and_finds_negative_cycles() -> None:
+    n = 300
+    line = np.arange(n - 1)
+    for weight, dtype, kind in ((100_000, "int32", np.float64), (10_000_000, "float64", np.float64), (3, "int32", np.float32)):
+        graph = scipy.sparse.csr_array((np.full(n - 1, float(weight)), (line, line + 1)), shape=(n, n))
+        found = solve(graph, sources=[1, 0, 298])
+        assert (found.stats.kernel, found.stats.dtype, found.distances.dtype) == ("elimination", dtype, kind)
+        np.testing.assert_array_equal(found.distances[1], weight * np.arange(n))
+        assert found.distances[2].tolist() == [np.inf] * 298 + [0, weight]
+    with pytest.raises(Refused, match="some distances overflow int16"):
+        solve(scipy.sparse.csr_array((np.full(n - 1, 100.0), (line, line + 1)), shape=(n, n)), sources=[0], dtype="int16")
+    graph = arcs(150, kind="grid").tolil()
+    graph[0, 1], graph[1, 0] = -3, 2
+    with pytest.raises(NegativeCycleError, match=r"negative cycle: (0 -> 1 -> 0|1 -> 0 -> 1)"):
+        solve(graph.tocsr(), sources=[140])
+    graph = arcs(150, kind="grid").tolil()
+    graph[7, 7] = -1
+    with pytest.raises(NegativeCycleError, match=r"negative cycle"):
+        solve(graph.tocsr(), sources=[140])
 
 
 def arcs(n: int, **asked: Any) -> scipy.sparse.csr_array:

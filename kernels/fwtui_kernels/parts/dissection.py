@@ -1,0 +1,175 @@
+"""Nested dissection of a sparse graph: separators by level sets of breadth-first searches, all pieces of a depth in parallel.
+
+A. George, J. W. H. Liu, An Automatic Nested Dissection Algorithm for Irregular Finite Element Problems, SINUM 15(5),
+1978. On grids it takes a fifth of METIS's time and finds separators as small; on road maps METIS's are several times smaller.
+Imports numba.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import prange
+
+from fwtui_kernels.compiled import trees
+from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.parts import ordering
+
+BELOW, ABOVE, SEPARATOR = range(3)  # sides of a cut
+MIN_SHARE = 0.3  # of a piece's vertices on either side of its separator
+SEARCHES = 3  # each from the last vertex of the one before: the last one begins at the rim
+PASSES = 4  # over a separator, to drop vertices that separate nothing
+
+
+class Dissection(NamedTuple):
+    """A tree of supernodes, children first: leaves and separators, whose vertices are neighbours in the order."""
+
+    vertices: np.ndarray  # (n,) in the order of elimination
+    firsts: np.ndarray  # of each supernode in `vertices`, and the end of all
+    parents: np.ndarray  # the supernode above, -1 for none
+
+
+def dissect(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
+    """Dissect a graph whose neighbours are given both ways, until a piece has at most `leaf` vertices or cannot be cut."""
+    n = len(begins) - 1
+    vertices = np.arange(n, dtype=np.int32)
+    piece_of, levels = np.zeros(n, np.int32), np.empty(n, np.int32)
+    room = np.empty(n, np.int32)
+    spans, above = np.array([[0, n]], np.int64), np.array([-1], np.int64)
+    nodes: list[tuple[np.ndarray, np.ndarray]] = []  # first vertex and end, and parent of nodes that are done
+    count = 0
+    while len(spans):
+        cuts = np.empty((len(spans), 2), np.int64)
+        _cut_all(begins, others, vertices, piece_of, levels, room, spans, leaf, count, cuts)
+        low, high = cuts[:, 0], cuts[:, 1]  # where the second side and the separator begin
+        nodes.append((np.stack([high, spans[:, 1]], axis=1), above))
+        numbers = np.arange(count, count + len(spans))
+        count += len(spans)
+        sides = np.stack([np.stack([spans[:, 0], low], 1), np.stack([low, high], 1)], 1).reshape(-1, 2)
+        kept = sides[:, 1] > sides[:, 0]
+        spans, above = sides[kept], np.repeat(numbers, 2)[kept]
+    ends, parents = np.concatenate([part for part, _ in nodes]), np.concatenate([part for _, part in nodes])
+    return _numbered(vertices, ends, parents)
+
+
+def metis_dissection(begins: np.ndarray, others: np.ndarray, leaf: int) -> Dissection:
+    """Dissect by METIS; subtrees of at most `leaf` vertices become one supernode."""
+    narrow = begins.astype(np.int32)
+    vertices = ordering.dissected(narrow, others)
+    parents, sizes = trees.elimination_tree(narrow, others, vertices, ordering.inverse(vertices))
+    numbers, above = ordering.numbered(*trees.grouped(parents, sizes, leaf, leaf // 4))
+    firsts = np.concatenate([[0], np.cumsum(np.bincount(numbers))])
+    return Dissection(vertices[np.argsort(numbers, kind="stable")], firsts, above.astype(np.int64))
+
+
+def _numbered(vertices: np.ndarray, spans: np.ndarray, parents: np.ndarray) -> Dissection:
+    """Number the nodes in the order of their vertices; nodes without a vertex go, and their children move up."""
+    empty = spans[:, 1] == spans[:, 0]
+    for node in np.flatnonzero(empty):  # parents come before their children
+        parents[parents == node] = parents[node]
+    order = np.flatnonzero(~empty)
+    order = order[np.argsort(spans[order, 0])]
+    numbers = np.full(len(spans) + 1, -1, np.int64)
+    numbers[order] = np.arange(len(order))
+    return Dissection(vertices, np.append(spans[order, 0], len(vertices)), numbers[parents[order]])
+
+
+@njit(cache=True, parallel=True)
+def _cut_all(begins, others, vertices, piece_of, levels, room, spans, leaf, number, cuts):
+    """Cut each piece; its vertices are reordered as one side, the other side, and the separator."""
+    for piece in prange(len(spans)):
+        low, high = spans[piece]
+        if high - low <= leaf:
+            cuts[piece] = low
+        else:
+            _cut(begins, others, vertices, piece_of, levels, room, low, high, number + piece, cuts[piece])
+
+
+@njit(cache=True)
+def _cut(begins, others, vertices, piece_of, levels, room, low, high, name, cut):
+    """Cut vertices[low:high] by the smallest level set near the middle of a search from a vertex at the rim."""
+    mine = vertices[low:high]
+    queue = room[low:high]
+    size = high - low
+    for vertex in mine:
+        piece_of[vertex] = name
+    first = mine[0]
+    for _ in range(SEARCHES):
+        _search(begins, others, mine, piece_of, name, levels, queue, first)
+        first = queue[size - 1]
+    best, at, start = size + 1, levels[queue[size // 2]], 0
+    while start < size:  # the queue is in the order of the levels
+        level, end = levels[queue[start]], start
+        while end < size and levels[queue[end]] == level:
+            end += 1
+        if end < size and levels[queue[end]] > level + 1 and min(end, size - end) >= MIN_SHARE * size:
+            best, at = 0, level  # between components
+        elif min(start, size - end) >= MIN_SHARE * size and end - start < best:
+            best, at = end - start, level
+        start = end
+    for vertex in mine:
+        level = levels[vertex]
+        levels[vertex] = SEPARATOR if level == at and best > 0 else BELOW if level <= at else ABOVE
+    _improve(begins, others, mine, piece_of, name, levels)
+    counts = np.zeros(3, np.int64)
+    for vertex in mine:
+        counts[levels[vertex]] += 1
+    if 2 * counts[SEPARATOR] > size:
+        cut[:] = low
+        return
+    places = np.array([0, counts[BELOW], counts[BELOW] + counts[ABOVE]])
+    for vertex in mine:
+        side = levels[vertex]
+        queue[places[side]] = vertex
+        places[side] += 1
+    mine[:] = queue
+    cut[0] = low + counts[BELOW]
+    cut[1] = cut[0] + counts[ABOVE]
+
+
+@njit(cache=True)
+def _search(begins, others, mine, piece_of, name, levels, queue, first):
+    """Fill `queue` with the piece's vertices by their levels; between components one level is skipped."""
+    for vertex in mine:
+        levels[vertex] = -1
+    levels[first] = 0
+    queue[0] = first
+    filled, at, next_start = 1, 0, 0
+    while filled < len(mine):
+        while at < filled:
+            vertex = queue[at]
+            at += 1
+            for arc in range(begins[vertex], begins[vertex + 1]):
+                other = others[arc]
+                if piece_of[other] == name and levels[other] < 0:
+                    levels[other] = levels[vertex] + 1
+                    queue[filled] = other
+                    filled += 1
+        if filled < len(mine):
+            while levels[mine[next_start]] >= 0:
+                next_start += 1
+            levels[mine[next_start]] = levels[queue[filled - 1]] + 2
+            queue[filled] = mine[next_start]
+            filled += 1
+
+
+@njit(cache=True)
+def _improve(begins, others, mine, piece_of, name, sides):
+    """Move separator vertices without a neighbour on one side to the other side."""
+    for _ in range(PASSES):
+        changed = False
+        for vertex in mine:
+            if sides[vertex] != SEPARATOR:
+                continue
+            below = above = 0
+            for arc in range(begins[vertex], begins[vertex + 1]):
+                other = others[arc]
+                if piece_of[other] == name:
+                    below += sides[other] == BELOW
+                    above += sides[other] == ABOVE
+            if below == 0 or above == 0:
+                sides[vertex] = ABOVE if below == 0 else BELOW
+                changed = True
+        if not changed:
+            break

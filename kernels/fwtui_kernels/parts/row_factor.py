@@ -1,0 +1,394 @@
+"""Rows of distances of a sparse graph by its factor, on all cores: an elimination once, then nnz(L) relaxations for each row.
+
+    climb    from the source up its branch of the tree of supernodes: x[front] = x[supernode] (x) front
+    descend  down the whole tree: x[supernode] = min(x[supernode], x[vertices above] (x) front[vertices above, supernode])
+
+Every front has its own square block of cells, so that memory grows with the factor. Imports numba.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import get_num_threads, prange
+
+from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
+from fwtui_kernels.compiled.cpu_vectors import ROWS, width_of
+from fwtui_kernels.compiled.locked_njit import njit
+from fwtui_kernels.compiled.trees import touched
+from fwtui_kernels.parts.dissection import Dissection
+from fwtui_kernels.plan import NO_EDGE
+
+UNIT = 32  # cells to whose multiples a front's side is padded; no vector block is wider
+DEEP = 64  # pivots of a step if all cores work on one front
+MAX_ROWS = 64  # of a task of the descent, whose part of the factor is then packed once for all of them
+FIRST, SIZE, ABOVE, DEPTH, CLOSED, SIDE, CELLS, PARENT, CHILD, SIBLING = range(10)  # columns of `nodes`
+
+
+class Neighbours(NamedTuple):
+    """Arcs both ways: the neighbours of vertex v, ascending, are begins[v] : begins[v + 1] of `others`."""
+
+    begins: np.ndarray
+    others: np.ndarray
+    there: np.ndarray  # the least weight of an arc from v to the neighbour; no edge of its type if there is none
+    back: np.ndarray  # of an arc from the neighbour to v
+
+
+class Tree(NamedTuple):
+    """Supernodes, children first, and the cells that their fronts take."""
+
+    nodes: np.ndarray  # a row for each supernode, of the columns above
+    above: np.ndarray  # ranks of the vertices above each supernode, ascending; a rank is a place in the order
+    vertices: np.ndarray  # by rank
+    ranks: np.ndarray  # by vertex
+    levels: tuple[np.ndarray, ...]  # supernodes by their height, leaves first
+    cells: int
+
+    @property
+    def relaxations(self) -> tuple[float, float]:
+        """Those of the elimination, and those of each row."""
+        closed, side = self.nodes[:, CLOSED].astype(float), self.nodes[:, SIDE].astype(float)
+        return float((closed * side**2).sum()), float((closed * self.nodes[:, DEPTH]).sum())
+
+
+def neighbours(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray, dtype: str) -> Neighbours:
+    """Return the arcs vertex by vertex, the least of parallel ones; loops only if negative, and none of infinite weight."""
+    no_edge = np.dtype(dtype).type(NO_EDGE[dtype])
+    return Neighbours(*_both_ways(n, sources, targets, weights, no_edge))
+
+
+@njit(cache=True)
+def _both_ways(n, sources, targets, weights, no_edge):
+    count, number = len(sources), type(no_edge)
+    ends = np.zeros(n + 1, np.int64)
+    for arc in range(count):
+        ends[targets[arc] + 1] += 1
+    ends = np.cumsum(ends)
+    by_target = np.empty(count, np.int64)
+    for arc in range(count):
+        by_target[ends[targets[arc]]] = arc
+        ends[targets[arc]] += 1
+    # a stable sort by the other end: each row ascends
+    begins_out = np.zeros(n + 1, np.int64)
+    for arc in range(count):
+        begins_out[sources[arc] + 1] += 1
+    begins_out = np.cumsum(begins_out)
+    at = begins_out[:-1].copy()
+    out, out_weights = np.empty(count, np.int32), np.empty(count, weights.dtype)
+    for place in range(count):
+        arc = by_target[place]
+        out[at[sources[arc]]] = targets[arc]
+        out_weights[at[sources[arc]]] = weights[arc]
+        at[sources[arc]] += 1
+    begins_in = np.zeros(n + 1, np.int64)
+    begins_in[1:] = ends[:-1]
+    at = begins_in[:-1].copy()
+    into, in_weights = np.empty(count, np.int32), np.empty(count, weights.dtype)
+    for vertex in range(n):
+        for place in range(begins_out[vertex], begins_out[vertex + 1]):
+            other = out[place]
+            into[at[other]] = vertex
+            in_weights[at[other]] = out_weights[place]
+            at[other] += 1
+    begins, filled = np.zeros(n + 1, np.int64), 0
+    others = np.empty(2 * count, np.int32)
+    there, back = np.full(2 * count, no_edge), np.full(2 * count, no_edge)
+    for vertex in range(n):
+        one, one_end = begins_out[vertex], begins_out[vertex + 1]
+        two, two_end = begins_in[vertex], begins_in[vertex + 1]
+        while one < one_end or two < two_end:
+            first = out[one] if one < one_end else n
+            second = into[two] if two < two_end else n
+            other = min(first, second)
+            used = False
+            while one < one_end and out[one] == other:
+                if out_weights[one] < np.inf and (other != vertex or out_weights[one] < 0):
+                    there[filled] = min(there[filled], number(out_weights[one]))
+                    used = True
+                one += 1
+            while two < two_end and into[two] == other:
+                if in_weights[two] < np.inf and (other != vertex or in_weights[two] < 0):
+                    back[filled] = min(back[filled], number(in_weights[two]))
+                    used = True
+                two += 1
+            if used:
+                others[filled] = other
+                filled += 1
+        begins[vertex + 1] = filled
+    return begins, others[:filled].copy(), there[:filled].copy(), back[:filled].copy()
+
+
+def tree_of(dissection: Dissection, near: Neighbours) -> Tree:
+    """Return the supernodes of a dissection with the vertices above that each touches."""
+    vertices, firsts, parents = dissection
+    ranks = np.empty(len(vertices), np.int32)
+    ranks[vertices] = np.arange(len(vertices), dtype=np.int32)
+    above, begins = touched(near.begins, near.others, vertices, ranks, firsts, parents)
+    count, sizes, depths = len(parents), np.diff(firsts), np.diff(begins)
+    nodes = np.empty((count, 10), np.int64)
+    nodes[:, FIRST], nodes[:, SIZE], nodes[:, ABOVE], nodes[:, DEPTH] = firsts[:-1], sizes, begins[:-1], depths
+    nodes[:, CLOSED] = -(-sizes // SMALL) * SMALL
+    nodes[:, SIDE] = -(-(nodes[:, CLOSED] + depths) // UNIT) * UNIT
+    areas = nodes[:, SIDE] ** 2
+    nodes[:, CELLS] = np.cumsum(areas) - areas
+    nodes[:, PARENT] = parents
+    heights = _heights(nodes)
+    by_height = np.argsort(heights, kind="stable")
+    levels = np.split(by_height, np.cumsum(np.bincount(heights))[:-1])
+    return Tree(nodes, above, vertices, ranks, tuple(levels), int(areas.sum()))
+
+
+@njit(cache=True)
+def _heights(nodes):
+    """Link the children of each supernode, and return its height."""
+    heights = np.zeros(len(nodes), np.int64)
+    nodes[:, CHILD] = -1
+    nodes[:, SIBLING] = -1
+    for number in range(len(nodes)):
+        parent = nodes[number, PARENT]
+        if parent >= 0:
+            heights[parent] = max(heights[parent], heights[number] + 1)
+            nodes[number, SIBLING] = nodes[parent, CHILD]
+            nodes[parent, CHILD] = number
+    return heights
+
+
+def factorise(tree: Tree, near: Neighbours) -> np.ndarray:
+    """Eliminate all vertices and return the cells of the fronts; a negative cycle leaves a negative cell on a diagonal."""
+    cells = np.empty(tree.cells, near.there.dtype)
+    no_edge, width = cells.dtype.type(NO_EDGE[cells.dtype.name]), width_of(cells.itemsize, UNIT)
+    threads = get_num_threads()
+    for level in tree.levels:
+        if len(level) >= threads:
+            # the largest first, so that no core ends long after the others
+            level = level[np.argsort(-(tree.nodes[level, SIDE] ** 2) * tree.nodes[level, CLOSED])]
+            _eliminate(cells, level, *tree[:4], *near, no_edge, width, min(width, SMALL))
+            continue
+        for number in level:
+            _assemble_one(cells, number, *tree[:4], *near, no_edge)
+            _close_on_all_cores(front_of(cells, tree.nodes[number]), tree.nodes[number, CLOSED], width, min(width, SMALL))
+    return cells
+
+
+@njit(cache=True)
+def front_of(cells, node):
+    side = node[SIDE]
+    return cells[node[CELLS] : node[CELLS] + side * side].reshape(side, side)
+
+
+@njit(cache=True, parallel=True)
+def _eliminate(cells, level, nodes, above, vertices, ranks, begins, others, there, back, no_edge, width, narrow):
+    for place in prange(len(level)):
+        _assemble_one(cells, level[place], nodes, above, vertices, ranks, begins, others, there, back, no_edge)
+        node = nodes[level[place]]
+        small, strips = np.empty((SMALL + 1, SMALL), cells.dtype), np.empty((1, SMALL * node[SIDE]), cells.dtype)
+        solve_tile(front_of(cells, node), 0, 0, node[SIDE], node[CLOSED], small, strips, width)
+
+
+@njit(cache=True)
+def _assemble_one(cells, number, nodes, above, vertices, ranks, begins, others, there, back, no_edge):
+    """Fill a front from the arcs of its supernode and the fronts of its children."""
+    node = nodes[number]
+    front, first, end, closed = front_of(cells, node), node[FIRST], node[FIRST] + node[SIZE], node[CLOSED]
+    over = above[node[ABOVE] : node[ABOVE] + node[DEPTH]]
+    front[:] = no_edge
+    for i in range(len(front)):
+        front[i, i] = 0
+    for rank in range(first, end):
+        vertex, i = vertices[rank], rank - first
+        for arc in range(begins[vertex], begins[vertex + 1]):
+            other = ranks[others[arc]]
+            if first <= other < end:
+                front[i, other - first] = min(front[i, other - first], there[arc])
+            elif other >= end:
+                j = closed + np.searchsorted(over, other)
+                front[i, j] = there[arc]
+                front[j, i] = back[arc]
+    child = node[CHILD]
+    while child >= 0:
+        below = nodes[child]
+        source, skip = front_of(cells, below), below[CLOSED]
+        to, at = np.empty(below[DEPTH], np.int64), 0
+        for k in range(below[DEPTH]):
+            rank = above[below[ABOVE] + k]
+            if rank < end:
+                to[k] = rank - first
+            else:
+                while over[at] < rank:
+                    at += 1
+                to[k] = closed + at
+        for i in range(below[DEPTH]):
+            row = front[to[i]]
+            for k in range(below[DEPTH]):
+                row[to[k]] = min(row[to[k]], source[skip + i, skip + k])
+        child = below[SIBLING]
+
+
+@njit(cache=True, parallel=True)
+def _close_on_all_cores(front, pivots, width, narrow):
+    """Close a front over its first vertices as `solve_tile` does, DEEP at a time, with its rows distributed over the cores."""
+    side = len(front)
+    chunk = 4 * ROWS
+    chunks = (side + chunk - 1) // chunk
+    strips = np.empty((1, DEEP * side), front.dtype)
+    for base in range(0, pivots, DEEP):
+        deep = min(DEEP, pivots - base)
+        corner = front[base : base + deep, base : base + deep].copy()
+        small, own = np.empty((SMALL + 1, SMALL), front.dtype), np.empty((1, DEEP * DEEP), front.dtype)
+        solve_tile(corner, 0, 0, deep, deep, small, own, narrow)
+        pack(own, corner, 0, 0, deep, deep, narrow)
+        pack(strips, front, base, 0, deep, side, width)
+        for number in prange(chunks):
+            top = number * chunk
+            rows = min(chunk, side - top)
+            relax(front, top, base, front, top, base, own, rows, deep, deep, narrow, 0)
+            relax(front, top, 0, front, top, base, strips, rows, deep, side, width, 0)
+
+
+def least_loop(tree: Tree, cells: np.ndarray) -> float:
+    """Return the least cell on the diagonals of the fronts: negative if, and only if, there is a negative cycle."""
+    return float(_least_loop(cells, tree.nodes))
+
+
+@njit(cache=True)
+def _least_loop(cells, nodes):
+    least = 0.0
+    for number in range(len(nodes)):
+        front = front_of(cells, nodes[number])
+        for i in range(nodes[number, SIZE]):
+            least = min(least, front[i, i])
+    return least
+
+
+def room_for(tree: Tree, rows: int, dtype: np.dtype) -> np.ndarray:
+    """Return memory for tasks of the descent, one for each thread: (tasks, rows of a task, n)."""
+    threads = get_num_threads()
+    share = -(-rows // threads)
+    return np.empty((min(threads, rows), min(MAX_ROWS, -(-share // ROWS) * ROWS), len(tree.vertices)), dtype)
+
+
+def rows_from(
+    tree: Tree, near: Neighbours, cells: np.ndarray, room: np.ndarray, sources: np.ndarray, far: float, out: np.ndarray
+) -> tuple[float, bool]:
+    """Fill `out`, (sources, n), float32 or float64, with distances from at most as many sources as `room` has rows.
+
+    Cells from `far` up become +inf. Return the greatest absolute distance, and whether some distance did not fit the cells'
+    type.
+    """
+    starts = tree.ranks[sources]
+    numbers = np.searchsorted(tree.nodes[:, FIRST], starts, "right") - 1
+    farthest, escaped = np.zeros(len(room)), np.zeros(len(room), np.bool_)
+    no_edge, width = cells.dtype.type(NO_EDGE[cells.dtype.name]), width_of(cells.itemsize, UNIT)
+    _rows_from(cells, *tree[:4], *near[:3], room, starts, numbers, out, no_edge, far, width, farthest, escaped)
+    return float(farthest.max()), bool(escaped.any())
+
+
+@njit(cache=True, parallel=True)
+def _rows_from(
+    cells,
+    nodes,
+    above,
+    vertices,
+    ranks,
+    begins,
+    others,
+    there,
+    room,
+    starts,
+    numbers,
+    out,
+    no_edge,
+    far,
+    width,
+    farthest,
+    escaped,
+):
+    tasks, rows, n = room.shape
+    for task in prange(tasks):
+        low, high = task * rows, min(len(starts), (task + 1) * rows)
+        if low < high:
+            x = room[task]
+            x[:] = no_edge
+            for k in range(low, high):
+                _climb(cells, nodes, above, x[k - low], starts[k], numbers[k], no_edge)
+            _descend(cells, nodes, above, x, no_edge, width)
+            most, whole = 0.0, True
+            for k in range(low, high):
+                row, to, reached = x[k - low], out[k], 0
+                for vertex in range(n):
+                    distance = row[ranks[vertex]]
+                    if distance < far:
+                        most = max(most, abs(np.float64(distance)))
+                        to[vertex] = distance + 0.0  # not -0
+                        reached += 1
+                    else:
+                        to[vertex] = np.inf
+                to[vertices[starts[k]]] = 0
+                whole = whole and reached == n
+            escaped[task] = not whole and _escapes(out[low:high], begins, others, there, no_edge)
+            farthest[task] = most
+
+
+@njit(cache=True)
+def _climb(cells, nodes, above, x, start, number, no_edge):
+    """Fill the distances from one vertex to those of its supernode and of all supernodes above."""
+    x[start] = 0
+    while number >= 0:
+        node = nodes[number]
+        front, first, closed, size = front_of(cells, node), node[FIRST], node[CLOSED], node[SIZE]
+        best = np.full(node[SIDE], no_edge, x.dtype)
+        for i in range(size):
+            before = x[first + i]
+            if before < no_edge:
+                row = front[i]
+                for j in range(len(best)):
+                    via = x.dtype.type(before + row[j])
+                    best[j] = via if via < best[j] else best[j]
+        x[first : first + size] = best[:size]
+        for k in range(node[DEPTH]):
+            rank = above[node[ABOVE] + k]
+            x[rank] = min(x[rank], best[closed + k])
+        number = node[PARENT]
+
+
+@njit(cache=True)
+def _descend(cells, nodes, above, x, no_edge, width):
+    """Lower the distances of all rows of x to those by way of the vertices above each supernode, from the root down."""
+    rows = len(x)
+    for number in range(len(nodes) - 1, -1, -1):
+        node = nodes[number]
+        front, first, size = front_of(cells, node), node[FIRST], node[SIZE]
+        depth = node[DEPTH] + node[DEPTH] % 2
+        if depth:
+            wide = width if size > SMALL else min(width, SMALL)
+            columns = (size + wide - 1) // wide * wide
+            legs, block = np.full((rows, depth), no_edge, x.dtype), np.full((rows, columns), no_edge, x.dtype)
+            strips = np.empty((1, depth * columns), x.dtype)
+            over = above[node[ABOVE] : node[ABOVE] + node[DEPTH]]
+            pack(strips, front, node[CLOSED], 0, depth, columns, wide)
+            for k in range(rows):
+                row, leg = x[k], legs[k]
+                for place in range(len(over)):
+                    leg[place] = row[over[place]]
+                block[k, :size] = row[first : first + size]
+            relax(block, 0, 0, legs, 0, 0, strips, rows, depth, columns, wide, 0)
+            for k in range(rows):
+                x[k, first : first + size] = block[k, :size]
+
+
+@njit(cache=True)
+def _escapes(rows, begins, others, there, no_edge):
+    """Return whether an arc leads from a reached vertex of a row to one that is not: its distance did not fit the type."""
+    n = len(begins) - 1
+    reached = np.zeros(n, np.uint64)  # a bit for each row
+    for k in range(len(rows)):
+        bit = np.uint64(1) << np.uint64(k)
+        for vertex in range(n):
+            if rows[k, vertex] < np.inf:
+                reached[vertex] |= bit
+    for vertex in range(n):
+        for arc in range(begins[vertex], begins[vertex + 1]):
+            if there[arc] < no_edge and reached[vertex] & ~reached[others[arc]]:
+                return True
+    return False
