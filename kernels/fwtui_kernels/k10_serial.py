@@ -1,4 +1,4 @@
-"""The triple loop on one thread: the start of every comparison."""
+"""The triple loop on one thread: the baseline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def relax(distance, k):
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every row is read and written; row k is read once, as it stays in the nearest cache
+    # every row is read and written; row k is read once, because it stays in the L1 cache
     return by_vertex.plan(n, Cost(n * n, (2 * n * n + n) * shape.itemsize))
 
 
@@ -44,9 +44,9 @@ KERNEL = Kernel(
     build=build,
     summary="Three nested loops on one core, in place.",
     lesson=(
-        "For each vertex k, every pair (i, j) asks whether going through k is shorter. The order of the loops is the whole "
-        "algorithm: k must be outermost. The inner loop walks along two rows, which suits a CPU's caches and vector units. What "
-        "it lacks is reuse: for every k the whole matrix passes through the core once."
+        "For each vertex k, every pair (i, j) tests whether the path through k is shorter. The order of the loops is the whole "
+        "algorithm: k must be outermost. The inner loop runs along two rows, which suits a CPU's caches and vector units. It "
+        "lacks reuse: for every k the whole matrix passes through the core once."
     ),
     preference=10,
 )

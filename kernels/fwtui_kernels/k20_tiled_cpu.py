@@ -1,4 +1,4 @@
-"""Tiles and threads: the blocked algorithm on a CPU, with a choice of data order, cores and vector instructions."""
+"""The blocked algorithm on a CPU, with a choice of memory layout, cores and vector instructions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from fwtui_kernels.parts import blocked
 from fwtui_kernels.plan import Kernel, Option, Program, Shape, Target
 from fwtui_kernels.programs.cpu_program import CpuProgram
 
-GROUP = 512  # rows of a thread's task, at most: their tiles of column p stay in the second-level cache
-TASKS = 4  # of a thread in the phase `rest`, at least
-MAX_ALONE = 1024  # vertices of a graph that one thread solves sooner than several on cores with other work
-# relative time of a relaxation, by tile (measured, int16 to float32)
+GROUP = 512  # maximum rows of a task, so that its tiles of column p stay in the L2 cache
+TASKS = 4  # minimum tasks per thread in the phase `rest`
+MAX_SINGLE = 1024  # up to this n one thread is faster than several threads on busy cores
+# relative time of a relaxation by tile, measured with int16, int32 and float32
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
 
 @njit(cache=True)
 def place(row, column, side, tile, tiled):
-    """The start of a tile: in the row-major matrix, or in tiles stored one after the other."""
+    """Return the row and column of a tile's first cell, in the row-major or in the tiled layout."""
     if tiled:
         return (row * side + column) * tile, 0
     return row * tile, column * tile
@@ -33,7 +33,7 @@ def place(row, column, side, tile, tiled):
 
 @njit(cache=True)
 def relax_row_scalar(row, middle, to, one):
-    """Like the vector loop, one column at a time: `one` is read each time, so the compiler cannot vectorise the loop."""
+    """Relax a row one column at a time. `one` is read in each iteration, so that the compiler cannot vectorise the loop."""
     number = row.dtype.type
     end = np.uint64(row.size)
     for k in range(0, to.size, 4):
@@ -55,11 +55,11 @@ def relax_row_scalar(row, middle, to, one):
 
 @njit(cache=True)
 def relax_scalar(distance, own, to, middle, tile, one):
-    """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself."""
+    """Relax tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be `own`."""
     own_top, own_left = own
     to_top, to_left = to
     top, left = middle
-    # contiguous, and nothing else can change it
+    # a contiguous copy without aliases
     middle = distance[top : top + tile, left : left + tile].copy()
     row = np.empty(tile, distance.dtype)
     for i in range(tile):
@@ -72,7 +72,7 @@ def relax_scalar(distance, own, to, middle, tile, one):
 
 @njit(cache=True, inline="always")
 def relax_panel(distance, p, task, strips, side, tile, tiled, one, width):
-    """A tile of row p (even tasks) or column p: with a solved pivot it is one product: no step depends on the one before."""
+    """Relax a tile of row p (even tasks) or column p: one product, because the pivot is solved."""
     solved = place(p, p, side, tile, tiled)
     other = task // 2
     if other == p:
@@ -88,7 +88,7 @@ def relax_panel(distance, p, task, strips, side, tile, tiled, one, width):
 
 @njit(cache=True, inline="always")
 def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, one, width):
-    """group x group tiles. Their tiles of column p are copied once for all, those of row p once for a column."""
+    """Relax group x group tiles. Copy their tiles of column p once for all, and those of row p once per column of tiles."""
     end = min(side, top + group)
     for i in range(top, end):
         row, column = place(i, p, side, tile, tiled)
@@ -111,7 +111,7 @@ def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, 
 
 @njit(cache=True)
 def work(distance, p, counter, group, side, tile, tiled, one, width):
-    """Update the tiles of a phase that no other thread has taken: without groups the panels, else the remainder."""
+    """Update tiles of a phase until the threads have claimed them all: the remainder, or the panels if `group` is 0."""
     legs = np.empty((group * tile, tile), distance.dtype)
     strips = np.empty((1, tile * tile), distance.dtype)
     across = (side + group - 1) // max(group, 1)
@@ -129,7 +129,7 @@ def work(distance, p, counter, group, side, tile, tiled, one, width):
 
 @njit(cache=True)
 def solve_scalar(own, one):
-    """Like `solve_tile`, one column at a time."""
+    """Solve a tile like `solve_tile`, one column at a time."""
     number = own.dtype.type
     end = np.uint64(len(own))
     for k in range(len(own)):
@@ -162,15 +162,15 @@ def share(distance, p, side, tile, tiled, one, width, threads, group):
 
 
 @njit(cache=True)
-def alone(distance, p, side, tile, tiled, one, width, group):
-    """All of a phase on this thread: numba starts none, so that the process may fork."""
+def single(distance, p, side, tile, tiled, one, width, group):
+    """Update all tiles of a phase on this thread. Numba starts no threads, so the process may fork."""
     work(distance, p, np.zeros(1, np.int64), group, side, tile, tiled, one, width)
 
 
 def build(shape: Shape, target: Target) -> Program:
     options = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
     tiled = bool(options["order"])
-    # the step of the scalar loop; numba leaves out what asks for it if there is none
+    # the step of the scalar loop; for None numba drops the scalar code
     one = None if options["vector"] else np.ones(1, np.uint64)
     width = width_of(shape.itemsize, shape.tile)
     threads = get_num_threads() if options["cores"] else 1
@@ -184,13 +184,13 @@ def build(shape: Shape, target: Target) -> Program:
             "rest": partial(share, threads=threads, group=group),
         }
     else:
-        ops = {"pivot": pivot, "panels": partial(alone, group=0), "rest": partial(alone, group=group)}
+        ops = {"pivot": pivot, "panels": partial(single, group=0), "rest": partial(single, group=group)}
     ops = {name: partial(run, **named) for name, run in ops.items()}
     return CpuProgram(shape, ops, tiled)
 
 
 def group_of(side: int, tile: int, threads: int) -> int:
-    """Tiles in a row of a thread's task: many, as what they share is copied once; but no thread may wait long for the last."""
+    """Return the tiles in a row of a task: many, which share copied operands, but few enough to balance the threads."""
     group = 1
     while group * tile < GROUP and (side // (2 * group)) ** 2 >= TASKS * threads:
         group *= 2
@@ -198,12 +198,11 @@ def group_of(side: int, tile: int, threads: int) -> int:
 
 
 def once(shape: Shape) -> Shape:
-    """Choose the fastest tile, as larger ones are faster but pad more; row by row, so that the matrix can be the result.
-
-    Small graphs get one thread: several would take longer to meet than to compute.
+    """Return the shape with the fastest tile (larger ones are faster but pad more) and the layout by rows, in which the matrix
+    can be the result. Small graphs get one thread, because barriers would take longer than the relaxations.
     """
     tile = min(TILE_TIMES, key=lambda tile: (-(-shape.n // tile) * tile) ** 3 * TILE_TIMES[tile])
-    options = {**dict(shape.options), "order": 0, "cores": int(shape.n > MAX_ALONE)}
+    options = {**dict(shape.options), "order": 0, "cores": int(shape.n > MAX_SINGLE)}
     return replace(shape, tile=tile, options=tuple(sorted(options.items())))
 
 
@@ -220,19 +219,19 @@ KERNEL = Kernel(
     build=build,
     summary="Three phases of tiles that fit the cache, on all cores, with vector instructions; each can be switched off.",
     lesson=(
-        "The serial loop drags the whole matrix through the cache for every k. Tiles change the order: `tile` values of k are "
-        "taken at once. So three tiles stay in the cache while tile x tile x tile relaxations use them. First comes the pivot "
-        "tile, which depends on itself alone, then its row and column, which depend on it. Last comes the rest; its tiles are "
-        "independent of each other, so every core takes some. A vector instruction does several relaxations of a row at once. "
-        "Eight rows by two vectors of results (four by two with only 16 registers) stay in registers through all k of a tile. "
-        "So a loaded vector serves eight times, and nothing is stored in between. Operands are copied once for many tiles, in "
-        "the order in which they are read. While a tile is computed, the next one is already fetched from memory. No core has a "
-        "fixed share: one that is done takes the next tiles. Stored tile by tile, a tile's rows lie side by side instead "
-        "of a whole row of the matrix apart. That spares page lookups and cache conflicts."
+        "The serial loop streams the whole matrix through the cache for every k. Tiling changes the order: `tile` values of k "
+        "are processed together. Three tiles then stay in the cache for tile x tile x tile relaxations. The pivot tile comes "
+        "first, because it depends only on itself. Its row and column follow, because they depend on the pivot. The remainder "
+        "comes last; its tiles are independent of each other, so all cores share them. One vector instruction does several "
+        "relaxations of a row. Eight rows by two vectors of results (four by two with only 16 vector registers) stay in "
+        "registers for all k of a tile, so that each loaded vector serves eight relaxations without a store. Operands are packed "
+        "once for many tiles, in the order in which they are read. While a tile is computed, the next one is prefetched from "
+        "memory. Cores have no fixed share: one that has finished claims the next tiles. In the tiled layout the rows of a tile "
+        "are contiguous instead of a whole matrix row apart, which avoids TLB misses and cache conflicts."
     ),
     tiles=(16, 32, 64, 128),
     default_tile=128,
-    small_tile=(3072, 64),  # with larger tiles fewer cells come from memory, but the pivot, on one core, takes longer
+    small_tile=(3072, 64),  # larger tiles read less from memory, but the pivot, on one core, takes longer
     options=(
         Option("order", (0, 1), 1, "memory layout: 0 = row by row, 1 = by tile", ("row by row", "by tile")),
         Option("cores", (0, 1), 1, "threads: 0 = one, 1 = one per core", ("one", "all")),

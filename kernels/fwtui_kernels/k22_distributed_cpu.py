@@ -1,4 +1,4 @@
-"""Several processes on CPUs, each with its share of the rows, which exchange one panel a round."""
+"""Several CPU processes, each with some rows of tiles, that exchange one panel per round."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ KERNEL = distributed.rung(
     backend="cpu",
     plan=partial(distributed.plan, words=False),
     build=partial(ranked, CpuRank),
-    summary="Tile rows are dealt out to several processes; each round, the owner of row p sends it to all others.",
+    summary="Tile rows are distributed cyclically over processes; each round, the owner of row p broadcasts it to the others.",
     lesson=(
-        "One machine has a limit, of speed and of memory. So the matrix is cut into rows of tiles, and these are dealt out in "
-        "turn. With two processes one has the even rows and the other the odd ones. All keep work until the last round. In round "
-        "p every tile needs a tile of column p, which is in its own row, and one of row p, which may be elsewhere. So one row of "
-        "tiles travels in a round, from its owner to all others. Sent when it is needed, every process would wait for it. So its "
-        "owner makes it one round early (look-ahead), and it travels while all are busy with the round before."
+        "One process is limited in speed and memory. Here the matrix is cut into rows of tiles, which are distributed "
+        "cyclically: with two processes, one owns the even rows and the other the odd ones, so that all have work until the last "
+        "round. In round p every tile needs a tile of column p, which the process owns itself, and a tile of row p, which "
+        "another process may own. So the owner broadcasts one row of tiles per round. If it did so on demand, every other "
+        "process would wait. Instead the owner computes the row one round ahead (look-ahead), and the broadcast overlaps with "
+        "the work on the previous round."
     ),
     tiles=(16, 32, 64, 128),
     default_tile=64,

@@ -1,4 +1,4 @@
-"""The naive kernel: one thread per task, one launch per k (Harish and Narayanan 2007)."""
+"""The naive kernel: one thread per pair (i, j), one launch per k (Harish and Narayanan 2007)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def relax(distance, k):
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every task reads d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
+    # every thread reads d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
     requested = 4 * n * n * shape.itemsize
-    # mapped memory stays in the host: every access crosses the link (Sing, Fuerst and Lantavos-Stratigakis)
+    # mapped memory stays on the host, so every access crosses PCIe (Sing, Fuerst and Lantavos-Stratigakis)
     cost = Cost(n * n, 0, link_bytes=requested) if shape.memory == "mapped" else Cost(n * n, requested)
     return by_vertex.plan(n, cost)
 
@@ -48,14 +48,14 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="One thread for each pair (i, j), one launch for each k, everything from global memory.",
     lesson=(
-        "A GPU has thousands of threads, so give every pair (i, j) its own and launch n times, once for each k. It works, and "
-        "what it costs are requests: each relaxation asks for three numbers and writes one. Neighbouring threads share d[i, k], "
-        "and caches serve row k and column k. So the bandwidth by model can exceed what the memory delivers, while the memory "
-        "is far from busy: compare GPM or counters. Where the arithmetic is not full either, time goes into waiting. A thread "
-        "asks, relaxes once and ends, and the next block takes its place. The matrix may also live elsewhere. Mapped memory "
-        "stays in the host: no copy is needed, but every access that no cache serves crosses the bus. Managed memory moves to "
-        "the GPU page by page when it is first touched. Pitched rows are padded so that each starts on a 128-byte boundary, and "
-        "a warp's access is never split over one transaction more."
+        "A GPU runs thousands of threads, so give every pair (i, j) its own thread and launch n times, once for each k. It "
+        "works, but memory requests dominate: each relaxation loads three values and stores one. Neighbouring threads share d[i, "
+        "k], and caches serve row k and column k. Therefore the effective bandwidth can exceed the DRAM bandwidth while DRAM is "
+        "far from busy; compare it with DRAM throughput (GPM or counters). If the compute pipes are not busy either, the kernel "
+        "is latency-bound: a thread loads, relaxes once and ends, and the next block takes its place. The matrix may also be in "
+        "other memory. Mapped memory stays on the host: it needs no copy, but every access that no cache serves crosses PCIe. "
+        "Managed memory migrates to the GPU page by page on first touch. Pitched rows are padded so that each starts on a "
+        "128-byte boundary, and no access of a warp is split over an additional transaction."
     ),
     options=(by_vertex.THREADS, Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes", ("no", "yes"))),
     memories=("device", "pinned", "mapped", "managed"),

@@ -15,13 +15,13 @@ def relax(source, to, k):
     i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
     number = source.dtype.type
     if i < source.shape[0] and j < source.shape[1]:
-        # every cell is written, even if unchanged: the other matrix holds an older distance
+        # write unchanged cells too, because the other matrix holds an older distance
         to[i, j] = min(source[i, j], number(source[i, k] + source[k, j]))
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # like the naive kernel: every task reads three cells and writes one, but in another matrix
+    # as in the naive kernel, every thread reads three cells and writes one, but in another matrix
     return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize), by_vertex.in_turn)
 
 
@@ -38,12 +38,11 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="The naive kernel, reading one matrix and writing the other; they swap after each k.",
     lesson=(
-        "A parallel loop that overwrites its own input looks dangerous. So a library call that maps an input to an output takes "
-        "two matrices and swaps them. Here the caution is not needed. Without a negative cycle neither row k nor column k "
-        "changes in step k, so working in place gives the same distances. The second matrix doubles the memory, the caches have "
-        "to hold both, and each task computes two addresses where one would do. It does not change how much each task asks for, "
-        "so where the matrix is too large for the caches both rungs perform much alike. Where it fits, this one falls behind; "
-        "GPM shows its integer units busier."
+        "A parallel loop that overwrites its input looks dangerous, so a library call that maps an input to an output takes two "
+        "matrices and swaps them. Here that is unnecessary. Without a negative cycle neither row k nor column k changes in step "
+        "k, so updating in place gives the same distances. The second matrix doubles the memory, the caches must hold both, and "
+        "each thread computes two addresses instead of one. The requested bytes do not change, so both rungs perform alike if "
+        "the matrix is too large for the caches. If it fits, this rung falls behind, and GPM shows its integer pipes busier."
     ),
     matrices=2,
 )

@@ -19,7 +19,7 @@ def relax(distance, k):
     n = distance.shape[0]
     number = distance.dtype.type
     if i < n and j < n:
-        # pitched rows start at a multiple of 8 bytes, so four cells are one access; past n they are padding
+        # pitched rows start at a multiple of 8 bytes, so four cells are one access; cells beyond n are padding
         columns = distance.shape[1]
         own = i * columns + j
         to_k = distance[i, k]
@@ -32,7 +32,7 @@ def relax(distance, k):
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # a thread reads four of row i, four of row k and the one d[i, k], and writes four; the last of a row may be padding
+    # a thread reads four cells of row i, four of row k and d[i, k], and writes four; the last cells of a row may be padding
     threads = n * -(-n // CELLS)
     return by_vertex.plan(n, Cost(n * n, (3 * CELLS + 1) * threads * shape.itemsize))
 
@@ -49,11 +49,11 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="The naive kernel in 16 bit, four neighbouring columns per thread, loaded and stored 64 bits at a time.",
     lesson=(
-        "Distances that fit 16 bits halve the memory traffic, but a thread that loads two bytes uses little of what one "
-        "instruction can carry. Here each thread takes four neighbouring columns: one 64-bit load brings four cells, one 64-bit "
-        "store writes four, and d[i, k] is read once for all of them. A quarter of the threads send a quarter of the memory "
-        "instructions for the same cells. The accesses need rows that start at a multiple of 8 bytes, so rows are padded in "
-        "memory. But the whole matrix still passes by once for every k."
+        "16-bit distances halve the bytes, but a thread that loads two bytes uses little of what one instruction can carry. Here "
+        "each thread takes four neighbouring columns: one 64-bit load brings four cells, one 64-bit store writes four, and d[i, "
+        "k] is loaded once for all of them. A quarter of the threads issue a quarter of the memory instructions for the same "
+        "cells. The accesses need rows that start at a multiple of 8 bytes, so rows are padded in memory. But the whole matrix "
+        "still streams through once for every k."
     ),
     dtypes=("int16",),
 )

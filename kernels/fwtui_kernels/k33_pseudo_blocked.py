@@ -1,4 +1,4 @@
-"""A square of results per thread, straight from global memory (Catinello 2023, section 2.3)."""
+"""A square of results per thread, read directly from global memory (Catinello 2023, section 2.3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THREADS = 256
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every result reads its three cells again, even in the same thread: a store in between may have changed them
+    # every result reloads its three cells, because a store in between may have changed them
     return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize))
 
 
@@ -27,13 +27,13 @@ def build(shape: Shape, target: Target) -> Program:
         left = int32((cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) * results)
         top = int32((cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y) * results)
         n = distance.shape[0]
-        # rows are padded in memory to a multiple of every square's side, so only whole rows can be missing
+        # pitched rows hold whole squares, so only whole rows can be missing
         if left < n:
             for r in range(results):
                 i = int32(top + r)
                 if i < n:
                     for c in range(results):
-                        # neighbouring threads are `results` columns apart: in larger squares their accesses coalesce less
+                        # neighbouring threads are `results` columns apart, so larger squares coalesce less
                         j = int32(left + c)
                         distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
@@ -48,12 +48,11 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="Each thread computes a small square of results instead of one, still from global memory.",
     lesson=(
-        "Blocks are the idea of the next rungs; this one takes only their shape. A thread computes a square of h x h results, "
-        "so there are fewer threads to start. The same thread uses row k and column k again, from the nearest cache. But k "
-        "still advances by one per launch, so the matrix passes by as often as before. And neighbouring threads are now h "
-        "columns apart: one instruction of a warp touches h times as many memory segments, of which it uses a part. With large "
-        "h there are also too few threads to hide how long memory takes. A little of it may help; much of it undoes what "
-        "coalescing gave."
+        "The next rungs work on blocks; this one takes only their shape. A thread computes a square of h x h results, so there "
+        "are fewer threads to start, and each uses row k and column k again from the L1 cache. But k still advances by one per "
+        "launch, so the matrix is read as often as before. Neighbouring threads are now h columns apart: one instruction of a "
+        "warp touches h times as many memory sectors and uses only a part of each. With large h there are also too few threads "
+        "to hide the memory latency. A small square may help; a large one undoes the coalescing."
     ),
     options=(Option("results", (1, 2, 4, 8, 16, 32), 4, "side of the square of results of one thread"),),
 )

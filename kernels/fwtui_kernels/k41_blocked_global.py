@@ -1,4 +1,4 @@
-"""Blocked, but the tile being updated stays in global memory in the third phase (CS542200, before its optimisation)."""
+"""Blocked, with the tile being updated in global memory in the third phase (CS542200, before its optimisation)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fwtui_kernels.plan import Shape, Step
 
 
 def rest_of(number, tile, stride):
-    """The third phase for cells of that number type, in blocks of tile x stride threads."""
+    """Return the third phase for cells of type `number`, in blocks of tile x stride threads."""
     results = tile // stride  # cells of a thread: y, y + stride, ... of column x
 
     @jit
@@ -31,14 +31,14 @@ def rest_of(number, tile, stride):
         for k in range(tile):
             for s in range(results):
                 r = int32(y + s * stride)
-                # a load and a store that leave the multiprocessor, for one addition and one minimum
+                # a global load and a global store for one addition and one minimum
                 distance[top + r, left + x] = min(distance[top + r, left + x], number(to[r, k] + middle[k, x]))
 
     return rest
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Like blocked.plan, but in the third phase two panel tiles are read once, the own tile is read and written for each k."""
+    """Yield the steps of blocked.plan. The third phase reads two panel tiles once, and reads and writes its tile for each k."""
     bytes_per_tile = shape.tile**2 * shape.itemsize
     for step in blocked.plan(shape, stepwise):
         if step.op == "rest":
@@ -55,9 +55,9 @@ KERNEL = blocked.rung(
     build=tiles.builder(rest_of),
     summary="The panels are in shared memory, but the tile that they update is read and written in global memory for each k.",
     lesson=(
-        "This is a blocked kernel with one thing left undone. The two panel tiles sit in shared memory, so reading them is "
-        "cheap. The tile that is improved does not: each of the `tile` steps loads it from global memory and stores it back. No "
-        "other thread looks at those values in between, so the trips are for nothing. A cache shortens the loads, but every "
-        "store still has to be sent on its way. The next rungs fetch the tile once and write it once."
+        "This is a blocked kernel with one step missing. The two panel tiles are in shared memory, so reading them is cheap. The "
+        "tile that is updated is not: each of the `tile` steps loads it from global memory and stores it back. No other thread "
+        "reads those values in between, so this traffic is wasted. A cache shortens the loads, but every store still has to be "
+        "sent. The next rungs load the tile once and store it once."
     ),
 )

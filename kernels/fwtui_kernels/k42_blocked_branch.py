@@ -9,7 +9,7 @@ from fwtui_kernels.parts import blocked_tiles as tiles
 
 @jit(device=True, inline="always")
 def relax(own, to, middle, r, k, x, number):
-    """A comparison that sets a flag, and a store that waits for it, instead of one minimum."""
+    """Relax one cell with a comparison and a predicated store instead of a minimum."""
     via = number(to[r, k] + middle[k, x])
     if via < own[r, x]:
         own[r, x] = via
@@ -22,10 +22,10 @@ KERNEL = blocked.rung(
     build=tiles.builder(tiles.rest_in_shared(relax)),
     summary="The same three tiles in shared memory; a comparison decides whether to store, instead of storing the minimum.",
     lesson=(
-        "Thirty-two threads share one instruction stream. Where an `if` sends some of them one way and some the other, the "
-        "hardware executes both and masks the threads that did not take each. For a body as short as one store no jump is "
-        "needed: the comparison sets a flag and the store checks it. That is still a comparison and a flag where one minimum "
-        "instruction would do, but unneeded stores are skipped. Which effect is larger depends on the machine: compare with the "
-        "next blocked rung, which differs only in these lines."
+        "Thirty-two threads share one instruction stream. If an `if` sends some of them one way and some the other, the hardware "
+        "executes both ways and masks the inactive threads. A body as short as one store needs no jump: the comparison sets a "
+        "predicate and the store checks it. That is a comparison and a predicated store instead of one minimum instruction, but "
+        "unneeded stores are skipped. Which effect is larger depends on the GPU: compare with katz-kider, which differs only in "
+        "these lines."
     ),
 )

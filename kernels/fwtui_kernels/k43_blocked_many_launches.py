@@ -12,10 +12,10 @@ from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Per round p: the pivot, up to four panel launches and up to four of the rest.
+    """Yield the steps of a round: the pivot, up to four launches for the panels and up to four for the remainder.
 
-    The second argument says which: for the panels 0 left, 1 right, 2 above, 3 below the pivot; for the rest the quadrants
-    0 above left, 1 above right, 2 below left, 3 below right. At the matrix's edges there are fewer.
+    Their second argument is the side of the pivot (0 left, 1 right, 2 above, 3 below), or the quadrant of the remainder (0 above
+    left, 1 above right, 2 below left, 3 below right). At the edges of the matrix there are fewer launches.
     """
     for step in blocked.plan(shape, stepwise):
         if step.op == "pivot":
@@ -45,7 +45,7 @@ def build(shape: Shape, target: Target) -> Program:
         own = cuda.shared.array((tile, tile), number)
         solved = cuda.shared.array((tile, tile), number)
         at = int32(cuda.blockIdx.x)
-        # right of and below the pivot, counting starts after it; in a single launch every block must skip it
+        # right of and below the pivot, tiles are numbered from the one after it
         if side % 2 == 1:
             at += int32(p + 1)
         tiles.relax_panel_tile(own, solved, distance, distance, p, at, side < 2, number, tile, stride)
@@ -68,15 +68,15 @@ def build(shape: Shape, target: Target) -> Program:
 
     others = shape.padded // tile - 1
 
-    def many(p: int, after: int) -> int:
-        """The number of tiles before or after the pivot in one direction."""
+    def count(p: int, after: int) -> int:
+        """Return the number of tiles before or after the pivot in one direction."""
         return others - p if after else p
 
     pivot, _ = tiles.pivot_and_panels(shape)
     ops = {
         "pivot": Op(pivot, block, lambda args: (1, 1)),
-        "panels": Op(panels, block, lambda args: (many(args[0], args[1] % 2), 1)),
-        "rest": Op(rest, block, lambda args: (many(args[0], args[1] % 2), many(args[0], args[1] // 2))),
+        "panels": Op(panels, block, lambda args: (count(args[0], args[1] % 2), 1)),
+        "rest": Op(rest, block, lambda args: (count(args[0], args[1] % 2), count(args[0], args[1] // 2))),
     }
     return CudaProgram(shape, target, ops)
 
@@ -87,12 +87,12 @@ KERNEL = blocked.rung(
     papers=("CS542200 Parallel Programming, Homework 4-1, section 1b",),
     plan=plan,
     build=build,
-    summary="Each side of the pivot and each quadrant of the rest has its own launch: up to nine per round instead of three.",
+    summary="Each side of the pivot and each quadrant of the remainder is a separate launch: up to nine per round, not three.",
     lesson=(
-        "It is natural to treat the parts left of, right of, above and below the pivot one after the other. That makes the "
-        "arithmetic inside each launch a little simpler. But launches in one stream run one after the other: the next begins "
-        "when the last block of the one before has finished. Each launch has a startup cost, and at its end multiprocessors idle "
-        "while the last blocks run. Four small launches do that four times, and the parts near the matrix's edge are too small "
-        "to fill a GPU at all. One launch over all independent work lets the hardware distribute the blocks."
+        "It is natural to process the parts left of, right of, above and below the pivot one after the other. That simplifies "
+        "the arithmetic in each launch a little. But launches in one stream are serialised: the next one starts when the last "
+        "block of the previous one has finished. Each launch has an overhead, and at its end multiprocessors idle while the last "
+        "blocks run. Four small launches pay that four times, and the parts near the edge of the matrix are too small to fill a "
+        "GPU. A single launch over all independent work lets the hardware distribute the blocks."
     ),
 )

@@ -8,7 +8,7 @@ from fwtui_kernels.parts import blocked_tiles as tiles
 
 
 def rest_of(number, tile, stride):
-    """The third phase for cells of that number type, in blocks of tile * stride threads."""
+    """Return the third phase for cells of type `number`, in blocks of tile * stride threads."""
     cells, threads = tile * tile, tile * stride
     results = cells // threads
 
@@ -29,7 +29,7 @@ def rest_of(number, tile, stride):
         for k in range(tile):
             for s in range(results):
                 q = int32(t + s * threads)
-                # two-dimensional threads know their row and column, these compute them
+                # two-dimensional thread indices would give the row and the column without a division
                 own[q] = min(own[q], number(to[q // tile * tile + k] + middle[k * tile + q % tile]))
         for s in range(results):
             q = int32(t + s * threads)
@@ -45,11 +45,11 @@ KERNEL = blocked.rung(
     build=tiles.builder(rest_of, one_dimensional=True),
     summary="In the third phase the threads of a block form a line; each computes row and column of its cells by division.",
     lesson=(
-        "The hardware numbers the threads of a block along one line anyway; two-dimensional blocks only say how to read the "
-        "number. So the same thread does the same work here, and the difference is in the arithmetic: row and column come from "
-        "a division and a remainder. Division of integers is slow on a GPU, which has no instruction for it. The tile's width "
-        "is a power of two that the compiler knows, so it can use shifts and masks. A few such instructions remain beside each "
-        "relaxation, which itself is only an addition and a minimum. The first two phases are the next rungs', so that this one "
-        "change is what a comparison shows."
+        "The hardware numbers the threads of a block linearly anyway; two-dimensional blocks only define how to read the number. "
+        "So the same thread does the same work here, and the difference is in the arithmetic: row and column come from a "
+        "division and a remainder. Integer division is slow on a GPU, which has no instruction for it. But the tile width is a "
+        "power of two that the compiler knows, so shifts and masks suffice. A few of these instructions remain for each "
+        "relaxation, which itself is only an addition and a minimum. The first two phases are those of the next rungs, so that a "
+        "comparison shows this one change."
     ),
 )

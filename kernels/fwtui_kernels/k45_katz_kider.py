@@ -9,7 +9,7 @@ from fwtui_kernels.parts import blocked_tiles as tiles
 
 @jit(device=True, inline="always")
 def relax(own, to, middle, r, k, x, number):
-    """Cell (r, x) of the tile `own` through vertex k; all three tiles are in shared memory."""
+    """Relax cell (r, x) of the tile `own` through vertex k; all three tiles are in shared memory."""
     own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
 
 
@@ -20,9 +20,9 @@ KERNEL = blocked.rung(
     build=tiles.builder(tiles.rest_in_shared(relax)),
     summary="Three phases of tiles, each loaded into shared memory once and used `tile` times.",
     lesson=(
-        "Shared memory is small and close. A block of threads loads three tiles into it. Then it does tile x tile x tile "
-        "relaxations without asking global memory again: the traffic falls by a factor of `tile`. Of every round's three phases "
-        "only the last has work for the whole GPU. The pivot occupies a single multiprocessor."
+        "Shared memory is small and fast. A thread block loads three tiles into it and then does tile x tile x tile relaxations "
+        "without another access to global memory, so the requested bytes fall by a factor of `tile`. Of the three phases of a "
+        "round, only the last one has work for the whole GPU. The pivot occupies a single multiprocessor."
     ),
     tiles=(2, 4, 8, 16, 32),
     memories=("device", "pinned"),

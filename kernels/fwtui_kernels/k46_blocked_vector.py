@@ -12,7 +12,7 @@ LANES = 4
 
 @jit(device=True, inline="always")
 def copy(to, to_at, to_pitch, source, at, pitch, stride, results):
-    """A thread's quadruples of a tile, `stride` rows apart, each in one load and one store."""
+    """Copy a thread's groups of four cells, `stride` rows apart, each with one load and one store."""
     for s in range(results):
         a, b, c, d = load4(source, at + s * stride * pitch)
         store4(to, to_at + s * stride * to_pitch, a, b, c, d)
@@ -20,7 +20,7 @@ def copy(to, to_at, to_pitch, source, at, pitch, stride, results):
 
 @jit(device=True, inline="always")
 def keep_less(own, at, a, b, c, d):
-    """Store only improved cells: storing all four would rewrite column k while others read it."""
+    """Store only improved cells, because storing all four would rewrite column k while other threads read it."""
     if a < own[at]:
         own[at] = a
     if b < own[at + 1]:
@@ -33,7 +33,7 @@ def keep_less(own, at, a, b, c, d):
 
 @jit(device=True, inline="always")
 def relax_in_order(own, to, middle, x, y, number, tile, stride, results):
-    """The tile `own` through tile vertices, a barrier after each: `own` may be `to` or `middle` too."""
+    """Relax the tile `own` through each vertex of a tile, with a barrier after each; `own` may be `to` or `middle`."""
     for k in range(tile):
         a, b, c, d = load4(middle, k * tile + x)
         for s in range(results):
@@ -44,7 +44,7 @@ def relax_in_order(own, to, middle, x, y, number, tile, stride, results):
 
 
 def threads_of(shape: Shape) -> int:
-    """Threads per block: as requested, but at most one per quadruple of the tile."""
+    """Return the threads per block: as requested, but at most one per four cells of the tile."""
     return min(shape.option("threads"), shape.tile**2 // LANES)
 
 
@@ -75,7 +75,7 @@ def build(shape: Shape, target: Target) -> Program:
         x = int32(cuda.threadIdx.x * LANES)
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
-        other = tiles.beside(cuda.blockIdx.x, p)
+        other = tiles.skip_pivot(cuda.blockIdx.x, p)
         across = cuda.blockIdx.y == 0
         row = p if across else other
         column = other if across else p
@@ -97,14 +97,14 @@ def build(shape: Shape, target: Target) -> Program:
         x = int32(cuda.threadIdx.x * LANES)
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
-        top = tiles.beside(cuda.blockIdx.y, p) * tile + y
-        left = tiles.beside(cuda.blockIdx.x, p) * tile + x
+        top = tiles.skip_pivot(cuda.blockIdx.y, p) * tile + y
+        left = tiles.skip_pivot(cuda.blockIdx.x, p) * tile + x
         copy(to, y * tile + x, tile, distance, top * n + p * tile + x, n, stride, results)
         copy(middle, y * tile + x, tile, distance, (p * tile + y) * n + left, n, stride, results)
         copy(own, y * tile + x, tile, distance, top * n + left, n, stride, results)
         cuda.syncthreads()
         for k in range(tile):
-            # one 64-bit load brings what four threads of the scalar kernel load one by one
+            # one 64-bit load replaces the loads of four threads of the scalar kernel
             a, b, c, d = load4(middle, k * tile + x)
             for s in range(results):
                 r = int32(y + s * stride)
@@ -125,11 +125,11 @@ KERNEL = blocked.rung(
     build=build,
     summary="Three tiles in shared memory, 16-bit distances, and each load or store moves four of them.",
     lesson=(
-        "Shared memory hands each thread a 32-bit word at a time by default, and a 16-bit distance fills only half of it. Here "
-        "a thread takes four neighbouring distances with one 64-bit load. It adds the same first leg to all four, and stores "
-        "four minima at once. That is a quarter of the loads and stores for the same relaxations, and a quarter of the loop "
-        "around them. The additions and minima themselves are still done one by one. The price is that a tile has work for only "
-        "a quarter as many threads, so large blocks want large tiles."
+        "Shared memory delivers a 32-bit word per thread by default, and a 16-bit distance fills only half of it. Here a thread "
+        "loads four neighbouring distances with one 64-bit instruction, adds the same first operand to all four, and stores four "
+        "minima at once. That takes a quarter of the loads and stores for the same relaxations, and a quarter of the loop "
+        "overhead. The additions and minima themselves are still done one by one. The price is that a tile has work for only a "
+        "quarter of the threads, so large blocks need large tiles."
     ),
     dtypes=("int16",),
     tiles=(8, 16, 32, 64),

@@ -13,7 +13,7 @@ from fwtui_kernels.plan import Program, Shape, Step, Target
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Like the in-place plan, but a tile is read from the input until this round has written it, then from the output."""
+    """Yield the steps of the in-place plan; a tile that this round has written is read from the output, others from the input."""
     for step in blocked.plan(shape, stepwise):
         source, to = in_turn(step.args)
         yield replace(
@@ -36,8 +36,8 @@ def build(shape: Shape, target: Target) -> Program:
     def panels(source, to, p):
         own = cuda.shared.array((tile, tile), number)
         solved = cuda.shared.array((tile, tile), number)
-        at = tiles.beside(cuda.blockIdx.x, p)
-        # the pivot of this round is solved in the output; the input still has the open one
+        at = tiles.skip_pivot(cuda.blockIdx.x, p)
+        # this round's solved pivot is in the output; the input has the unsolved one
         tiles.relax_panel_tile(own, solved, source, to, p, at, cuda.blockIdx.y == 0, number, tile, stride)
 
     @jit
@@ -47,7 +47,7 @@ def build(shape: Shape, target: Target) -> Program:
         second = cuda.shared.array((tile, tile), number)
         base = int32(p * tile)
         top, left = tiles.rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
-        # and so are the panels
+        # this round's panels are in the output too
         tiles.relax_rest_tile(own, first, second, source, to, base, top, left, number, tile, stride, tiles.relax_cell)
 
     rounds = shape.padded // tile
@@ -65,11 +65,11 @@ KERNEL = blocked.rung(
     build=build,
     summary="The blocked algorithm reading from one matrix and writing to another; they swap after each round.",
     lesson=(
-        "A negative result, kept because it teaches. Two matrices look cleaner: nothing is overwritten that may still be read. "
-        "But the phases of the blocked algorithm already are in an order that makes working in place safe. What the second "
-        "matrix adds is footprint. A tile is read from one address and written to another, so the caches hold twice the data. A "
-        "matrix that fits the second-level cache once may not fit it twice. The relaxations and the bytes asked for are exactly "
-        "those of the version in place."
+        "A negative result, on the ladder because it teaches. Two matrices look cleaner: nothing is overwritten that may still "
+        "be read. But the phases of the blocked algorithm are already in an order that makes updating in place safe. The second "
+        "matrix only adds footprint: a tile is read from one address and written to another, so the caches hold twice the data. "
+        "A matrix that fits into the L2 cache once may not fit twice. The relaxations and the requested bytes are exactly those "
+        "of the version in place."
     ),
     memories=("device", "pinned"),
     matrices=2,

@@ -8,14 +8,14 @@ from fwtui_kernels.parts import blocked_tiles as tiles
 from fwtui_kernels.plan import Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-# the least capacity of a multiprocessor in all supported generations
+# minimum capacity of a multiprocessor over all supported generations
 REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
 
 
 def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
-    """A grid whose blocks are all resident: a grid-wide barrier never ends if a block is still waiting for its turn."""
+    """Return the number of blocks that are resident together; a grid-wide barrier deadlocks if a block is not."""
     results = shape.tile**2 // threads
-    # a thread with more results needs more registers; the compiler is held to this number by launch_bounds
+    # a thread with more results needs more registers; launch_bounds limits the compiler to this number
     registers = 64 if results == 1 else 80 if results <= 4 else 255
     shared = 3 * shape.tile**2 * shape.itemsize
     return max(1, min(REGISTERS // (registers * threads), RESIDENT // threads, SHARED // shared))
@@ -40,10 +40,10 @@ def build(shape: Shape, target: Target) -> Program:
             base = int32(p * tile)
             if block == 0:
                 tiles.relax_pivot_tile(own, distance, distance, p, number, tile, stride)
-            # every other block of the grid has waited here for the pivot
+            # all blocks wait for the pivot
             grid.sync()
             for t in range(block, int32(2 * others), blocks):
-                at = tiles.beside(t // 2, p)
+                at = tiles.skip_pivot(t // 2, p)
                 tiles.relax_panel_tile(own, first, distance, distance, p, at, t % 2 == 0, number, tile, stride)
             grid.sync()
             for t in range(block, int32(others * others), blocks):
@@ -55,7 +55,7 @@ def build(shape: Shape, target: Target) -> Program:
                 cuda.syncthreads()
             grid.sync()
 
-    # in the simulator two blocks are enough to race
+    # two blocks are enough to show races in the simulator
     blocks = 2 if target.backend == "simulator" else max(1, target.multiprocessors) * resident
     return CudaProgram(shape, target, {"rounds": Op(rounds, block, lambda args: (blocks, 1))})
 
@@ -72,14 +72,13 @@ KERNEL = blocked.rung(
     build=build,
     summary="All three phases of all rounds in one launch, with barriers across the whole grid between them.",
     lesson=(
-        "Three launches per round cost time on the host, so do all rounds in one. Blocks stay on the GPU, take tile after tile, "
-        "and wait for each other at a barrier of the whole grid. That needs every block to be on the GPU at once, so the grid "
-        "is as large as the GPU, not as large as the work. Its size suits the third phase. In the first, one block works and "
-        "all others wait at the barrier, as the rest of the GPU would wait for a small launch. A barrier across the GPU is not "
-        "free either, and captured launches cost the host little. The saved launches count only where rounds are short. In long "
-        "rounds something else counts. One kernel that does all three phases needs many more registers than the third phase "
-        "alone. So fewer of its blocks fit on a multiprocessor, and while some of their threads wait there are fewer others to "
-        "go on with."
+        "Three launches per round cost time on the host, so do all rounds in one. Blocks stay on the GPU, take one tile after "
+        "the other, and wait at a grid-wide barrier. The barrier requires all blocks to be resident, so the grid is as large as "
+        "the GPU, not as large as the work. That suits the third phase. In the first one, a single block works while all others "
+        "wait at the barrier, just as the rest of the GPU would wait for a small launch. A grid-wide barrier is not free either, "
+        "and the launches of a CUDA graph cost the host little. So the saved launches count only if rounds are short. In long "
+        "rounds occupancy counts: a kernel with all three phases needs many more registers than the third phase alone. Fewer of "
+        "its blocks fit on a multiprocessor, and fewer warps are left to hide latency."
     ),
     memories=("device", "pinned"),
 )

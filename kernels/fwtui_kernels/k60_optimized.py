@@ -12,7 +12,7 @@ from fwtui_kernels.plan import Program, Shape, Target
 
 
 def program(shape: Shape, target: Target, in_registers: bool) -> Program:
-    """The kernel with the tile being updated in shared memory or in each thread's registers."""
+    """Return the program with the tile being updated in shared memory, or in registers with `in_registers`."""
     number = NUMBER[shape.dtype]
     tile = shape.tile
     cells = tile * tile
@@ -21,8 +21,8 @@ def program(shape: Shape, target: Target, in_registers: bool) -> Program:
 
     @jit
     def rest(distance, p):
-        # no other thread reads a thread's cells: a local array with only compile-time indices becomes registers, and a shared
-        # one, at indices that the compiler can distinguish, is kept in them through all k
+        # no other thread reads a thread's cells, so both kinds of array end up in registers: a local array because its indices
+        # are compile-time constants, a shared one because the compiler can prove that the indices differ
         if in_registers:
             own = cuda.local.array(RESULTS, number)
         else:
@@ -30,7 +30,7 @@ def program(shape: Shape, target: Target, in_registers: bool) -> Program:
         to = cuda.shared.array(cells, number, ALIGN16)
         middle = cuda.shared.array(cells, number, ALIGN16)
         matrix = distance.flat
-        # unsigned: no test for negative indices
+        # unsigned indices need no test for negative values
         n = uint32(distance.shape[1])
         x = uint32(cuda.threadIdx.x)
         y = uint32(cuda.threadIdx.y)
@@ -60,14 +60,13 @@ KERNEL = blocked.optimized(
     title="Optimized & blocked",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4",),
     build=partial(program, in_registers=False),
-    summary="Katz-Kider again, 256 threads and three tiles, with fewer instructions that are not relaxations.",
+    summary="Katz-Kider with less overhead: 256 threads, three tiles, unrolled loops and cheaper addressing.",
     lesson=(
-        "Count what a Katz-Kider thread does besides relaxing. Its arrays are matrices, and Python's indices may be negative, "
-        "so for every k it works out anew where its numbers are. It fetches its own cells from shared memory and stores them "
-        "again, and the loop over k counts in 64 bits. Here arrays are lines of cells, and indices are unsigned and 32 bits "
-        "wide. So an address is a number that stays plus one that is known when the kernel is compiled. The compiler does the "
-        "rest. It lays the loop over k out flat and fetches four neighbours of the column panel with one instruction. No other "
-        "thread touches a thread's four cells, so it carries them in registers from the first k to the last. The algorithm has "
-        "not changed at all."
+        "Count the instructions of a Katz-Kider thread that are not relaxations. Its arrays are two-dimensional and Python's "
+        "indices may be negative, so it recomputes addresses for every k. It loads its cells from shared memory and stores them "
+        "again, and the loop over k counts in 64 bits. Here arrays are one-dimensional, and indices are unsigned 32-bit "
+        "integers. An address is then a base plus a compile-time constant. The compiler does the rest: it unrolls the loop over "
+        "k and loads four neighbours of the column panel with one instruction. No other thread touches a thread's four cells, so "
+        "it keeps them in registers from the first k to the last. The algorithm has not changed."
     ),
 )

@@ -1,4 +1,4 @@
-"""Like optimized & blocked, with the tile being updated in registers (Lund and Smith, section 4.1)."""
+"""The optimized blocked kernel with the tile being updated in registers (Lund and Smith, section 4.1)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ KERNEL = blocked.optimized(
     title="Register tile",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.1",),
     build=partial(program, in_registers=True),
-    summary="The tile being updated is in registers; shared memory keeps only the two panel tiles.",
+    summary="The tile being updated is in registers; shared memory holds only the two panel tiles.",
     lesson=(
-        "The two panel tiles are read by many threads and belong in shared memory. A cell that is being updated is read and "
-        "written by one thread alone. A multiprocessor has more room in registers than in shared memory, so that is where it "
-        "goes: a block now needs two tiles instead of three. Registers have no addresses, so the little array works only if "
-        "every index into it is known when the kernel is compiled. Needing less pays only where shared memory limits the number "
-        "of blocks on a multiprocessor. The authors expected no gain from this step alone, because on their machine two tiles "
-        "still left room for just one block."
+        "Many threads read the two panel tiles, so these belong in shared memory. Only one thread reads and writes a cell that "
+        "is being updated. A multiprocessor has more registers than shared memory, so the cell moves to a register, and a block "
+        "needs two tiles of shared memory instead of three. Registers have no addresses, so the local array works only if every "
+        "index into it is a compile-time constant. Less shared memory pays only if shared memory limits the number of resident "
+        "blocks. The authors expected no gain from this step alone, because two tiles still left room for just one block on "
+        "their GPU."
     ),
 )

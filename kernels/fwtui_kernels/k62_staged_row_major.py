@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
 from fwtui_kernels.parts import blocked
-from fwtui_kernels.parts.flat_tiles import beside, program
+from fwtui_kernels.parts.flat_tiles import program, skip_pivot
 from fwtui_kernels.plan import Program, Shape, Target
 
-SLICE = 4  # values of k in shared memory at a time
+SLICE = 4  # values of k in shared memory at once
 RESULTS = 16  # cells per thread
 
 
 @jit(device=True, inline="always")
 def first_cell(t, width):
-    """Row and column of thread t's first cell in the tile: `width` threads side by side."""
+    """Return the row and column of thread t's first cell in the tile; a row of the block has `width` threads."""
     return t // width, t % width
 
 
@@ -35,7 +35,7 @@ def build(shape: Shape, target: Target) -> Program:
     threads = tile * tile // RESULTS
     rows, columns, down, across = blocked.shares(tile)
     cells = SLICE * tile
-    loads = cells // threads  # of each slice, by each thread
+    loads = cells // threads  # of each thread per slice
 
     @jit
     def rest(distance, p):
@@ -46,8 +46,8 @@ def build(shape: Shape, target: Target) -> Program:
         n = uint32(distance.shape[1])
         t = uint32(cuda.threadIdx.x)
         base = uint32(p)
-        row = beside(cuda.blockIdx.y, base)
-        column = beside(cuda.blockIdx.x, base)
+        row = skip_pivot(cuda.blockIdx.y, base)
+        column = skip_pivot(cuda.blockIdx.x, base)
         i, j = first_cell(t, across)
         here = uint32((row * tile + i) * n + column * tile + j)
         for r in range(rows):
@@ -86,10 +86,11 @@ KERNEL = blocked.optimized(
     build=build,
     summary="Shared memory holds only four columns of one panel and four rows of the other at a time.",
     lesson=(
-        "A relaxation with vertex k needs column k of one panel and row k of the other, and nothing else. So bring four of "
-        "each, do all relaxations with these four, and bring the next four. The panels then take 1,024 bytes in float32, not "
-        "8,192. A block is 64 threads with 16 results each in registers. Many blocks then share a multiprocessor, and while one "
-        "of them waits for memory, others compute. The price is two barriers for each slice, and a bad shape. In a row-major "
-        "matrix four columns are 16 bytes from each of 32 rows, and memory delivers pieces of at least 32 bytes."
+        "A relaxation through vertex k needs column k of one panel and row k of the other, and nothing else. So load four of "
+        "each, do all relaxations through these four vertices, and load the next four. The panels then take 1,024 bytes of "
+        "shared memory in float32, down from 8,192. A block is 64 threads with 16 results each in registers. Many blocks share a "
+        "multiprocessor, and while one of them waits for memory, others compute. The price is two barriers per slice, and poor "
+        "coalescing: in a row-major matrix four columns are 16 bytes from each of 32 rows, and memory delivers sectors of 32 "
+        "bytes."
     ),
 )

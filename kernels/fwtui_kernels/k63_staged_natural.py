@@ -7,13 +7,13 @@ from functools import partial
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
 from fwtui_kernels.k62_staged_row_major import RESULTS, SLICE, to_word
 from fwtui_kernels.parts import blocked, flat_tiles
-from fwtui_kernels.parts.flat_tiles import beside
+from fwtui_kernels.parts.flat_tiles import skip_pivot
 from fwtui_kernels.plan import Program, Shape, Target
 
 
 @jit(device=True, inline="always")
 def first_cell(t):
-    """Row and column of thread t's first cell in the tile: 16 threads to a 4x4 block, so their cells are neighbours in memory."""
+    """Return the row and column of thread t's first cell: 16 threads share a 4x4 block, whose cells are contiguous."""
     return (t & 15) >> 2, (t & 3) + (t >> 4 << 2)
 
 
@@ -24,7 +24,7 @@ def middle_word(k, j):
 
 
 def program(shape: Shape, target: Target, cyclic: bool) -> Program:
-    """The staged kernel; `cyclic` rotates each thread's order of k by its position in the 4x4 block."""
+    """Return the staged program; `cyclic` rotates each thread's order of k by its position in the 4x4 block."""
     number = NUMBER[shape.dtype]
     tile = shape.tile
     blocks = tile // SLICE  # 4x4 blocks side by side in a tile
@@ -42,8 +42,8 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
         side = uint32(distance.shape[1] // tile)
         t = uint32(cuda.threadIdx.x)
         base = uint32(p)
-        row = beside(cuda.blockIdx.y, base)
-        column = beside(cuda.blockIdx.x, base)
+        row = skip_pivot(cuda.blockIdx.y, base)
+        column = skip_pivot(cuda.blockIdx.x, base)
         from_row = uint32((row * side + base) * tile * tile)
         from_column = uint32((base * side + column) * tile * tile)
         here = uint32((row * side + column) * tile * tile)
@@ -86,12 +86,12 @@ KERNEL = blocked.optimized(
     build=partial(program, cyclic=False),
     summary="The matrix is stored as 32x32 tiles of 4x4 blocks, so four rows and four columns both consist of whole blocks.",
     lesson=(
-        "Cut every tile into 4x4 blocks and store each block in one piece. Now four columns of a tile are eight whole blocks, "
-        "and so are four rows, and neither wastes a byte on the way. The matrix is rearranged once before the run and once "
-        "after. Sixteen threads work on one block, so for a given k they want only four different words from each slice, each "
-        "word for four threads. On the authors' machine only one word at a time could go to several threads, so they counted "
-        "four turns for such a load. Today shared memory hands a word to all threads that want it, if different words are in "
-        "different banks. So the conflict that the next rung avoids may no longer be there."
+        "Cut every tile into 4x4 blocks and store each block contiguously. Four columns of a tile are then eight whole blocks, "
+        "and so are four rows, and no transferred byte is wasted. The matrix is reordered once before the run and once after it. "
+        "Sixteen threads work on one 4x4 block, so for a given k they need only four different words of each slice, each word "
+        "for four threads. On the authors' GPU only one word at a time could be broadcast, so they counted four passes for such "
+        "a load. Today shared memory broadcasts a word to all threads that need it, if different words are in different banks. "
+        "So the conflict that the next rung avoids may no longer exist."
     ),
     matrices=2,
 )

@@ -1,4 +1,4 @@
-"""The staged load: doubly tiled order, and each thread begins a slice at k = (i + j) mod 4 (Lund and Smith, section 4.3)."""
+"""The staged load in doubly tiled order; a thread begins each slice at k = (i + j) mod 4 (Lund and Smith, section 4.3)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ KERNEL = blocked.optimized(
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
     # the order of k does not affect the result, so each thread may have its own
     build=partial(program, cyclic=True),
-    summary="Each thread begins a slice at k = (i + j) mod 4 and wraps around, so that no two ask the same bank.",
+    summary="Each thread begins a slice at k = (i + j) mod 4 and wraps around, so that no two threads read the same bank.",
     lesson=(
-        "The order in which k runs makes no difference to a tile whose panels are finished, so threads need not agree on one. "
-        "Let the thread with cell (i, j) begin at k = (i + j) mod 4 and wrap around. The sixteen threads of a 4x4 block then ask "
-        "for sixteen different words in sixteen different banks. On the authors' machine four turns became one. On today's "
-        "hardware threads that want the same word get it together anyway. And the natural order has an advantage of its own: a "
-        "thread's next four values lie side by side, and one instruction can load them. Compare the two, by time and by the "
+        "The order of k does not matter for a tile whose panels are solved, so every thread may have another one. Let the thread "
+        "with cell (i, j) begin at k = (i + j) mod 4 and wrap around. The sixteen threads of a 4x4 block then read sixteen "
+        "different words from sixteen different banks. On the authors' GPU that reduced four passes to one. On today's hardware "
+        "threads that need the same word get it in one broadcast anyway, and the natural order has an advantage: the next four "
+        "values of a thread are contiguous, so that one instruction can load them. Compare the two rungs by time and by the "
         "counter of bank conflicts."
     ),
     matrices=2,

@@ -1,4 +1,4 @@
-"""Recursive and in place, R-Kleene: two halves and six min-plus multiplies (Buluc, Gilbert, Budak 2010; Henriod)."""
+"""R-Kleene, recursive and in place: two halves and six min-plus products (Buluc, Gilbert, Budak 2010; Henriod)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
 PHASES = {
     "base": "base cases (Floyd-Warshall in one block)",
-    "sequential": "sequential multiply (narrower than beta)",
-    "regular": "regular multiply",
-    "volkov": "register-tiled multiply (Volkov)",
+    "sequential": "sequential product (narrower than beta)",
+    "regular": "regular product",
+    "volkov": "register-tiled product (Volkov)",
 }
 PAPERS = (
     "A. Buluc, J. R. Gilbert, C. Budak, Solving Path Problems on the GPU, Parallel Computing 36(5-6), 2010",
@@ -21,13 +21,13 @@ PAPERS = (
     "T. Henriod, Attempting to Improve APSP on the GPU",
 )
 WIDE = 64
-C_TILE = (64, 16)  # columns and rows of C in a block of the register-tiled multiply
+C_TILE = (64, 16)  # columns and rows of C in a block of the register-tiled product
 MAX_STEPS = 65536
 Span = tuple[int, int]  # vertices low .. high, half-open
 
 
 def beta(shape: Shape) -> int:
-    """A block narrower than this is a base case. Widths are multiples of the tile, so it has exactly one tile."""
+    """Return the width below which a block is a base case: one tile, because widths are multiples of the tile."""
     return 2 * shape.tile
 
 
@@ -35,18 +35,16 @@ def refuses(shape: Shape) -> str | None:
     steps = 7 * (shape.padded // shape.tile) - 6
     if steps <= MAX_STEPS:
         return None
-    return (
-        f"tile {shape.tile} at n = {shape.n} takes {steps} launches, more than {MAX_STEPS}; choose a larger tile or a smaller n"
-    )
+    return f"tile {shape.tile} takes {steps} launches at n = {shape.n}; the maximum is {MAX_STEPS}; choose a larger tile"
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    # each of tile^2 threads reads two numbers and writes one in each of tile steps (Henriod, "Original Method")
+    # each of tile^2 threads reads two values and writes one in each of `tile` steps (Henriod, "Original Method")
     return recursion(shape, dict(shape.options).get("wide", WIDE), base_bytes=3 * shape.tile**3 * shape.itemsize)
 
 
 def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
-    """Depth first. The second half is solved only after the first has been applied to it: the halves cannot run in parallel."""
+    """Yield the steps depth first. The halves are sequential, because the second needs the paths through the first."""
 
     def closure(low: int, high: int) -> Iterator[Step]:
         if high - low < beta(shape):
@@ -55,8 +53,8 @@ def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
             return
         middle = low + (high - low) // shape.tile // 2 * shape.tile
         first, second = (low, middle), (middle, high)
-        # C <- min(C, A B) with A12 as C and as B at once: A11 is solved, so its diagonal is 0 and A11 A11 = A11. Old and
-        # new values of a cell of A12 give the same minimum, as both are lengths of paths
+        # C <- min(C, A B) in place, with A12 as C and B: A11 is solved, so its diagonal is 0 and A11 A11 = A11. Old and new
+        # values of a cell of A12 give the same minimum, because both are lengths of paths
         yield from closure(*first)
         yield multiply(shape, wide, first, second, through=first)
         yield multiply(shape, wide, second, first, through=first)
@@ -70,7 +68,10 @@ def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
 
 
 def multiply(shape: Shape, wide: int, rows: Span, columns: Span, through: Span) -> Step:
-    """C <- min(C, A B), C = rows x columns, A = rows x through, B = through x columns; the widest side decides the kernel."""
+    """Return the step C <- min(C, A B) with C = rows x columns, A = rows x through, B = through x columns.
+
+    The longest side selects the op.
+    """
     (top, bottom), (left, right), (low, high) = rows, columns, through
     height, width, depth = bottom - top, right - left, high - low
     widest = max(height, width, depth)
@@ -80,7 +81,7 @@ def multiply(shape: Shape, wide: int, rows: Span, columns: Span, through: Span) 
         op, across, down = "regular", shape.tile, shape.tile
     else:
         op, (across, down) = "volkov", C_TILE
-    # A comes once for each block column, B once for each block row; C is read and written
+    # A is read once per block column, B once per block row; C is read and written
     cells = height * depth * -(-width // across) + depth * width * -(-height // down) + 2 * height * width
     own, a, b = Rect(top, left, bottom, right), Rect(top, low, bottom, high), Rect(low, left, high, right)
     return Step(
@@ -94,11 +95,10 @@ def multiply(shape: Shape, wide: int, rows: Span, columns: Span, through: Span) 
 
 
 def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
-    """The three multiplies as ops. Each takes (top, left, low, height, width, depth); every side is a multiple of the tile."""
+    """Return the three product ops. Each takes (top, left, low, height, width, depth); every side is a multiple of the tile."""
     number = NUMBER[shape.dtype]
     tile = shape.tile
-    # Volkov's shape transposed, as our rows are contiguous where his columns were; smaller for the simulator, where a
-    # thread is a real thread
+    # Volkov's shape, transposed because the matrix is row-major; smaller in the slow simulator
     across, down, slab = (16, 8, 8) if target.backend == "simulator" else (*C_TILE, 16)
     rows_at_once = across // slab
     ragged = tile % slab != 0 or tile % down != 0
@@ -119,20 +119,20 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
             cuda.syncthreads()
             for k in range(tile):
                 best = min(best, number(a[y, k] + b[k, x]))
-            # the next slab must wait until no thread reads this one
+            # the next slab overwrites this one
             cuda.syncthreads()
         distance[i, j] = best
 
     @jit
     def volkov(distance, top, left, low, height, width, depth):
-        # stored by columns: 16 rows of one k come in four loads. The padding spreads the stores over the banks
+        # stored by columns, so that four loads bring 16 rows of one k; padding avoids bank conflicts of the stores
         a = cuda.shared.array((slab, pitch), number, alignment=ALIGN16)
         b = cuda.local.array(4, number)
         best = cuda.local.array(down, number)
         t = int32(cuda.threadIdx.x)
         row = int32(cuda.blockIdx.y) * int32(down)
         column = int32(cuda.blockIdx.x) * int32(across) + t
-        # past the edge the last row, column and k are repeated: a minimum taken twice does no harm
+        # beyond the edge the last row, column and k are repeated, which does not change a minimum
         j = int32(left + min(column, int32(width - 1)))
         load_k = int32(t % slab)
         load_row = int32(t // slab)
@@ -151,13 +151,13 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
                 a[load_k, r + load_row] = distance[top + i, low + k]
             cuda.syncthreads()
             for group in range(0, slab, 4):
-                # B directly from memory, coalesced, four at once: other warps work meanwhile
+                # B from global memory, coalesced, four loads in flight
                 for step in range(4):
                     k = int32(start + group + step)
                     if ragged:
                         k = min(k, int32(depth - 1))
                     b[step] = distance[low + k, j]
-                # each is used 16 times without leaving its register
+                # each value is used 16 times from its register
                 for step in range(4):
                     for r in range(0, down, 4):
                         a0, a1, a2, a3 = load4(a, (group + step) * pitch + r)
@@ -180,7 +180,7 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
 
 
 def program(shape: Shape, target: Target, steps: Iterator[Step], base: Any, side: int) -> Program:
-    """`base` in side x side threads and the multiplies, except one that has no work at some widths."""
+    """Return the program of `base`, in side x side threads, and of the products that the steps use."""
     ops = {"base": Op(base, (side, side), lambda args: (1, 1)), **multiplies(shape, target)}
     return CudaProgram(shape, target, {name: ops[name] for name in dict.fromkeys(step.op for step in steps)})
 
@@ -212,14 +212,14 @@ KERNEL = Kernel(
     phases=PHASES,
     plan=plan,
     build=build,
-    summary="The matrix is halved again and again: two smaller problems and six min-plus multiplies, all in place.",
+    summary="The matrix is halved recursively: two smaller problems and six min-plus products, all in place.",
     lesson=(
-        "Cut the vertices into two halves. Solve the first half by the same method and carry its paths over to the second with "
-        "three min-plus multiplies. Then solve the second, and carry back with three more. Nearly all the work becomes "
-        "multiplication, which a GPU does well. In a wide multiply each thread keeps 16 results in registers, and every number "
-        "it loads serves many times. The two halves cannot run at the same time: the second needs what the first found out. At "
-        "the bottom are blocks narrower than beta (twice the tile). One block of threads solves them one after the other, while "
-        "the rest of the GPU waits. A larger beta means fewer launches, but more work in these lonely blocks."
+        "Cut the vertices into two halves. Solve the first half recursively and propagate its paths to the second with three "
+        "min-plus products. Then solve the second half, and propagate back with three more. Nearly all the work becomes "
+        "multiplication, which suits a GPU. In a wide product each thread holds 16 results in registers, and every loaded value "
+        "is used many times. The two halves cannot run concurrently, because the second depends on the first. The recursion ends "
+        "at blocks narrower than beta (twice the tile). One thread block solves them one after the other while the rest of the "
+        "GPU waits. A larger beta means fewer launches, but more work in these single blocks."
     ),
     tiles=(4, 8, 16, 32),
     default_tile=16,

@@ -1,4 +1,4 @@
-"""R-Kleene with a base case in fewer threads of 1, 4 or 16 results each, outside global memory (Henriod)."""
+"""R-Kleene with the base case in shared memory or registers, 1, 4 or 16 results per thread (Henriod)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from fwtui_kernels.plan import Option, Program, Shape, Step, Target
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    # a base case reads its block once and writes it once (Henriod, "My Method")
+    # a base case reads and writes its block once (Henriod, "My Method")
     return kleene.recursion(shape, kleene.WIDE, base_bytes=2 * shape.tile**2 * shape.itemsize)
 
 
 def build(shape: Shape, target: Target) -> Program:
     number = NUMBER[shape.dtype]
     tile = shape.tile
-    across = {1: 1, 4: 2, 16: 4}[shape.option("results")]  # results of a thread, on a side
+    across = {1: 1, 4: 2, 16: 4}[shape.option("results")]  # results of a thread in each direction
     results = across**2
-    # threads on a side of the block. Thread (x, y) owns the cells x, x + side, ... of rows y, y + side, ...: neighbouring
-    # threads always own neighbouring cells
+    # threads in each direction; thread (x, y) owns the cells x, x + side, ... of rows y, y + side, ..., so that neighbouring
+    # threads own neighbouring cells
     side = tile // across
 
     @jit
@@ -34,7 +34,7 @@ def build(shape: Shape, target: Target) -> Program:
             for b in range(across):
                 own[y + a * side, x + b * side] = distance[low + y + a * side, low + x + b * side]
         cuda.syncthreads()
-        # k outside, results inside: all results of all threads take step k before any takes the next
+        # the loop over k is outermost: all results of all threads complete step k before any starts the next
         for k in range(tile):
             for b in range(across):
                 from_k[b] = own[k, x + b * side]
@@ -52,7 +52,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     @jit
     def register_base(distance, low):
-        # a thread's results never leave its registers; only row k and column k go through shared memory
+        # results stay in registers; only row k and column k pass through shared memory
         row = cuda.shared.array((2, tile), number)
         column = cuda.shared.array((2, tile), number)
         own = cuda.local.array(results, number)
@@ -62,7 +62,7 @@ def build(shape: Shape, target: Target) -> Program:
             for b in range(across):
                 own[a * across + b] = distance[low + y + a * side, low + x + b * side]
         for k in range(tile):
-            # two alternating copies: while some threads read one, others may fill the next, so one barrier per step suffices
+            # double buffering: threads may fill the next copy while others read this one, so one barrier per step suffices
             turn = k & 1
             for a in range(across):
                 for b in range(across):
@@ -74,7 +74,7 @@ def build(shape: Shape, target: Target) -> Program:
             for a in range(across):
                 to_k = column[turn, y + a * side]
                 for b in range(across):
-                    # the same comparison, so that only the memory of the results differs
+                    # the comparison of the shared variant, so that only the memory of the results differs
                     via = number(to_k + row[turn, x + b * side])
                     if via < own[a * across + b]:
                         own[a * across + b] = via
@@ -94,12 +94,12 @@ KERNEL = replace(
     build=build,
     summary="R-Kleene with its base case in shared memory or registers, where each thread computes 1, 4 or 16 results.",
     lesson=(
-        "In plain R-Kleene every step of a base case reads and writes global memory, far away. Here the block is fetched once "
-        "and stays close, in shared memory or in the threads' own registers, until it is solved. A thread that owns 4 or 16 "
-        "cells reads a number once for several results, and has several independent sums in progress at once. The trap is the "
-        "order: all results of all threads must take step k before any takes step k + 1. Up to 32 threads, which make up one "
-        "warp, may seem to keep in step without a barrier; more do not. Whether this shows in the total depends on the size: in "
-        "a large graph nearly all the work lies in the wide multiplies."
+        "In plain R-Kleene every step of a base case reads and writes global memory. Here the block is loaded once and stays in "
+        "shared memory or in registers until it is solved. A thread that owns 4 or 16 cells loads a value once for several "
+        "results, and has several independent sums in flight. The order is critical: all results of all threads must complete "
+        "step k before any starts step k + 1. Up to 32 threads, which make up one warp, may seem to run in step without a "
+        "barrier; more do not. Whether this shows in the median time depends on the size: in a large graph nearly all the work "
+        "is in the wide products."
     ),
     options=(
         Option("results", (1, 4, 16), 4, "results per thread in the base case; its block has tile^2 / results threads"),
@@ -107,7 +107,7 @@ KERNEL = replace(
             "keep",
             (0, 1),
             1,
-            "where the base case keeps its results: 0 = shared memory, 1 = registers",
+            "memory of the results in the base case: 0 = shared memory, 1 = registers",
             ("shared memory", "registers"),
         ),
     ),

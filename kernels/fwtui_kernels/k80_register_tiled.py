@@ -1,4 +1,4 @@
-"""Blocked, with the whole third phase in registers: the fastest form on large graphs.
+"""Blocked, with the results of the third phase in registers.
 
 round p:   pivot          panels                 rest
            +--+--+--+     +--+--+--+     C tile: 128 x 128 words of registers in a block, 8 x 8 in a thread
@@ -21,13 +21,13 @@ KERNEL = register_tiled.rung(
     build=program,
     summary="Phases two and three are one product of tiles: 64 results per thread in registers, while the next slab is copied.",
     lesson=(
-        "Shared memory can bring about one number for each relaxation, so a kernel whose threads load two for each relaxation "
-        "waits for it. Here a thread keeps 8 x 8 words of the result in registers: with 16 loaded numbers it does 64 "
-        "relaxations, and the arithmetic is the limit. The tile's operands come a slab of k at a time, copied past the "
-        "registers into shared memory while the slab before is in use. What is left to win is instructions. On Hopper an "
-        "addition and a minimum of integers are one instruction, and it can do two 16-bit relaxations at once. Float32 "
-        "distances that are not negative take three instructions for two relaxations, as their bits are ordered like integers. "
-        "The second phase needs no order of k either: with the pivot solved it is the same product as the third."
+        "Shared memory delivers about one value per relaxation, so a kernel whose threads load two values per relaxation is "
+        "bound by it. Here a thread holds 8 x 8 words of the result in registers: 16 loaded values serve 64 relaxations, and the "
+        "kernel becomes compute-bound. The operands arrive one slab of k at a time, copied asynchronously to shared memory "
+        "(`cp.async`) while the previous slab is in use. What remains is the number of instructions. Hopper fuses an addition "
+        "and a minimum of integers into one instruction, which can also do two 16-bit relaxations. Non-negative float32 "
+        "distances take three instructions for two relaxations, because their bits are ordered like integers. The second phase "
+        "needs no order of k either: with a solved pivot it is the same product as the third."
     ),
     preference=50,
 )

@@ -1,11 +1,11 @@
-"""The register-tiled rung with its critical path ahead of everything else.
+"""The register-tiled rung with look-ahead: the critical path runs first.
 
-    lane 1   pivot 0, panels 0 | cross 0, pivot 1, panels 1 | cross 1, pivot 2, panels 2 | ...
-    lane 0                     |          bulk 0 -----------|-> waits    bulk 1 ---------|-> ...
+    stream 1   pivot 0, panels 0 | cross 0, pivot 1, panels 1 | cross 1, pivot 2, panels 2 | ...
+    stream 0                     |          bulk 0 -----------|-> waits    bulk 1 ---------|-> ...
 
-The rest of round p is cut in two: the *cross*, which is the next pivot's row and column of tiles, and the *bulk*, everything
-else. Once the cross is done the next pivot can be solved and its panels made, by a few multiprocessors, while all others work
-on the bulk. Two panels alternate, as the bulk still reads the old one while the new one is written.
+The remainder of round p has two parts: the *cross*, the next pivot's row and column of tiles, and the *bulk*, all other tiles.
+Once the cross is done, a few multiprocessors solve the next pivot and its panels while all others work on the bulk. Two panel
+buffers alternate, because the bulk still reads the old one while the new one is written.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from fwtui_kernels.parts.products import program
 from fwtui_kernels.parts.tuning import ALL, BULK, CROSS
 from fwtui_kernels.plan import Shape, Step
 
-BESIDE, AHEAD = 0, 1  # lanes; the higher of two ready ones goes first
+MAIN, AHEAD = 0, 1  # streams; of two ready ones the higher number has priority
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """The steps of `register-tiled`, with the rest of every round except the last in two parts."""
+    """Yield the steps of `register-tiled`, with the remainder of every round except the last in two parts."""
     last = shape.padded // shape.tile - 1
     steps: list[Step] = []
-    bulk: tuple[int, ...] = ()  # the index of the last one
+    bulk: tuple[int, ...] = ()  # index of the latest bulk step
 
     for p in range(last + 1):
         steps.append(tiled.pivot_step(shape, p, AHEAD))
@@ -33,8 +33,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
             steps.append(tiled.panels_step(shape, p, AHEAD))
             steps.append(tiled.rest_step(shape, p, CROSS if p < last else ALL, AHEAD, bulk))
         if last > 1 and p < last:
-            # it needs only the panels, but before the cross it would take the cross's multiprocessors
-            steps.append(tiled.rest_step(shape, p, BULK, BESIDE, (len(steps) - 1,)))
+            # the bulk needs only the panels, but it waits for the cross, from which it would take multiprocessors
+            steps.append(tiled.rest_step(shape, p, BULK, MAIN, (len(steps) - 1,)))
             bulk = (len(steps) - 1,)
     return iter(steps)
 
@@ -49,14 +49,14 @@ KERNEL = tiled.rung(
     ),
     plan=plan,
     build=partial(program, ahead=True),
-    summary="The next round's pivot and panels are made while the bulk of this round's rest is still running.",
+    summary="The next round's pivot and panels are computed while the bulk of this round's remainder is still running.",
     lesson=(
-        "Solving the pivot occupies one multiprocessor, the panels a few dozen; all others wait. But the next pivot and its "
-        "panels need only one row and one column of tiles of this round. So these, the cross, are done first. Then two things "
-        "run side by side: the next pivot with its panels, and the bulk of the rest, which is nearly all the work. On large "
-        "graphs the first two phases vanish behind the third. On small ones the bulk is too short to hide them, and what counts "
-        "is the chain of pivot, panels and cross. The two strands are lanes of the plan, with an `after` wherever one needs "
-        "what the other made. In a captured graph they are branches, and the GPU starts whichever is ready."
+        "The pivot occupies one multiprocessor and the panels a few dozen, while all others wait. But the next pivot and its "
+        "panels need only one row and one column of tiles of this round: the cross, which is computed first. Then two things run "
+        "concurrently: the next pivot with its panels, and the bulk of the remainder, which is nearly all the work. On large "
+        "graphs the bulk hides the first two phases completely. On small ones it is too short, and the chain of pivot, panels "
+        "and cross sets the time. The two chains are streams of the plan, with a dependency (`after`) wherever one needs a "
+        "result of the other. In a CUDA graph they are branches, and the GPU starts whichever is ready."
     ),
     preference=60,
 )

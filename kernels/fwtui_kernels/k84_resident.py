@@ -1,12 +1,12 @@
-"""A persistent kernel for small graphs: one cooperative launch, and two barriers of the whole grid per round.
+"""A persistent kernel for small graphs: one cooperative launch with two grid-wide barriers per round.
 
-    every block                     solves the pivot itself, in registers: nobody waits for one that does it for all;
-                                    own tile of row p or column p x solved -> matrix, column p by columns as well -> panel
-    ---- barrier of the grid ----
-    every block                     tiles of the rest = min(itself, panel x row p)
-    ---- barrier of the grid ----
+    every block                     solves the pivot redundantly, in registers, instead of waiting for another block;
+                                    multiplies its tiles of row p and column p with it -> matrix, column p transposed -> panel
+    ---- grid-wide barrier ----
+    every block                     tiles of the remainder = min(tile, panel x row p)
+    ---- grid-wide barrier ----
 
-At this size a round takes some twenty microseconds, and starting three kernels in a row would take a good part of that.
+At these sizes a round takes about twenty microseconds, and launching three kernels one after the other would take much of that.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fwtui_kernels.parts.blocked import plan_at_once
 from fwtui_kernels.plan import NO_EDGE, Kernel, Option, Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-PART = 4  # rows and columns of a tile in a thread
+PART = 4  # rows and columns of a tile per thread
 
 
 def build(shape: Shape, target: Target) -> Program:
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     no_edge = NO_EDGE[shape.dtype]
-    # one word per cell for any type: latency matters here, not throughput
+    # one word per cell for any data type, because latency matters here, not throughput
     form = cell_form(shape.dtype)
     side, both, cells, results, depth = tile // PART, 2 * tile, tile * tile, PART * PART, min(8, tile)
     threads = side * side
@@ -45,7 +45,7 @@ def build(shape: Shape, target: Target) -> Program:
         n = matrix.shape[1]
         block = cuda.blockIdx.x
         blocks = cuda.gridDim.x
-        tiles = n // tile - 1  # beside the pivot's, in a row
+        tiles = n // tile - 1  # in a row of tiles, without the pivot
         for p in range(first, last):
             base = p * tile
             here = (base + 4 * y) * n + base + 4 * x
@@ -54,16 +54,16 @@ def build(shape: Shape, target: Target) -> Program:
                 at = job // 2 * tile
                 if at >= base:
                     at += tile
-                # other threads may still read the last product's operands
+                # other threads may still read the operands of the previous product
                 cuda.syncthreads()
                 if job % 2 == 0:
                     pivot.store_columns(to, 4 * x * tile + 4 * y, tile, r)
                     products.row_as_words(middle, matrix, base, at, n, tile, side, PART, threads, t, word)
                 else:
-                    # column p is computed transposed, as solved' x column'
+                    # column p is computed transposed: solved' x column'
                     pivot.store_rows(to, 4 * y * tile + 4 * x, tile, r)
                     products.column_as_words(middle, matrix, at, base, n, tile, PART, threads, t)
-                # the product includes the old values, as the pivot's diagonal is 0
+                # the product includes the old values, because the pivot's diagonal is 0
                 for i in range(results):
                     best[i] = no_edge
                 cuda.syncthreads()
@@ -79,7 +79,7 @@ def build(shape: Shape, target: Target) -> Program:
                         device.store_words(panel, line, best[q], best[q + 1], best[q + 2], best[q + 3])
             grid.sync()
             if block == 0:
-                # not before: other blocks were still reading the tile to solve it for themselves
+                # after the barrier, because other blocks read the unsolved tile before it
                 pivot.store_solved(matrix, here, n, cell, r)
             for job in range(block, tiles * tiles, blocks):
                 top = job // tiles * tile
@@ -108,7 +108,7 @@ def build(shape: Shape, target: Target) -> Program:
                     products.store_best(matrix, (top + 4 * y + m) * n + left + 4 * x, best, PART * m, 1, cell)
             grid.sync()
 
-    # in the simulator two blocks are enough to race
+    # two blocks are enough to show races in the simulator
     most = 2 if target.backend == "simulator" else max(1, target.multiprocessors) * resident
     others = shape.padded // tile - 1
     blocks = min(most, max(1, 2 * others, others * others))
@@ -126,15 +126,15 @@ KERNEL = Kernel(
     ),
     plan=plan_at_once,
     build=build,
-    summary="For small graphs: one launch, two barriers of the grid in a round, and every block solves the pivot itself.",
+    summary="For small graphs: one launch, two grid-wide barriers per round, and every block solves the pivot redundantly.",
     lesson=(
-        "Up to some two thousand vertices the arithmetic of a round takes less time than getting from one phase to the next. So "
-        "the launches go: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. One of three "
-        "barriers goes as well: each block solves the pivot for itself instead of waiting for another one to do it. That is the "
-        "same work many times over, but on multiprocessors that had nothing else to do. Inside a block it is the register-tiled "
-        "kernel again. It has 4 x 4 results per thread, so that the few tiles there are have many threads to hide their loads. "
-        "Compare it with look-ahead. A captured graph starts a kernel in about the time of such a barrier and solves the next "
-        "pivot meanwhile. On an H200 it was faster wherever both were measured, from a hundred vertices on."
+        "Up to about two thousand vertices, the arithmetic of a round takes less time than the transition from one phase to the "
+        "next. So the launches go: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. One of "
+        "three barriers goes as well: each block solves the pivot redundantly instead of waiting for another block. That repeats "
+        "the work many times, but on multiprocessors that would otherwise idle. Inside a block it is the register-tiled kernel "
+        "again, with 4 x 4 results per thread, so that few tiles still have many threads to hide the latency of their loads. "
+        "Compare it with look-ahead: a CUDA graph starts a kernel in about the time of such a barrier and overlaps the next "
+        "pivot. On an H200 look-ahead was faster at every size where both were measured, from a hundred vertices."
     ),
     tiles=(32, 64),
     default_tile=64,

@@ -1,4 +1,4 @@
-"""Several GPUs, each with its share of the rows, which exchange one panel a round."""
+"""Several GPUs, each with some rows of tiles, that exchange one panel per round."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ KERNEL = distributed.rung(
     id="distributed",
     title="Distributed",
     build=partial(ranked, CudaRank),
-    summary="Tile rows are dealt out to several GPUs; the owner of row p sends it to all others one round ahead.",
+    summary="Tile rows are distributed cyclically over several GPUs; the owner broadcasts the next panel one round ahead.",
     lesson=(
-        "The products are those of the register-tiled rungs; new is where the data is. Each GPU has every second row of tiles, "
-        "or every third with three GPUs. In round p all need row p, so its owner sends it: tile x n cells, over NVLink by NCCL. "
-        "A GPU that waited for it would do nothing meanwhile. So the owner of row p + 1 updates that row first and solves its "
-        "pivot. Then it sends the row while every GPU, itself included, works on the rest of round p. A round's work on a GPU is "
-        "tile x n x n / ranks relaxations, and a panel tile x n cells. So the larger n is, the better the panel hides, and the "
-        "more GPUs share the work, the worse. Each holds its own rows only: with four GPUs a graph may have twice the vertices."
+        "The products are those of the register-tiled rungs; the distribution of the data is new. Each of two GPUs owns every "
+        "second row of tiles, each of three every third. In round p all need row p, so its owner broadcasts tile x n cells, over "
+        "NVLink through NCCL. A GPU that waited for the panel would idle. So the owner of row p + 1 updates that row first, "
+        "solves its pivot, and broadcasts the row while every GPU, including the owner, works on the remainder of round p. A "
+        "round's work per GPU is tile x n x n / ranks relaxations, and a panel is tile x n cells. So the overlap hides the "
+        "broadcast better for larger n, and worse for more GPUs. Each GPU stores only its own rows: with four GPUs a graph may "
+        "have twice the vertices."
     ),
     max_n=MAX_N,
     **CHOICES,

@@ -240,7 +240,7 @@ def sweep_of(shape: Shape, target: Target, cut: Product) -> Op:
                             best[q], best[q + 1], best[q + 2], best[q + 3] = device.load_words(front, here)
         for s in range(depth // slab):
             device.wait_copies(0)
-            # all copies have arrived, and no thread still reads the slab that the next one overwrites
+            # all copies have arrived, and no thread still reads the slab that the next copies overwrite
             cuda.syncthreads()
             k = (s + 1) * slab
             if k < depth:

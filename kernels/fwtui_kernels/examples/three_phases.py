@@ -20,11 +20,11 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         yield Step("pivot", "pivot", (p,), Cost(tile**3, 2 * cell_bytes), reads=(pivot,), writes=(pivot,))
         if not others:  # a rectangle must not be empty, and a step must write something
             return
-        beside = [(first, end) for first, end in ((0, low), (high, n)) if first < end]
-        panels = (*[Rect(low, a, high, b) for a, b in beside], *[Rect(a, low, b, high) for a, b in beside])
+        spans = [(first, end) for first, end in ((0, low), (high, n)) if first < end]
+        panels = (*[Rect(low, a, high, b) for a, b in spans], *[Rect(a, low, b, high) for a, b in spans])
         cost = Cost(2 * others * tile**3, 6 * others * cell_bytes)
         yield Step("panels", "panels", (p,), cost, reads=(pivot, *panels), writes=panels)
-        rest = tuple(Rect(a, c, b, d) for a, b in beside for c, d in beside)
+        rest = tuple(Rect(a, c, b, d) for a, b in spans for c, d in spans)
         cost = Cost(others**2 * tile**3, 4 * others**2 * cell_bytes)
         yield Step("rest", "rest", (p,), cost, reads=(*panels, *rest), writes=rest)
 

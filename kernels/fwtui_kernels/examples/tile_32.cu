@@ -2,7 +2,7 @@
 // A block of TILE x TILE threads has one tile, and each thread one cell of it.
 
 // the number of a tile in a row, where tile p is left out
-__device__ int beside(int number, int p)
+__device__ int skip_pivot(int number, int p)
 {
     return number < p ? number : number + 1;
 }
@@ -29,7 +29,7 @@ template <typename T>
 __global__ void panels(T *distance, int n, int p)
 {
     __shared__ T own[TILE][TILE], middle[TILE][TILE];
-    int x = threadIdx.x, y = threadIdx.y, other = beside(blockIdx.x, p);
+    int x = threadIdx.x, y = threadIdx.y, other = skip_pivot(blockIdx.x, p);
     bool in_row = blockIdx.y == 0;
     int top = in_row ? p : other, left = in_row ? other : p;
     T *cell = distance + (top * TILE + y) * n + left * TILE + x;
@@ -50,7 +50,7 @@ __global__ void rest(T *distance, int n, int p)
 {
     __shared__ T to[TILE][TILE], from[TILE][TILE];
     int x = threadIdx.x, y = threadIdx.y;
-    int i = beside(blockIdx.y, p) * TILE + y, j = beside(blockIdx.x, p) * TILE + x;
+    int i = skip_pivot(blockIdx.y, p) * TILE + y, j = skip_pivot(blockIdx.x, p) * TILE + x;
     to[y][x] = distance[i * n + p * TILE + x];
     from[y][x] = distance[(p * TILE + y) * n + j];
     __syncthreads();

@@ -4,7 +4,7 @@
 const int SIDE = TILE / 4;
 
 // the number of a tile in a row, where tile p is left out
-__device__ int beside(int number, int p)
+__device__ int skip_pivot(int number, int p)
 {
     return number < p ? number : number + 1;
 }
@@ -53,7 +53,7 @@ template <typename T>
 __global__ void panels(T *distance, int n, int p)
 {
     __shared__ T own[TILE][TILE], middle[TILE][TILE];
-    int other = beside(blockIdx.x, p);
+    int other = skip_pivot(blockIdx.x, p);
     bool in_row = blockIdx.y == 0;
     int top = in_row ? p : other, left = in_row ? other : p;
     load(own, distance, n, top, left);
@@ -69,7 +69,7 @@ template <typename T>
 __global__ void rest(T *distance, int n, int p)
 {
     __shared__ T to[TILE][TILE], from[TILE][TILE];
-    int top = beside(blockIdx.y, p), left = beside(blockIdx.x, p);
+    int top = skip_pivot(blockIdx.y, p), left = skip_pivot(blockIdx.x, p);
     load(to, distance, n, top, p);
     load(from, distance, n, p, left);
     T *corner = distance + (top * TILE + threadIdx.y) * n + left * TILE + threadIdx.x;

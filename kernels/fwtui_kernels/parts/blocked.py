@@ -1,5 +1,5 @@
-"""What all three-phase blocked kernels share: their plan and their form (Venkataraman, Sahni, Mukhopadhyaya 2003;
-Katz and Kider 2008); and other orders of a tile's cells. Plain Python.
+"""The plan and the description of the blocked rungs (Venkataraman, Sahni, Mukhopadhyaya 2003; Katz and Kider 2008), and
+other orders of a tile's cells. Plain Python.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ THREADS = Option("threads", (64, 256, 1024), 256, "threads per block; each owns 
 
 
 def block_of(shape: Shape) -> tuple[int, int]:
-    """Threads across and down: as many as requested, but at most one per cell of the tile."""
+    """Return the threads across and down: as many as requested, but at most one per cell of the tile."""
     return shape.tile, min(shape.option("threads"), shape.tile**2) // shape.tile
 
 
-def beside(low: int, high: int, n: int) -> list[tuple[int, int]]:
-    """The nonempty spans of n vertices before `low` and from `high` on."""
+def spans_outside(low: int, high: int, n: int) -> list[tuple[int, int]]:
+    """Return the non-empty spans of n vertices before `low` and from `high` on."""
     return [(first, end) for first, end in ((0, low), (high, n)) if first < end]
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Per round p: the pivot tile, then the tiles of its row and column, then all others.
+    """Yield the steps of each round: the pivot tile, then the tiles of its row and column, then all others.
 
-    Bytes are per tile, as each phase moves them: pivot reads and writes itself; a panel tile reads the pivot and itself and
-    is written; a tile of the rest reads two panel tiles and itself and is written.
+    Costs count the bytes of whole tiles. The pivot reads and writes itself. A panel tile reads the pivot and itself and writes
+    itself. A tile of the remainder reads two panel tiles and itself and writes itself.
     """
     for p in range(shape.padded // shape.tile):
-        yield from round_of(shape, p, beside(p * shape.tile, (p + 1) * shape.tile, shape.padded))
+        yield from round_of(shape, p, spans_outside(p * shape.tile, (p + 1) * shape.tile, shape.padded))
 
 
 def round_of(shape: Shape, p: int, spans: Sequence[tuple[int, int]]) -> Iterator[Step]:
-    """The three steps of tile p with the tiles in those spans of vertices besides."""
+    """Yield the three steps of round p over the tiles in the given spans of vertices."""
     tile, bytes_per_tile = shape.tile, shape.tile**2 * shape.itemsize
     low, high = p * tile, (p + 1) * tile
     pivot = Rect(low, low, high, high)
@@ -65,7 +65,7 @@ def plan_at_once(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def place(q: Any, tile: Any) -> Any:
-    """The row-major position of cell q of a tile in 4x4 order."""
+    """Return the row-major position of cell q of a tile that is stored in 4x4 blocks."""
     small, inside = q >> 4, q & 15
     across = tile >> 2  # 4x4 blocks in a row of blocks
     return ((small // across << 2) + (inside >> 2)) * tile + (small % across << 2) + (inside & 3)
@@ -80,7 +80,7 @@ def shares(tile: int) -> tuple[int, int, int, int]:
     return rows, columns, tile // rows, across
 
 
-# a rung of the GPU, and what most of them have
+# the fields that most of these rungs share
 rung = partial(
     Kernel, phases=PHASES, plan=plan, tiles=(8, 16, 32), default_tile=32, options=(THREADS,), launch_modes=("eager", "graph")
 )

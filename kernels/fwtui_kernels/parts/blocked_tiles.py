@@ -1,6 +1,6 @@
-"""Compiled functions on tiles in shared memory, and the first two phases of the blocked rungs built from them.
+"""Device functions for tiles in shared memory, and the first two phases of the blocked rungs.
 
-A block is tile x stride threads, x across. A thread owns the cells (y, x), (y + stride, x), ... of every tile.
+A thread block has tile x stride threads. Thread (x, y) owns the cells (y, x), (y + stride, x), ... of every tile.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
 
 
 @jit(device=True, inline="always")
-def beside(at, p):
-    """The tile that a block takes from a line without tile p."""
+def skip_pivot(at, p):
+    """Return the tile of block `at` in a row or column of tiles without tile p."""
     at = int32(at)
     if at >= p:
         at += int32(1)
@@ -25,15 +25,15 @@ def beside(at, p):
 
 @jit(device=True, inline="always")
 def rest_corner(row, column, p, tile):
-    """The first row and column of a tile of the rest, counted without row p and column p of tiles."""
-    row = beside(row, p)
-    column = beside(column, p)
+    """Return the first row and column of a tile of the remainder, numbered without row p and column p of tiles."""
+    row = skip_pivot(row, p)
+    column = skip_pivot(column, p)
     return int32(row * tile), int32(column * tile)
 
 
 @jit(device=True, inline="always")
 def load(own, matrix, top, left, tile, stride):
-    """A tile of the matrix to shared memory."""
+    """Load a tile of the matrix into shared memory."""
     x = int32(cuda.threadIdx.x)
     y = int32(cuda.threadIdx.y)
     for s in range(tile // stride):
@@ -43,7 +43,7 @@ def load(own, matrix, top, left, tile, stride):
 
 @jit(device=True, inline="always")
 def store(matrix, top, left, own, tile, stride):
-    """A tile back to its place in the matrix."""
+    """Store a tile in its place in the matrix."""
     x = int32(cuda.threadIdx.x)
     y = int32(cuda.threadIdx.y)
     for s in range(tile // stride):
@@ -53,7 +53,7 @@ def store(matrix, top, left, own, tile, stride):
 
 @jit(device=True, inline="always")
 def relax_in_order(own, first, second, number, tile, stride):
-    """The tile `own` through tile vertices, a barrier after each: `own` may be `first` or `second` too."""
+    """Relax the tile `own` through each vertex of a tile, with a barrier after each; `own` may be `first` or `second`."""
     x = int32(cuda.threadIdx.x)
     y = int32(cuda.threadIdx.y)
     for k in range(tile):
@@ -73,7 +73,7 @@ def relax_cell(own, to, middle, r, k, x, number):
 
 @jit(device=True, inline="always")
 def relax_pivot_tile(own, source, target, p, number, tile, stride):
-    """Tile (p, p) of one matrix, solved, to another or the same."""
+    """Solve tile (p, p) of `source` and store it in `target`, which may be the same matrix."""
     base = int32(p * tile)
     load(own, source, base, base, tile, stride)
     cuda.syncthreads()
@@ -83,7 +83,7 @@ def relax_pivot_tile(own, source, target, p, number, tile, stride):
 
 @jit(device=True, inline="always")
 def relax_panel_tile(own, solved, source, target, p, at, across, number, tile, stride):
-    """Tile `at` of row p (`across`) or column p likewise, with the pivot that this round has made."""
+    """Relax tile `at` of row p (`across`) or column p with this round's solved pivot."""
     base = int32(p * tile)
     top = base
     left = base
@@ -103,9 +103,9 @@ def relax_panel_tile(own, solved, source, target, p, at, across, number, tile, s
 
 @jit(device=True, inline="always")
 def relax_rest_tile(own, to, middle, source, target, base, top, left, number, tile, stride, relax):
-    """Any other tile likewise, with the panels that this round has made, and `relax` (as relax_cell) for each cell and k.
+    """Relax any other tile with this round's panels; `relax` updates one cell for one k, as relax_cell does.
 
-    The panels do not change, so k may come in any order, and no barrier stands between the steps.
+    The panels do not change, so k needs no order and no barriers.
     """
     x = int32(cuda.threadIdx.x)
     y = int32(cuda.threadIdx.y)
@@ -123,7 +123,7 @@ def relax_rest_tile(own, to, middle, source, target, base, top, left, number, ti
 
 
 def pivot_and_panels(shape: Shape) -> tuple[Any, Any]:
-    """The functions of the first two phases, which the rungs that change the third one share."""
+    """Return the kernel functions of the first two phases, which many rungs share."""
     number = NUMBER[shape.dtype]
     tile, stride = block_of(shape)
 
@@ -136,7 +136,7 @@ def pivot_and_panels(shape: Shape) -> tuple[Any, Any]:
     def panels(distance, p):
         own = cuda.shared.array((tile, tile), number)
         solved = cuda.shared.array((tile, tile), number)
-        at = beside(cuda.blockIdx.x, p)
+        at = skip_pivot(cuda.blockIdx.x, p)
         relax_panel_tile(own, solved, distance, distance, p, at, cuda.blockIdx.y == 0, number, tile, stride)
 
     return pivot, panels
@@ -151,7 +151,7 @@ def three_phases(
     buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,),
     **more: Any,
 ) -> Program:
-    """The functions of pivot, panels and rest with a block for every tile: all like `block`, or the last like `rest_block`."""
+    """Return the program of pivot, panels and rest, one thread block per tile, of size `block` (or `rest_block` for rest)."""
     others = shape.padded // shape.tile - 1
     pivot, panels, rest = phases
     ops = {
@@ -163,9 +163,9 @@ def three_phases(
 
 
 def builder(rest_of: Callable[[Any, int, int], Any], one_dimensional: bool = False) -> Callable[[Shape, Target], Program]:
-    """The `build` of a rung whose file has the third phase alone: rest_of(number, tile, stride), after the first two above.
+    """Return the `build` of a rung that defines only the third phase, rest_of(number, tile, stride).
 
-    `one_dimensional`: its threads form a line.
+    With `one_dimensional`, the third phase has one-dimensional blocks.
     """
 
     def build(shape: Shape, target: Target) -> Program:
@@ -177,7 +177,7 @@ def builder(rest_of: Callable[[Any, int, int], Any], one_dimensional: bool = Fal
 
 
 def rest_in_shared(relax: Any) -> Callable[[Any, int, int], Any]:
-    """The third phase for such a builder: three tiles in shared memory, and `relax` (as relax_cell) for each cell and k."""
+    """Return the third phase for `builder`: three tiles in shared memory, and `relax` for each cell and k."""
 
     def rest_of(number: Any, tile: int, stride: int) -> Any:
         @jit

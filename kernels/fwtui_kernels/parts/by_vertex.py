@@ -12,7 +12,7 @@ THREADS = Option("threads", (64, 256, 1024), 256, "threads per block")
 
 
 def plan(n: int, cost: Cost, sides: Callable[[tuple[int, ...]], tuple[int, int]] = lambda args: (0, 0)) -> Iterator[Step]:
-    """Yield one step per k that relaxes every pair; `sides` returns the matrices that it reads and writes, from its args."""
+    """Yield one step per k that relaxes every pair; `sides` maps the args to the matrix that is read and the one written."""
     for k in range(n):
         source, to = sides((k,))
         reads = (*crossing(n, k, k + 1, source), Rect(0, 0, n, n, source))
@@ -20,7 +20,7 @@ def plan(n: int, cost: Cost, sides: Callable[[tuple[int, ...]], tuple[int, int]]
 
 
 def in_turn(args: tuple[int, ...]) -> tuple[int, int]:
-    """The matrix that step k reads and the one that it writes, if two alternate."""
+    """Return the matrix that step k reads and the one that it writes, if two alternate."""
     return args[0] % 2, 1 - args[0] % 2
 
 
@@ -34,10 +34,10 @@ def program(
     buffers: Callable[[tuple[int, ...]], tuple[int, ...]] = lambda args: (0,),
     **more: Any,
 ) -> Program:
-    """`relax` in threads that have `across` x `down` cells each: a warp is a row of a block."""
+    """Return the program of `relax` with `across` x `down` cells per thread; a warp is one row of a block."""
     from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-    if target.backend == "simulator":  # a simulated thread is a real one
+    if target.backend == "simulator":  # small blocks, because the simulator is slow
         block = (2 if across > 1 else 4, 4)
     else:
         block = (WARP, threads // WARP)
@@ -45,5 +45,5 @@ def program(
     return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid, buffers)}, **more)
 
 
-# a rung of the GPU, and what most of them have
+# the fields that most of these rungs share
 rung = partial(Kernel, options=(THREADS,), launch_modes=("eager", "graph"), memories=("device", "pinned"))

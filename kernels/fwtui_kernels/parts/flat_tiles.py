@@ -1,7 +1,6 @@
-"""One-dimensional tiles with unsigned addresses for the optimised rungs: the first two phases, and another cell order.
+"""One-dimensional tiles with unsigned addresses for the optimised rungs: the first two phases, and the doubly tiled order.
 
-Unsigned indices need no test for negative values; with 32 bits, an address is a base plus a compile-time
-constant.
+Unsigned indices need no test for negative values. With 32 bits, an address is a base plus a compile-time constant.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ position = jit(device=True, inline="always")(place)
 
 
 @jit(device=True, inline="always")
-def beside(at, p):
-    """The tile that a block takes from a line without tile p."""
+def skip_pivot(at, p):
+    """Return the tile of block `at` in a row or column of tiles without tile p."""
     at = uint32(at)
     if at >= p:
         at = uint32(at + 1)
@@ -28,10 +27,10 @@ def beside(at, p):
 
 @jit(device=True, inline="always")
 def rest_cells(p, n, tile, x, y):
-    """Return a thread's first cell in three tiles: those in column p and row p that its remainder tile reads, and that tile."""
+    """Return the index of a thread's first cell in the tiles of column p and row p, and in its tile of the remainder."""
     base = uint32(p)
-    row = beside(cuda.blockIdx.y, base)
-    column = beside(cuda.blockIdx.x, base)
+    row = skip_pivot(cuda.blockIdx.y, base)
+    column = skip_pivot(cuda.blockIdx.x, base)
     from_row = uint32((row * tile + y) * n + base * tile + x)
     from_column = uint32((base * tile + y) * n + column * tile + x)
     here = uint32((row * tile + y) * n + column * tile + x)
@@ -40,7 +39,7 @@ def rest_cells(p, n, tile, x, y):
 
 @jit(device=True, inline="always")
 def relax(own, to, through, number, tile, rows, x, y):
-    """The tile `own` through tile vertices, a barrier after each: `own` may be `to` or `through` too."""
+    """Relax the tile `own` through each vertex of a tile, with a barrier after each; `own` may be `to` or `through`."""
     mine = uint32(y * tile + x)
     k = uint32(0)
     while k < tile:
@@ -63,9 +62,9 @@ def first_cell(row, column, n, tile, x, y, tiled):
 
 
 def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
-    """Pivot and panels with trip counts that the compiler knows and 32-bit addresses.
+    """Return the kernel functions `pivot` and `panels`, with compile-time trip counts and 32-bit addresses.
 
-    `tiled`: in global memory each tile is contiguous, and so is each 4x4 block in it; in shared memory tiles are row-major.
+    With `tiled`, each tile and each 4x4 block in it is contiguous in global memory. Tiles in shared memory are row-major.
     """
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -102,7 +101,7 @@ def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
         y = uint32(cuda.threadIdx.y)
         mine = uint32(y * tile + x)
         base = uint32(p)
-        at = beside(cuda.blockIdx.x, base)
+        at = skip_pivot(cuda.blockIdx.x, base)
         across = cuda.blockIdx.y == 0
         row = base if across else at
         column = at if across else base
@@ -114,7 +113,7 @@ def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
             solved[q] = matrix[there + m * down]
             own[q] = matrix[here + m * down]
         cuda.syncthreads()
-        # which panel this is, tested once instead of for each k
+        # one test here instead of one per k
         if across:
             relax(own, solved, own, number, tile, rows, x, y)
         else:
@@ -127,7 +126,7 @@ def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
 
 
 def program(shape: Shape, target: Target, rest: Any, block: tuple[int, int], tiled: bool = False) -> Program:
-    """All three phases: `rest` in blocks like `block` after the two above."""
+    """Return the program of the two phases above and `rest`, whose thread blocks have the size `block`."""
     phases, first_block = (*pivot_and_panels(shape, tiled), rest), (shape.tile, shape.tile // RESULTS)
     return three_phases(shape, target, phases, first_block, block, order=order_of(shape) if tiled else None)
 
@@ -144,7 +143,7 @@ def both_places(columns, m, tile):
 
 
 def order_of(shape: Shape) -> CellOrder:
-    """To and from the doubly tiled order: tiles in row-major order, in each of them its 4x4 blocks in row-major order."""
+    """Return the doubly tiled order: row-major tiles of row-major 4x4 blocks."""
     tile = shape.tile
     side = shape.padded // tile
 

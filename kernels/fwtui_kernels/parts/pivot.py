@@ -1,10 +1,10 @@
-"""The pivot tile of the top rungs: solved in the registers of one block, with one barrier for each k.
+"""The pivot tile of the register-tiled rungs, solved in the registers of one thread block with one barrier per k.
 
-threads      each keeps 4 x 4 cells of the tile in registers from the first k to the last
-k            the threads that hold row k and column k pass them to all others through shared memory
+threads      each holds 4 x 4 cells of the tile in registers from the first k to the last
+k            the threads that hold row k and column k share them through shared memory
              barrier; every thread loads 4 + 4 words and does 16 relaxations
-k + 1        the same through another part of shared memory: late threads still find the words of k
-in the end   the tile to its place, and twice to `solved`, by columns and by rows, one word per cell
+k + 1        uses another part of shared memory, because slow threads may still read the words of k
+end          the tile is stored to its place, and twice to `solved`, by columns and by rows, one word per cell
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def relaxed(row, to, middle, word):
 
 @jit(device=True, inline="always")
 def through(k, rows, columns, at, y, x, word, own_row, own_column, cells):
-    """Update the pivot for one k: the owners share row k and column k. The next k uses other words, so one barrier suffices."""
+    """Relax the tile through one k. The next k uses other shared words, so one barrier suffices."""
     if y == k:
         device.store_words(rows, at + 4 * x, own_row[0], own_row[1], own_row[2], own_row[3])
     if x == k:
@@ -48,8 +48,8 @@ def through(k, rows, columns, at, y, x, word, own_row, own_column, cells):
 
 @jit(device=True, inline="always")
 def rounds(fours, rows, columns, tile, y, x, word, r):
-    """This thread's part of a tile, four rows of four words, after four rounds, `fours` times."""
-    # row 4 k + i is row i of the threads (k, x); written out, because an index of registers must be a constant
+    """Return this thread's four rows of four words after 4 x `fours` values of k."""
+    # row 4 k + i is row i of the threads (k, x); unrolled, because register indices must be constants
     for k in range(fours):
         r = through(k, rows, columns, 0, y, x, word, r[0], (r[0][0], r[1][0], r[2][0], r[3][0]), r)
         r = through(k, rows, columns, tile, y, x, word, r[1], (r[0][1], r[1][1], r[2][1], r[3][1]), r)
@@ -66,7 +66,7 @@ def load_row(matrix, at, word):
 
 @jit(device=True, inline="always")
 def solve_in_registers(matrix, here, n, rows, columns, tile, y, x, word):
-    """Four rows of four words of the solved tile, of which this thread's part begins at cell `here`."""
+    """Return this thread's four rows of four words of the solved tile; its part begins at cell `here`."""
     r0, r1 = load_row(matrix, here, word), load_row(matrix, here + n, word)
     r2, r3 = load_row(matrix, here + 2 * n, word), load_row(matrix, here + 3 * n, word)
     return rounds(int32(tile // 4), rows, columns, tile, y, x, word, (r0, r1, r2, r3))
@@ -74,7 +74,7 @@ def solve_in_registers(matrix, here, n, rows, columns, tile, y, x, word):
 
 @jit(device=True, inline="always")
 def store_solved(matrix, here, n, cell, r):
-    """The four rows to their place in the matrix."""
+    """Store the four rows in the matrix."""
     device.store4(matrix, here, cell(r[0][0]), cell(r[0][1]), cell(r[0][2]), cell(r[0][3]))
     device.store4(matrix, here + n, cell(r[1][0]), cell(r[1][1]), cell(r[1][2]), cell(r[1][3]))
     device.store4(matrix, here + 2 * n, cell(r[2][0]), cell(r[2][1]), cell(r[2][2]), cell(r[2][3]))
@@ -82,27 +82,28 @@ def store_solved(matrix, here, n, cell, r):
 
 
 @jit(device=True, inline="always")
-def store_rows(array, at, apart, r):
-    """The four rows as words, `apart` words from each other."""
+def store_rows(array, at, stride, r):
+    """Store the four rows as words, `stride` words from each other."""
     device.store_words(array, at, r[0][0], r[0][1], r[0][2], r[0][3])
-    device.store_words(array, at + apart, r[1][0], r[1][1], r[1][2], r[1][3])
-    device.store_words(array, at + 2 * apart, r[2][0], r[2][1], r[2][2], r[2][3])
-    device.store_words(array, at + 3 * apart, r[3][0], r[3][1], r[3][2], r[3][3])
+    device.store_words(array, at + stride, r[1][0], r[1][1], r[1][2], r[1][3])
+    device.store_words(array, at + 2 * stride, r[2][0], r[2][1], r[2][2], r[2][3])
+    device.store_words(array, at + 3 * stride, r[3][0], r[3][1], r[3][2], r[3][3])
 
 
 @jit(device=True, inline="always")
-def store_columns(array, at, apart, r):
-    """Their four columns likewise."""
+def store_columns(array, at, stride, r):
+    """Store the four columns as words, `stride` words from each other."""
     device.store_words(array, at, r[0][0], r[1][0], r[2][0], r[3][0])
-    device.store_words(array, at + apart, r[0][1], r[1][1], r[2][1], r[3][1])
-    device.store_words(array, at + 2 * apart, r[0][2], r[1][2], r[2][2], r[3][2])
-    device.store_words(array, at + 3 * apart, r[0][3], r[1][3], r[2][3], r[3][3])
+    device.store_words(array, at + stride, r[0][1], r[1][1], r[2][1], r[3][1])
+    device.store_words(array, at + 2 * stride, r[0][2], r[1][2], r[2][2], r[3][2])
+    device.store_words(array, at + 3 * stride, r[0][3], r[1][3], r[2][3], r[3][3])
 
 
 def solve_tile_of(shape: Shape) -> Any:
-    """solve_tile(matrix, row, at, by_columns, columns_at, by_rows, rows_at): solves the tile that begins `at` cells after the
-    first of that row of cells, in a block of (tile / 4)^2 threads, with its copies, from these words on. Each thread keeps 4 x 4
-    cells in registers from the first k to the last.
+    """Return the device function solve_tile(matrix, row, at, by_columns, columns_at, by_rows, rows_at).
+
+    A block of (tile / 4)^2 threads solves the tile that begins `at` cells after the start of a row of cells, and stores its two
+    copies from the words `columns_at` and `rows_at` on.
     """
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     side = tile // 4
@@ -118,13 +119,13 @@ def solve_tile_of(shape: Shape) -> Any:
         n = matrix.shape[1]
         here = (row + 4 * y) * n + at + 4 * x
         r = solve_in_registers(matrix, here, n, rows, columns, tile, y, x, word)
-        # recomputed: keeping the addresses would not leave 1024 threads enough registers
+        # recomputed, because addresses in registers would exceed the registers of 1024 threads
         t = device.rematerialize(t)
         y = int32(t // side)
         x = int32(t % side)
         here = (row + 4 * y) * n + at + 4 * x
         store_solved(matrix, here, n, cell, r)
-        # each panel finds its four words side by side
+        # the panels read four neighbouring words
         store_columns(by_columns, columns_at + 4 * x * tile + 4 * y, tile, r)
         store_rows(by_rows, rows_at + 4 * y * tile + 4 * x, tile, r)
 
@@ -132,7 +133,7 @@ def solve_tile_of(shape: Shape) -> Any:
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Solve tile (p, p); both copies are one array: by columns for the row panel, then by rows for the column panel."""
+    """Return the op that solves tile (p, p). One array holds both copies: by columns for the row panel, then by rows."""
     solve_tile, tile = solve_tile_of(shape), shape.tile
     threads, cells = (tile // 4) ** 2, tile**2
 

@@ -1,20 +1,20 @@
-"""The blocked algorithm with everything except the pivot as one product of tiles, held in registers.
+"""The blocked algorithm with panels and remainder as min-plus products of tiles in registers.
 
-    pivot   tile (p, p) solved (kernels/parts/pivot.py), with a copy `solved` by columns and one by rows
-    panels  row p = solved x row p,  column p = column p x solved. With a solved pivot whose diagonal is 0 that is a plain
-            product: no k waits for the one before, no barrier stands between them. Column p is also written down once more, by
-            columns, into `panel`: its readers then find what they need side by side
+    pivot   tile (p, p) solved (parts/pivot.py), with a copy `solved` by columns and one by rows
+    panels  row p = solved x row p,  column p = column p x solved. The solved pivot's diagonal is 0, so these are plain products,
+            without an order of k and without a barrier per k. Column p is also stored by columns in `panel`, so that the words
+            that `rest` loads together are contiguous
     rest    every other tile = min(itself, panel x row p)
 
-Each product is the same loop over slabs of k:
+All products share one loop over slabs of k:
 
     global       to[k, i]          middle[k, j]        a slab: `slab` values of k
-                    |  copy_async      |               past the registers, the next slab while this one is used
+                    |  copy_async      |               asynchronously: the next slab arrives while this one is used
     shared       to[stage]         middle[stage]
-                    |  rows words      |  columns words   for each k and thread
-    registers        best[rows, columns]               relax_tile: rows x columns relaxations for that
+                    |  rows words      |  columns words   per k and thread
+    registers        best[rows, columns]               relax_tile: rows x columns relaxations
 
-With int16 two columns lie side by side in a word of `best` and of `middle`, and `to` has its cell twice.
+With int16 a word of `best` and of `middle` holds two neighbouring columns, and a word of `to` holds its cell twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
 
 def program(shape: Shape, target: Target, ahead: bool = False) -> CudaProgram:
-    """The ops over a row-major matrix, cut as tuning_of() says; `ahead`: with an op of its own for the cross."""
+    """Return the program over a row-major matrix, divided by tuning_of(); `ahead` adds a separate op for the cross."""
     tuning = tuning_of(shape)
     lanes = lanes_of(shape.dtype)
     ops = {"pivot": pivot_of(shape), "panels": panels_of(shape, tuning.panels), "rest": rest_of(shape, target, tuning.rest)}
@@ -44,7 +44,7 @@ def program(shape: Shape, target: Target, ahead: bool = False) -> CudaProgram:
 
 @jit(device=True, inline="always")
 def place(t, down, across):
-    """Row and column of thread t among down x across threads: 4 x 8 to a warp, for whole lines from shared memory."""
+    """Return the row and column of thread t in a grid of down x across threads: a warp is 4 x 8, and reads whole shared lines."""
     if down % 4 == 0 and across % 8 == 0:
         warp = t >> 5
         row = int32(warp // (across // 8) * 4 + (t >> 3 & 3))
@@ -57,7 +57,7 @@ def place(t, down, across):
 
 @jit(device=True, inline="always")
 def fetch(shared, at, source, start, pitch, wide, slab, threads, t):
-    """`slab` lines of `wide` words to a shared array, asynchronously; a line of the source is `pitch` words long."""
+    """Copy `slab` lines of `wide` words to a shared array, asynchronously; a line of the source is `pitch` words long."""
     pieces = wide // 4
     lines = threads // pieces
     first = start + t // pieces * pitch + t % pieces * 4
@@ -67,7 +67,7 @@ def fetch(shared, at, source, start, pitch, wide, slab, threads, t):
 
 @jit(device=True, inline="always")
 def load_cells(best, source, here, pitch, rows, columns, row_gap, column_gap):
-    """A thread's words of C, its groups of four by four apart from each other by the gaps."""
+    """Load a thread's words of C: groups of four by four, whose strides are the gaps."""
     for r in range(rows):
         line = here + (r // 4 * row_gap + r % 4) * pitch
         for c in range(0, columns, 4):
@@ -86,7 +86,7 @@ def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
 
 @jit(device=True, inline="always")
 def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word):
-    """`wide` columns, or that many `fours` of them, of a row of tiles to shared memory, one word per cell, in pieces."""
+    """Copy `wide` columns (`fours` groups of four) of a row of tiles to shared memory, one word per cell."""
     for piece in range(pieces):
         q = t + piece * threads
         k = q // fours
@@ -97,7 +97,7 @@ def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word
 
 @jit(device=True, inline="always")
 def column_as_words(to, matrix, top, left, n, wide, pieces, threads, t):
-    """`wide` rows of a column of tiles likewise, but transposed: neighbouring threads write neighbouring words."""
+    """Copy `wide` rows of a column of tiles to shared memory, transposed; neighbouring threads write neighbouring words."""
     for piece in range(pieces):
         q = t + piece * threads
         k = q // wide * 4
@@ -110,25 +110,26 @@ def column_as_words(to, matrix, top, left, n, wide, pieces, threads, t):
 
 
 @jit(device=True, inline="always")
-def store_best(matrix, at, best, q, apart, cell):
-    """Four words of C, `apart` from each other, as neighbouring cells of the matrix."""
-    device.store4(matrix, at, cell(best[q]), cell(best[q + apart]), cell(best[q + 2 * apart]), cell(best[q + 3 * apart]))
+def store_best(matrix, at, best, q, stride, cell):
+    """Store four words of C, `stride` from each other, as neighbouring cells of the matrix."""
+    device.store4(matrix, at, cell(best[q]), cell(best[q + stride]), cell(best[q + 2 * stride]), cell(best[q + 3 * stride]))
 
 
 @jit(device=True, inline="always")
 def store_spread(to, at, best, q, cell):
-    """Four words of C as neighbouring words of a copy, in which each has its cell as often as there is room for."""
+    """Store four words of C as neighbouring words of a copy; an int16 word holds its cell twice."""
     a, b = device.spread(cell(best[q])), device.spread(cell(best[q + 1]))
     c, d = device.spread(cell(best[q + 2])), device.spread(cell(best[q + 3]))
     device.store_words(to, at, a, b, c, d)
 
 
 def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any:
-    """panel_block(matrix, solved, solved_at, is_row, base, at, copy, copy_at, pitch): from `at` on, `wide` columns of the row of
-    tiles at row `base`, or as many rows of the column of tiles at column `base`, times the solved pivot at word `solved_at`.
+    """Return the device function panel_block(matrix, solved, solved_at, is_row, base, at, copy, copy_at, pitch).
 
-    A column is computed transposed, as solved' x column', so that both are one loop, of one word per cell for any type. It is
-    written a second time, by columns, from word `copy_at` on in rows of that pitch; so is a row, by cells, with `copies_rows`.
+    It multiplies `wide` columns of the row of tiles at row `base`, or `wide` rows of the column of tiles at column `base`, from
+    `at` on, with the solved pivot at word `solved_at`. A column is computed transposed, as solved' x column', so that one loop
+    serves both, with one word per cell for any data type. A column is also stored by columns, from word `copy_at` on in rows of
+    `pitch` words; with `copies_rows`, a row is also stored as cells.
     """
     cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
@@ -150,7 +151,7 @@ def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any
         n = matrix.shape[1]
         fetch(to, 0, solved, solved_at, tile, tile, slab, threads, t)
         device.commit_copies()
-        # the product includes the old values, as the pivot's diagonal is 0
+        # the product includes the old values, because the pivot's diagonal is 0
         for i in range(cells):
             best[i] = no_edge
         if is_row:
@@ -187,7 +188,7 @@ def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
-    """Row p (grid row 0) and column p (grid row 1) times the solved pivot."""
+    """Return the op that multiplies row p (grid row 0) and column p (grid row 1) with the solved pivot."""
     panel_block, tile, wide = panel_block_of(shape, cut), shape.tile, cut.wide
 
     @jit(launch_bounds=cut.bounds)
@@ -204,9 +205,10 @@ def panels_of(shape: Shape, cut: Product) -> Op:
 
 
 def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
-    """relax_block(matrix, row, column, left, left_start, left_pitch, right, right_start, pitch): block (row, column) of the
-    matrix, of high x wide words, = min(itself, left x right), `left` by columns; `pitch` words are a row of `right` and of the
-    matrix.
+    """Return the device function relax_block(matrix, row, column, left, left_start, left_pitch, right, right_start, pitch).
+
+    It sets block (row, column) of the matrix, high x wide words, to min(itself, left x right). `left` is stored by columns; a
+    row of `right` and of the matrix is `pitch` words long.
     """
     cut.covers(shape.tile, shape.tile // lanes_of(shape.dtype))
     cut.copies(shape.tile, cut.high, cut.wide)
@@ -231,12 +233,12 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
         load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
         for s in range(slabs):
             device.wait_copies(0)
-            # all copies have arrived, and no thread still reads the slab that the next one overwrites
+            # all copies have arrived, and no thread still reads the slab that the next copies overwrite
             cuda.syncthreads()
             if s + 1 < slabs:
                 k = (s + 1) * slab
                 slot = (s + 1) % STAGES * slab
-                # a thread's addresses are computed for each slab: keeping them would take registers from the tile
+                # recomputed for each slab, because addresses in registers would displace the tile
                 again = device.rematerialize(t)
                 fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
                 fetch(middle, slot * wide, right, right_start + k * pitch, pitch, wide, slab, threads, again)
@@ -245,7 +247,7 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
                 k_at = s % STAGES * slab + k
                 to_at, middle_at = k_at * high + 4 * y, k_at * wide + 4 * x
                 device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form)
-        # where its words of C lie too
+        # the addresses of C are recomputed too
         y, x = place(device.rematerialize(t), down, across)
         here = (row * high + 4 * y) * pitch + column * wide + 4 * x
         store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
@@ -254,7 +256,7 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
 
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
-    """C = min(C, panel x row p) in blocks of high x wide words, over one of the parts of the rest."""
+    """Return the op C = min(C, panel x row p) in blocks of high x wide words, over a part of the remainder."""
     relax_block = relax_block_of(shape, target, cut)
     tile, high, wide, lanes = shape.tile, cut.high, cut.wide, lanes_of(shape.dtype)
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile

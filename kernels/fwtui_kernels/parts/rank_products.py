@@ -1,12 +1,11 @@
-"""The ops of one rank of `distributed` on a GPU: those of products.py on some rows of the matrix, with row p from a panel.
+"""The ops of one rank of `distributed` on a GPU: the products of products.py on the rank's rows, with row p from a panel.
 
-    pivot    tile (p, p) solved, with copies by columns (for row) and by rows (`square`, which is broadcast)
+    pivot    tile (p, p) solved, with a copy by columns (for `row`) and one by rows (`square`, which is broadcast)
     row      row p = solved x row p, and a copy in `panel`, which is broadcast
-    column   column p of the rank's rows = itself x solved; once more by columns, as rest's left operand
+    column   column p of the rank's rows = itself x solved, and a copy by columns, the left operand of `rest`
     rest     every other tile = min(itself, column p x row p)
 
-`matrix` holds the rank's rows of tiles one below the other. first, gap, skipped: the first of its rows of tiles that a launch
-takes, the one before which some are left out, and how many.
+`matrix` stacks the rank's rows of tiles. A launch takes `count` rows of tiles from `first` on, and skips `skipped` rows at `gap`.
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ def ops_of(shape: Shape, target: Target) -> dict[str, Op]:
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Solve tile (p, p), the rank's tile (top, p)."""
+    """Return the op that solves tile (p, p), which is the rank's tile (top, p)."""
     solve_tile, tile = solve_tile_of(shape), shape.tile
     threads = (tile // 4) ** 2
 
     @jit(launch_bounds=(threads, 1))
     def pivot(matrix, solved, square, p, top):
-        # counted from row 0: a row besides would not leave 1024 threads enough registers
+        # the offset counts from row 0, because a separate row index would exceed the registers of 1024 threads
         solve_tile(matrix, 0, (top * matrix.shape[1] + p) * tile, solved, 0, square, 0)
 
     return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, SOLVED, SQUARE + args[0] % 2))
 
 
 def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
-    """Row p, a rank's row `top` of tiles, and column p of `count` rows of tiles times the solved pivot."""
+    """Return the ops that multiply row p (the rank's row `top` of tiles) and column p with the solved pivot."""
     panel_block, tile, wide = panel_block_of(shape, cut, copies_rows=True), shape.tile, cut.wide
     per_tile = tile // wide
 
@@ -78,7 +77,7 @@ def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
 
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
-    """C = min(C, column p x row p) in blocks of high x wide words, over `count` rows of tiles."""
+    """Return the op C = min(C, column p x row p) in blocks of high x wide words, over `count` rows of tiles."""
     relax_block = relax_block_of(shape, target, cut)
     tile, high, wide, lanes = shape.tile, cut.high, cut.wide, lanes_of(shape.dtype)
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
@@ -106,7 +105,7 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
 
 
 def buffer_sizes(shape: Shape, rows: int) -> list[tuple[int, int]]:
-    """Rows and cells of each array of a rank with that many rows, as fwtui_kernels.parts.distributed numbers them."""
+    """Return the rows and columns of each buffer of a rank with that many rows, in the order of parts.distributed."""
     words = shape.word_bytes // shape.itemsize
     solved = (shape.tile, shape.tile * words)
     panel = (shape.tile, shape.padded)
@@ -115,7 +114,7 @@ def buffer_sizes(shape: Shape, rows: int) -> list[tuple[int, int]]:
 
 
 class CudaRank(CudaProgram):
-    """Buffers as parts.distributed names them; the arrays that are broadcast, of which those are parts; the input."""
+    """Program whose buffers are those of parts.distributed, the two arrays that are broadcast (ROW and SQUARE), and the input."""
 
     def __init__(self, shape: Shape, target: Target):
         super().__init__(shape, target, ops_of(shape, target))

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from fwtui_kernels import forms
-from fwtui_kernels.parts.blocked import PHASES, beside
+from fwtui_kernels.parts.blocked import PHASES, spans_outside
 from fwtui_kernels.parts.tuning import ALL, CROSS, PANEL, SOLVED
 from fwtui_kernels.plan import Cost, Kernel, Option, Rect, Shape, Step
 
-TILE = 128  # of large graphs
-WIDE_TILE = 64  # of distances of 8 bytes
+TILE = 128  # for large graphs
+WIDE_TILE = 64  # for distances of 8 bytes
 PAPERS = (
     "G. Venkataraman, S. Sahni, S. Mukhopadhyaya, A Blocked All-Pairs Shortest-Paths Algorithm, JEA 8, 2003",
     "V. Volkov, J. W. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, SC 2008",
@@ -21,12 +21,12 @@ PAPERS = (
 
 
 def tile_of(shape: Shape) -> int:
-    """Return the tile in which a large graph of that type is solved."""
+    """Return the tile for a large graph of the shape's data type."""
     return WIDE_TILE if shape.itemsize == 8 else TILE
 
 
 def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
-    """Solve tile (p, p) and copies it twice, one word per cell."""
+    """Return the step that solves tile (p, p) and stores two copies, one word per cell."""
     low, high = p * shape.tile, (p + 1) * shape.tile
     own, copies = Rect(low, low, high, high), Rect(0, 0, shape.tile, shape.tile, SOLVED)
     cells = shape.tile**2
@@ -35,15 +35,15 @@ def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ())
 
 
 def panels_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
-    """Row p and column p, and column p once more by columns."""
+    """Return the step that computes row p and column p, and a copy of column p by columns."""
     low, high = p * shape.tile, (p + 1) * shape.tile
     n, cells, others = shape.padded, shape.tile**2, shape.padded // shape.tile - 1
     panel = PANEL + p % 2
-    spans = beside(low, high, n)
+    spans = spans_outside(low, high, n)
     row = [Rect(low, left, high, right) for left, right in spans]
     column = [Rect(top, low, bottom, high) for top, bottom in spans]
     copies = [Rect(0, left, shape.tile, right, panel) for left, right in spans]
-    # each tile is read and written, and reads the pivot's copy; the column is written twice
+    # a tile is read and written and reads the pivot's copy; the column is written twice
     cost = Cost(2 * others * shape.tile**3, others * cells * (4 * shape.itemsize + 3 * shape.word_bytes))
     reads = (Rect(0, 0, shape.tile, shape.tile, SOLVED), *row, *column)
     return Step("panels", "panels", (p,), cost, reads, (*row, *column, *copies), lane, after)
@@ -53,11 +53,11 @@ def rest_step(shape: Shape, p: int, part: int, lane: int = 0, after: tuple[int, 
     """Return a step for one part of the remainder of round p, numbered as in tuning.py."""
     tile, n = shape.tile, shape.padded
     low, high = p * shape.tile, (p + 1) * shape.tile
-    spans = beside(low, high if part == CROSS else low + part * tile, n)
+    spans = spans_outside(low, high if part == CROSS else low + part * tile, n)
     if part == CROSS:
         behind = high + tile  # the next pivot's end
         own = tuple(Rect(high, left, behind, right) for left, right in spans)
-        own += tuple(Rect(top, high, bottom, behind) for top, bottom in beside(low, behind, n))
+        own += tuple(Rect(top, high, bottom, behind) for top, bottom in spans_outside(low, behind, n))
     else:
         own = tuple(Rect(top, left, bottom, right) for top, bottom in spans for left, right in spans)
     reads = [Rect(0, top, tile, bottom, PANEL + p % 2) for top, bottom in spans]
@@ -68,7 +68,7 @@ def rest_step(shape: Shape, p: int, part: int, lane: int = 0, after: tuple[int, 
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Bytes are per tile, as each phase moves them; copies are made of words: of 4 bytes, even for cells of 2, or of 8."""
+    """Yield the steps of each round. Costs count the bytes of whole tiles; copies consist of words of at least 4 bytes."""
     for p in range(shape.padded // shape.tile):
         yield pivot_step(shape, p)
         if shape.padded > shape.tile:
@@ -79,7 +79,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 FORM = Option(
     "form", (forms.AUTO, forms.ONE_K, forms.TWO_K), forms.AUTO, "0 = by the weights' sign, 1 = one k, 2 = two k at once"
 )
-# what may be chosen for a rung that is made of these products
+# the choices of the rungs that use these products
 CHOICES: dict[str, Any] = {
     "tiles": (64, TILE),
     "wide_tiles": (WIDE_TILE,),

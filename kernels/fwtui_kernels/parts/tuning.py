@@ -1,6 +1,6 @@
-"""Parameters of the top rungs' ops: how their products are divided into blocks and threads. Plain Python.
+"""The division of the register-tiled products into thread blocks and threads. Plain Python.
 
-The division affects only the time, not the result.
+It affects only the time, not the result.
 """
 
 from __future__ import annotations
@@ -10,39 +10,39 @@ from dataclasses import dataclass
 from fwtui_kernels.forms import lanes_of
 from fwtui_kernels.plan import WARP, Shape
 
-MATRIX, SOLVED, PANEL = 0, 1, 2  # buffers; there are two panels, and odd rounds take the second, PANEL + 1
-# parts of the rest, numbered by the rows of tiles they leave out: the next pivot's row and column; all; all except those
+MATRIX, SOLVED, PANEL = 0, 1, 2  # buffers; odd rounds use the second panel, PANEL + 1
+# parts of the remainder: the next pivot's row and column; all tiles; all except the cross. BULK is the rows of tiles to skip
 CROSS, ALL, BULK = 0, 1, 2
-REGISTERS = 65536  # of a multiprocessor, in every supported generation
-GROUP = 4  # words per load: threads take rows and columns in groups of this size
-ALONE = 1024  # up to this n the bulk of the rest leaves multiprocessors free for the next panels
-STAGES = 2  # slabs in shared memory at once: one is copied while the other is used
+REGISTERS = 65536  # per multiprocessor, in every supported generation
+GROUP = 4  # words per load; threads own rows and columns in groups of this size
+IDLE_MAX_N = 1024  # up to this n the bulk of the remainder leaves multiprocessors idle for the next panels
+STAGES = 2  # slabs in shared memory: one is copied while the other is used
 UNROLLED = 8  # k in one call of relax_tile: enough to hide the loop around it, few enough for the instruction cache
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A block's part of a product C = A x B, in words. Raises ValueError if threads cannot share it evenly."""
+    """A thread block's part of a product C = A x B, in words. Raises ValueError if the threads do not divide it evenly."""
 
     high: int  # rows of C in a block
     wide: int  # words of C in a row of a block
-    rows: int  # of these, per thread
-    columns: int
-    slab: int  # k in shared memory at a time
-    registers: int = 128  # limit per thread; fewer allow more resident blocks per multiprocessor
+    rows: int  # rows per thread
+    columns: int  # words of a row per thread
+    slab: int  # values of k in shared memory at once
+    registers: int = 128  # limit per thread; a lower one allows more resident blocks
 
     def __post_init__(self) -> None:
         even = self.rows % GROUP == self.columns % GROUP == self.high % self.rows == self.wide % self.columns == 0
         if not even or self.slab % self.depth:
-            raise ValueError(f"{self}: threads cannot share it evenly")
+            raise ValueError(f"{self}: threads do not divide it evenly")
 
     def covers(self, height: int, width: int) -> None:
-        """Raises ValueError unless whole blocks make up a tile of that many rows and words."""
+        """Raise ValueError unless whole blocks cover a tile of that many rows and words."""
         if height % self.high or width % self.wide:
-            raise ValueError(f"{self}: such blocks do not make up a tile of {height} x {width} words evenly")
+            raise ValueError(f"{self}: blocks do not divide a tile of {height} x {width} words evenly")
 
     def copies(self, depth: int, *lines: int) -> None:
-        """Raises ValueError unless the threads can copy slabs with lines of that many words evenly, up to this depth."""
+        """Raise ValueError unless the threads can copy slabs of lines of that many words evenly, up to this depth."""
         for line in lines:
             at_once = self.threads // (line // GROUP)
             if not at_once or self.threads % (line // GROUP) or self.slab % at_once or depth % self.slab:
@@ -50,7 +50,7 @@ class Product:
 
     @property
     def down(self) -> int:
-        """Threads one below the other."""
+        """Threads in a column of a block."""
         return self.high // self.rows
 
     @property
@@ -68,7 +68,7 @@ class Product:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """launch_bounds: threads, and how many blocks a multiprocessor shall hold."""
+        """The launch_bounds: threads per block, and the minimum number of resident blocks."""
         warps = -(-self.threads // WARP)
         return self.threads, max(1, REGISTERS // (self.registers * WARP * warps))
 
@@ -83,29 +83,29 @@ class Tuning:
 
     panels: Product
     rest: Product
-    cross: Product  # the next pivot's row and column of the rest, on the critical path
+    cross: Product  # the next pivot's row and column of tiles, on the critical path
 
 
 def tuning_of(shape: Shape) -> Tuning:
-    """The fastest of about 700 cuts on an H200, from n = 512 to 16384.
+    """Return the fastest of about 700 divisions on an H200, for n = 512 to 16384.
 
-    8 x 8 results per thread for large amounts of work, in blocks of 64 threads: many fit a multiprocessor and hide each
-    other's barriers. For small urgent work 4 x 4, so that a tile has four times as many threads.
+    Large amounts of work get 8 x 8 results per thread in blocks of 64 threads: many blocks are resident and hide each other's
+    barriers. Small urgent work gets 4 x 4, so that a tile has four times as many threads.
     """
     tile, words = shape.tile, shape.tile // lanes_of(shape.dtype)
     if tile < 64:  # the simulator's
         size = 8 if words >= 16 else 4
         rest = Product(tile, words, size, size, 8)
         return Tuning(Product(tile, tile, size, size, 8), rest, Product(tile, words, 4, 4, 8))
-    if shape.dtype == "float64":  # twice the registers and shared memory of a word, and its arithmetic sets the pace
+    if shape.dtype == "float64":  # a word takes twice the registers and shared memory, and the product is compute-bound
         return Tuning(Product(64, 32, 4, 4, 16), Product(64, 64, 4, 4, 16, registers=80), Product(32, 64, 4, 4, 16))
     cross = Product(32, min(64, words), 4, 4, 32)
     if tile == 64:
-        # more and smaller blocks only while the panels have the GPU to themselves
-        panels = Product(64, 16, 4, 4, 32) if shape.padded <= ALONE else Product(64, 64, 4, 4, 16)
+        # more and smaller blocks only while the panels have idle multiprocessors
+        panels = Product(64, 16, 4, 4, 32) if shape.padded <= IDLE_MAX_N else Product(64, 64, 4, 4, 16)
         return Tuning(panels, Product(64, words, 8, 4, 16 if words < 64 else 32, registers=96), cross)
     slab, registers = (16, 128) if shape.dtype == "int32" else (32, 168)
     if shape.dtype == "int16" and shape.padded <= 4096:
-        # half as many words make two whole waves of such blocks, and two and a half of smaller ones
+        # these blocks fill two whole waves, smaller ones two and a half
         return Tuning(Product(128, 32, 4, 4, 16), Product(128, 64, 8, 8, 16), Product(64, 64, 4, 4, 16))
     return Tuning(Product(128, 32, 4, 4, 32), Product(64, 64, 8, 8, slab, registers=registers), cross)

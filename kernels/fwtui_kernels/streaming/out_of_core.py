@@ -176,9 +176,9 @@ KERNEL = Kernel(
     build=build,
     summary="The matrix stays in host memory; tiles pass through the device while others are computed.",
     lesson=(
-        "A tile of B x B cells takes B^3 relaxations and crosses the link twice: the larger the tile, the more work there is "
-        "for each byte, and from about a thousand vertices on a GPU is busy longer than its link. So a matrix that is larger "
-        "than the device's memory costs little more time than one that fits, if copies and work go on at the same time."
+        "A tile of B x B cells takes B^3 relaxations and crosses the link twice: a larger tile has more work per byte, and from "
+        "about a thousand vertices on the products take longer than the copies. So a matrix that is larger than device memory "
+        "costs little more time than one that fits, if copies and products overlap."
     ),
     tiles=(256, 512, 1024, 2048, 4096),
     default_tile=4096,

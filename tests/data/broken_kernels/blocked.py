@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fwtui_kernels.parts.blocked import PHASES, beside
+from fwtui_kernels.parts.blocked import PHASES, spans_outside
 from fwtui_kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
 
 cuda: Any
@@ -23,7 +23,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         index += 1
         if not others:
             return
-        spans = beside(low, high, n)
+        spans = spans_outside(low, high, n)
         panels = tuple(Rect(low, left, high, right) for left, right in spans)
         panels += tuple(Rect(top, low, bottom, high) for top, bottom in spans)
         yield Step("panels", "panels", (p,), Cost(2 * others * tile**3, 0), (pivot, *panels), panels)

@@ -78,7 +78,7 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     "no barrier in a tile": (k53_one_cooperative, "own[r, x] = via\n        cuda.syncthreads()", "own[r, x] = via", IN_PART),
     "no barrier of the grid after the pivot": (
         k53_one_cooperative,
-        "# every other block of the grid has waited here for the pivot\n            grid.sync()",
+        "# all blocks wait for the pivot\n            grid.sync()",
         "",
         {"tile": 4},
     ),

@@ -40,9 +40,9 @@ def test_every_instruction_has_its_line_and_lines_change_none() -> None:
     files = Counter(Path(one.source.path).name for one in code)
     assert set(files) == {"k60_optimized.py", "flat_tiles.py"} and min(files.values()) > 10
     text = {path.name: path.read_text().splitlines() for path in package_files()}
-    beside = [one for one in code if Path(one.source.path).name == "flat_tiles.py"]
-    said = {text["flat_tiles.py"][one.source.line - 1].strip() for one in beside}
-    assert "row = beside(cuda.blockIdx.y, base)" in said, "a function's line under its own file, not its caller's"
+    flat = [one for one in code if Path(one.source.path).name == "flat_tiles.py"]
+    said = {text["flat_tiles.py"][one.source.line - 1].strip() for one in flat}
+    assert "row = skip_pivot(cuda.blockIdx.y, base)" in said, "a function's line under its own file, not its caller's"
     least = [one for one in code if minimums(opcode(one.text))]
     assert {text["k60_optimized.py"][one.source.line - 1].strip()[:17] for one in least} == {"own[first + m * a"}
     kernel = kernel_named("katz-kider")
