@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, quoted
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.own import LARGEST_FILE, fingerprint
+from fwtui_kernels.own import MAX_FILE_BYTES, fingerprint
 from fwtui_kernels.plan import Kernel, Shape, Step
 
 MAX_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
@@ -93,8 +93,8 @@ def located(text: str) -> Path:
         raise Refused(f"the kernel {quoted(text)} cannot be read: {there}; `fwtui new {clean(path.name)}` writes one") from None
     if not path.is_file():
         raise Refused(f"the kernel {quoted(text)} is not a file; pass a Python file with plan and build")
-    if size > LARGEST_FILE:
-        raise Refused(f"{clean(path.name)} has {size} bytes, and a kernel's file at most {LARGEST_FILE}; choose another")
+    if size > MAX_FILE_BYTES:
+        raise Refused(f"{clean(path.name)} has {size} bytes, above the maximum of {MAX_FILE_BYTES} for a kernel file; choose another")
     return path.resolve()
 
 

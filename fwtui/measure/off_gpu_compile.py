@@ -22,7 +22,7 @@ from fwtui.measure.listings import innermost, listing
 from fwtui.stream.listing import Listing
 from fwtui.stream.trials import NO_COMPILER, REST, Compiled, CompileRequest, OperationResources
 from fwtui_kernels.compiled.disassembly import Disassembler
-from fwtui_kernels.own import UserKernelError, at_function, complaint, load
+from fwtui_kernels.own import UserKernelError, at_function, describe_error, load
 from fwtui_kernels.plan import Kernel, Shape, Target
 
 _LABEL, _JUMP = re.compile(r"\$\w+:"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
@@ -48,12 +48,12 @@ def compiled(request: CompileRequest) -> Compiled:
     except Exception as error:
         if path is None or _outside(error, path):
             return Compiled(lacking=f"{type(error).__name__}: {error}")
-        return Compiled(wrong=complaint(error, path))
+        return Compiled(wrong=describe_error(error, path))
 
 
 def _outside(error: Exception, path: Path) -> bool:
     """Whether nothing names a line of the user's: what failed is the driver, or the compiler itself."""
-    return not isinstance(error, UserKernelError) and complaint(error, path).startswith(f"{path.name}: ")
+    return not isinstance(error, UserKernelError) and describe_error(error, path).startswith(f"{path.name}: ")
 
 
 def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | None) -> Iterator[OperationResources]:
@@ -112,7 +112,7 @@ def _check_limits(op: Any, step: Any, code: Any, request: CompileRequest) -> Non
     most = max(STATIC_SHARED, has.shared_per_block) if has is not None else shared
     for needs, limit in ((fixed, STATIC_SHARED), (shared, most)):
         if needs > limit:
-            complaint_words = f"{name} takes {needs:,} bytes of shared memory a block, and may take {limit:,}"
+            complaint_words = f"{name} takes {needs:,} bytes of shared memory per block; the maximum is {limit:,}"
             raise at_function(source, name, complaint_words, "shared.array", "__shared__")
     fits = occupancy(request.capability, threads, registers, 0)
     if fits is not None and not fits.blocks:
@@ -157,7 +157,7 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
     except Exception as error:
         if not request.path or not _outside(error, Path(request.path)):
             raise
-        message = complaint(error, Path(request.path)).partition(": ")[2]
+        message = describe_error(error, Path(request.path)).partition(": ")[2]
         named = re.search(r"Function\(<(?:built-in )?function (?:\w+\.)*(\w+)", message)
         what = f"{function.__name__} does not compile: {message}"
         raise at_function(

@@ -21,7 +21,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.user_kernel_registry import MAX_STEPS, KernelReply, KernelRequest, install, path_of
 from fwtui.stream import events
-from fwtui_kernels.own import UserKernelError, check, complaint, files_of, fingerprint, load, text_of
+from fwtui_kernels.own import UserKernelError, check, describe_error, files_of, fingerprint, load, text_of
 from fwtui_kernels.plan import Kernel, Shape
 
 MAX_SOURCE = 128 * 1024  # characters of a kernel's source in a session
@@ -62,7 +62,7 @@ def kernel_here(experiment: Settled, path: str) -> Kernel:
 def own_words(error: BaseException, name: str) -> str:
     """What is wrong in the file of that kernel, if it is one of the user's, in one sentence."""
     path = path_of(name)
-    return clean(complaint(error, Path(path))) if path else ""
+    return clean(describe_error(error, Path(path))) if path else ""
 
 
 def recorded_plan(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
@@ -105,7 +105,7 @@ def reply_to(request: KernelRequest) -> KernelReply:
     try:
         return _found(request, load(path, request.name))
     except Exception as error:
-        return KernelReply(wrong=complaint(error, path))
+        return KernelReply(wrong=describe_error(error, path))
 
 
 def _found(request: KernelRequest, kernel: Kernel) -> KernelReply:

@@ -18,7 +18,7 @@ from fwtui.graphs.graph import GraphInput
 from fwtui.measure.cuda_errors import what_the_kernel_did
 from fwtui.measure.inputs import fill_for
 from fwtui.stream.trials import RACY, WRONG
-from fwtui_kernels.own import complaint
+from fwtui_kernels.own import describe_error
 from fwtui_kernels.plan import FLOATS, WARP, Kernel, Shape
 
 SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
@@ -136,7 +136,7 @@ def failure(error: BaseException, path: Path | None) -> str:
     if did := what_the_kernel_did(str(error)):
         return f"the kernel {did}"
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-    message = complaint(error, path) if path is not None else f"{type(error).__name__}: {error}"
+    message = describe_error(error, path) if path is not None else f"{type(error).__name__}: {error}"
     if isinstance(error, IndexError) and notes:
         return clean(f"the kernel reads or writes outside its arrays{notes}: {message}")
     return clean(f"{message}{notes}")

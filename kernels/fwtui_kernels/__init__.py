@@ -1,4 +1,4 @@
-"""The ladder: one file per algorithm. A file named kNN_name.py with a KERNEL in it is on the list, in file order."""
+"""The ladder: one file kNN_name.py per algorithm, each with a KERNEL, in the order of their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RUNG = re.compile(r"k\d\d_\w+")
 
 @cache
 def registry() -> Mapping[str, Kernel]:
-    """Every kernel by id, in the order of the ladder. Imports no numba; building a kernel does."""
+    """Return every kernel by id, in the order of the ladder. Building a kernel imports numba; listing does not."""
     ladder = [_described(f"{__name__}.{name}") for name in _files()]
     if len({kernel.id for kernel in ladder}) != len(ladder):
         raise ValueError("two kernel files share an id")
@@ -27,12 +27,12 @@ def registry() -> Mapping[str, Kernel]:
 
 @cache
 def rungs() -> Mapping[str, int]:
-    """The number that every kernel of the registry has in its file's name, by its id."""
+    """Return the number in the file name of every kernel, by id."""
     return {kernel: int(name[1:3]) for kernel, name in files().items()}
 
 
 def files() -> Mapping[str, str]:
-    """The name of every kernel's file, without its suffix, by the kernel's id."""
+    """Return the file name of every kernel without the suffix, by id."""
     return dict(zip(registry(), _files(), strict=True))
 
 
@@ -41,7 +41,7 @@ def _files() -> list[str]:
 
 
 def _described(module: str) -> Kernel:
-    """The rung in that file, of which only a build and an order import what they need."""
+    """Return the kernel in that file. Only its `build` and `ordered` import the file itself, with numba."""
 
     def build(shape: Shape, target: Target) -> Program:
         return import_module(module).KERNEL.build(shape, target)

@@ -1,4 +1,4 @@
-"""The entry `auto` in the list of kernels, and the order of its choice without measurements."""
+"""The entry `auto` in the list of kernels, and its order of choice before anything is measured."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fwtui_kernels.plan import Kernel, Shape
 
 
 def in_order(backend: str, dtype: str) -> list[Kernel]:
-    """The kernels to choose from without measurements, best known first."""
+    """Return the kernels that `auto` may choose, by descending preference."""
     candidates = [k for k in registry().values() if k.preference and k.backend == backend and dtype in k.dtypes]
     return sorted(candidates, key=lambda kernel: -kernel.preference)
 
 
 def _nothing(shape: Shape, other: object) -> NoReturn:
-    raise ValueError("auto is not a kernel: a real one is put in its place before anything runs")
+    raise ValueError("auto cannot run: it must be replaced by a kernel first")
 
 
 AUTO = Kernel(

@@ -1,7 +1,7 @@
-"""The instruction sequences for a relaxation, and those that a graph and a GPU allow.
+"""The instruction sequences for a relaxation, and the choice among them by data type, sign of the weights and GPU.
 
-One relaxation is c = min(c, a + b). A fast kernel is limited by the instructions that its pipes take per clock, so a relaxation
-is written with as few as possible. ptxas compiles the text below to:
+One relaxation is c = min(c, a + b). A fast kernel is bound by instruction issue, so a relaxation takes as few instructions as
+possible. ptxas compiles the PTX below to:
 
     float32            FADD, FMNMX             2 instructions for 1 relaxation, on different pipes
     float32, two k     FADD, FADD, VIMNMX3     3 for 2: nonnegative floats are ordered like the integers with their bits
@@ -9,8 +9,8 @@ is written with as few as possible. ptxas compiles the text below to:
     float64            DADD, DSETP, 2 FSEL     4 for 1: no instruction takes a minimum, so a comparison selects both halves
     int32              VIADDMNMX               1 for 1: add and minimum fused, new with Hopper (before: IADD3, IMNMX)
     int16 pairs        VIADDMNMX.S16x2         1 for 2
-    mixed              IMAD, IMAD, VIMNMX3     3 for 2, but the sums are made by the multiplier (times 1), which otherwise idles:
-                                               a third of the cells go that way, both pipes are busy
+    mixed              IMAD, IMAD, VIMNMX3     3 for 2, but the multiplier, which otherwise idles, computes the sums (times 1):
+                                               with a third of the cells both pipes are busy
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from fwtui_kernels.plan import Shape, Target
 
-MIXED = 3  # of that many cells, `share` take two k at once in a mixed form
+MIXED = 3  # a mixed form takes two k at once for `share` of every MIXED cells
 
 
 class RelaxForm(NamedTuple):
@@ -29,13 +29,13 @@ class RelaxForm(NamedTuple):
     key: str
     title: str
     instructions: str  # on the newest hardware supported
-    dtypes: tuple[str, ...]  # of distances that may be computed this way; its own first
+    dtypes: tuple[str, ...]  # data types of distances that it computes; the form's own type first
     one: str = ""  # PTX of one k: $0 = min($1 + $2, $3)
-    two: str = ""  # of two: $0 = min($1 + $2, $3 + $4, $5); $6 is 1
-    share: int = 0
+    two: str = ""  # PTX of two k: $0 = min($1 + $2, $3 + $4, $5); $6 is 1
+    share: int = 0  # cells of every MIXED that take two k at once
     lanes: int = 1  # relaxations in one instruction
     nonnegative: bool = False  # valid only for weights >= 0
-    capability: tuple[int, int] = (0, 0)  # least compute capability
+    capability: tuple[int, int] = (0, 0)  # minimum compute capability
     backend: str = "cuda"
 
     @property
@@ -44,7 +44,7 @@ class RelaxForm(NamedTuple):
 
 
 AMPERE, HOPPER = (8, 0), (9, 0)
-# the grid is one block deep, which the compiler cannot know, so it keeps the multiplication
+# a run-time 1 (the depth of the grid), so that the compiler cannot remove the multiplication
 ONE = "mov.u32 $0, %nctaid.z;"
 _SUMS = "mad.lo.s32 t, $1, $6, $2; mad.lo.s32 u, $3, $6, $4;"
 _TWO_FLOATS = (
@@ -55,7 +55,7 @@ _TWO_INTS = f"{{ .reg .s32 t, u; {_SUMS} min.s32 t, t, u; min.s32 $0, t, $5; }}"
 # lanes up to 0x3fff: their sums do not carry from one half into the other
 _TWO_PAIRS = f"{{ .reg .b32 t, u; {_SUMS} min.u16x2 t, t, u; min.u16x2 $0, t, $5; }}"
 _FLOAT = "{ .reg .f32 t; add.f32 t, $1, $2; min.f32 $0, t, $3; }"
-# min.f64 would take more instructions, for NaN and the sign of 0
+# min.f64 takes more instructions, for NaN and the sign of 0
 _DOUBLE = "{ .reg .f64 t; .reg .pred p; add.f64 t, $1, $2; setp.lt.f64 p, t, $3; selp.f64 $0, t, $3, p; }"
 _INT = "{ .reg .s32 t; add.s32 t, $1, $2; min.s32 $0, t, $3; }"
 _PAIR = "{ .reg .b32 t; add.s16x2 t, $1, $2; min.s16x2 $0, t, $3; }"
@@ -76,7 +76,7 @@ FORMS = (
     RelaxForm("float64", "float64", "DADD + DSETP + 2 FSEL", ("float64",), _DOUBLE),
 )
 PLAIN = {"float32": 0, "int32": 2, "int16": 4, "float64": 6}  # the form after each, except float64, has two k at once
-AUTO, ONE_K, TWO_K = 0, 1, 2  # the user's choices
+AUTO, ONE_K, TWO_K = 0, 1, 2  # values of the option `form`
 
 
 def lanes_of(dtype: str) -> int:
@@ -90,34 +90,34 @@ def cell_form(dtype: str) -> int:
 
 
 def form_of(shape: Shape, cc: tuple[int, int] | None) -> int:
-    """Index into FORMS. AUTO takes two k at once if the weights' sign and the GPU allow it."""
+    """Return the index into FORMS. AUTO takes two k at once if the sign of the weights and the GPU allow it."""
     plain = PLAIN[shape.dtype]
     option = dict(shape.options).get("form", AUTO)
     allowed = shape.dtype == "int32" or (shape.nonnegative and shape.dtype != "float64")
-    # without a minimum of three, two k at once cost four instructions
+    # without a three-way minimum, two k at once take four instructions
     pays = cc is None or cc >= HOPPER
     return plain + (allowed and (option == TWO_K or (option == AUTO and pays)))
 
 
 def refuses(shape: Shape) -> str | None:
-    """A sentence if two k at once would give wrong distances, or take no fewer instructions."""
+    """Return an error sentence if two k at once would give wrong distances or take no fewer instructions."""
     if dict(shape.options).get("form", AUTO) != TWO_K:
         return None
     if shape.dtype == "float64":
-        return "form 2 takes two k at once, for which float64 has no instruction; choose form 0 or 1"
+        return "form 2 (two k at once) is not supported for float64; choose form 0 or 1"
     if shape.dtype == "float32" and not shape.nonnegative:
-        return "form 2 compares float32 distances by their bits, which needs non-negative weights; choose form 0 or 1"
+        return "form 2 needs non-negative weights for float32, because it compares distances as integers; choose form 0 or 1"
     return None
 
 
 def lacks(shape: Shape, target: Target) -> str | None:
-    """A sentence if the GPU is too old for copies past the registers or for two 16-bit relaxations in one instruction."""
+    """Return an error sentence if the GPU lacks asynchronous copies or packed 16-bit relaxations."""
     return older(shape, target, HOPPER if shape.dtype == "int16" else AMPERE)
 
 
 def older(shape: Shape, target: Target, needed: tuple[int, int]) -> str | None:
-    """A sentence if the GPU has less than that compute capability."""
+    """Return an error sentence if the GPU has a lower compute capability than needed."""
     if target.cc is None or target.cc >= needed:
         return None
-    way = "choose float32 or int32" if target.cc >= AMPERE else "choose another kernel"
-    return "{} here needs compute capability {}.{}, and this GPU has {}.{}; {}".format(shape.dtype, *needed, *target.cc, way)
+    fix = "choose float32 or int32" if target.cc >= AMPERE else "choose another kernel"
+    return "{} needs compute capability {}.{}, but this GPU has {}.{}; {}".format(shape.dtype, *needed, *target.cc, fix)

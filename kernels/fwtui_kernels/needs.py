@@ -1,4 +1,4 @@
-"""The members that an installed library must have without promising them, and the error for a version without them."""
+"""Undocumented members of libraries that the program needs, and the error for a version without them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Need(NamedTuple):
-    """A member of a library, what would happen without it, and whether the installed version has it as it is used."""
+    """A member of a library, the consequence if it is missing, and the test for it in the installed version."""
 
     member: str
     otherwise: str
@@ -22,7 +22,7 @@ def member(package: str, path: str) -> Any:
 
 
 def member_needed(package: str, path: str, otherwise: str) -> Need:
-    """The need of what member() gives."""
+    """Return the need for a member that member() returns."""
     return Need(path, otherwise, lambda: member(package, path) is not None)
 
 

@@ -1,6 +1,6 @@
-"""The user's kernels: a file anywhere with `plan` and `build` in it, read as a rung's file is.
+"""User kernels: files in any folder that define `plan` and `build`, as a rung's file does.
 
-Loading a file runs it, and it can do whatever Python can do: only a worker process does this, for a file that was asked for.
+Loading a file runs it, and it can do whatever Python can do. Only a worker process loads files, and only requested ones.
 """
 
 from __future__ import annotations
@@ -25,97 +25,97 @@ from fwtui_kernels import plan_only
 from fwtui_kernels.plan import DTYPES, Kernel, Shape, Step
 from fwtui_kernels.regular_file import read_regular
 
-# what such a file says of its kernel, where it says it: own(plan, build, tiles=(16, 32), default_tile=32)
+# the defaults of own()
 _KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"), simulator_tiles=())
 _DESCRIBING = [field for field in fields(Kernel) if field.name != "build"]
-SOURCES = (".cu", ".cuh")  # beside the file, with its name: they are part of the kernel
-BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first: what a changed copy is compared with
-LOOKED_AT = 1000  # steps of a plan that are checked
-LARGEST_FILE = 2**20  # bytes
+SOURCES = (".cu", ".cuh")  # suffixes of files with the name of the kernel file that belong to the kernel
+BEGUN = "# begun from the rung "  # first line of a copy that `fwtui new --from` writes; it names the rung to compare with
+LOOKED_AT = 1000  # maximum steps of a plan that are checked
+MAX_FILE_BYTES = 2**20
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
-_MAX_WORDS = 300
-_IMPORTED: dict[str, set[str]] = {}  # modules that files of a folder brought from beside them
+_MAX_CHARACTERS = 300  # of an error message
+_IMPORTED: dict[str, set[str]] = {}  # by folder: the modules in it that its kernel files have imported
 
 
 class UserKernelError(Exception):
-    """An error in a user kernel, in one sentence; if possible with file, line number and the line itself."""
+    """An error in a user kernel: one sentence, if possible with the file, the line number and the line."""
 
 
 class NoTrial(Exception):
-    """The reason why a correct kernel cannot be tested on this machine, in one sentence."""
+    """A sentence that explains why a correct kernel cannot be tested on this machine."""
 
 
 def own(plan: Callable[..., Any], build: Callable[..., Any], **more: Any) -> Kernel:
-    """The kernel of a user's file; `more` are fields of Kernel, and what is not said is found by loading it."""
+    """Return the kernel of a user's file; `more` has further fields of Kernel. `load` adds its id, title and summary."""
     return _KERNEL(plan=plan, build=build, **more)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """The file and those beside it that belong to its kernel."""
-    return (path, *(beside for suffix in SOURCES if (beside := path.with_suffix(suffix)).is_file()))
+    """Return the kernel file and the source files that belong to its kernel."""
+    return (path, *(source for suffix in SOURCES if (source := path.with_suffix(suffix)).is_file()))
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a kernel's source file. Raises OSError, also for a file that is too large or not a regular one."""
-    return read_regular(path, LARGEST_FILE).decode("utf-8", "replace")
+    """Return the text of a kernel's source file. Raises OSError, also if it is too large or not a regular file."""
+    return read_regular(path, MAX_FILE_BYTES).decode("utf-8", "replace")
 
 
 def fingerprint(path: Path) -> str:
     """Return a hash of the kernel's files. Raises OSError."""
     digest = sha256()
     for file in files_of(path):
-        text = read_regular(file, LARGEST_FILE)
+        text = read_regular(file, MAX_FILE_BYTES)
         digest.update(b"%d " % len(text))
         digest.update(text)
     return digest.hexdigest()[:16]
 
 
 def begun_from(text: str) -> str:
-    """The rung that a file's text was copied from; empty if it does not say so."""
+    """Return the rung that a file was copied from, by its first line; empty if there is none."""
     first = text.partition("\n")[0]
     return first.removeprefix(BEGUN).strip() if first.startswith(BEGUN) else ""
 
 
 def about(path: Path) -> str | None:
-    """The first line of a kernel's docstring, read without running the file; None for a file that is no kernel."""
+    """Return the first line of a kernel file's docstring without running it; None if the file is not a kernel."""
     try:
-        text = read_regular(path, LARGEST_FILE)
+        text = read_regular(path, MAX_FILE_BYTES)
         if not re.search(rb"^(def +plan|KERNEL)\b", text, re.MULTILINE):
             return None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the compiler, about the user's code
+            warnings.simplefilter("ignore")  # Python's compiler warns about the user's code
             return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
     except OSError:
         return None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a kernel with a mistake, which running it tells
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # running the file reports the mistake
         return ""
 
 
 def load(path: Path, name: str, for_plan: bool = False) -> Kernel:
-    """The kernel in the file, under that name. Runs the file. Raises UserKernelError.
+    """Run a kernel file and return its kernel under that name. Raises UserKernelError.
 
-    `for_plan`: without numba, so the kernel cannot be built; and what needs numba to be loaded fails somehow.
+    With `for_plan`, numba is replaced by placeholders: the kernel cannot be built, and a file that needs numba to load fails.
     """
     module = _run(path, name, plan_only.run if for_plan else exec)
     kernel = getattr(module, "KERNEL", None)
     if kernel is None:
         for word, takes in _SIGNATURES.items():
             if not callable(getattr(module, word, None)):
-                raise UserKernelError(f"{path.name} has no {word}({', '.join(takes)}); `fwtui new` writes a file that works")
+                raise UserKernelError(f"{path.name} has no {word}({', '.join(takes)}); `fwtui new` writes a working file")
         kernel = own(module.plan, module.build)
     elif not isinstance(kernel, Kernel):
-        raise UserKernelError(f"KERNEL in {path.name} is of type {type(kernel).__name__}; make it by own(plan, build, ...)")
+        raise UserKernelError(f"KERNEL in {path.name} is of type {type(kernel).__name__}; set it to own(plan, build, ...)")
     for word in _SIGNATURES:
         _check_signature(getattr(kernel, word), word, path)
     if for_plan and any(isinstance(getattr(kernel, field.name), plan_only.Placeholder) for field in _DESCRIBING):
-        raise UserKernelError(f"KERNEL in {path.name} has values from numba")
+        raise UserKernelError(f"KERNEL in {path.name} has values from numba; its fields must be plain Python values")
     about = (module.__doc__ or "").strip().partition("\n")[0]
-    # a user's kernel is never chosen for him
+    # `auto` and `solve` never choose a user kernel
     return replace(kernel, id=name, title=kernel.title or name, summary=kernel.summary or about, preference=0)
 
 
 def check(kernel: Kernel, path: Path) -> None:
-    """Look at the first steps of a small plan. Raises UserKernelError."""
+    """Check the fields of the kernel and the first steps of a small plan. Raises UserKernelError."""
     _check_choices(kernel, path)
     tile = kernel.tile_for(64) or 1
     shape = Shape(2 * tile + 1, tile, kernel.dtypes[0], options=kernel.defaults)
@@ -124,7 +124,7 @@ def check(kernel: Kernel, path: Path) -> None:
             return
         steps = list(islice(kernel.plan(shape, True), LOOKED_AT))
     except Exception as error:
-        raise UserKernelError(complaint(error, path)) from None
+        raise UserKernelError(describe_error(error, path)) from None
     if not steps:
         raise UserKernelError(f"plan in {path.name} has no steps for n = {shape.n}; it must yield a Step for each launch")
     for step in steps:
@@ -133,26 +133,26 @@ def check(kernel: Kernel, path: Path) -> None:
             raise UserKernelError(f"plan in {path.name} yields values of type {kind}; it must yield a Step for each launch")
         if step.phase not in kernel.phases:
             phases = ", ".join(kernel.phases)
-            raise UserKernelError(f"a step in {path.name} is of the phase {step.phase!r}, and KERNEL's phases are: {phases}")
+            raise UserKernelError(f"a step in {path.name} has the phase {step.phase!r}; the phases of KERNEL are: {phases}")
 
 
 def _check_choices(kernel: Kernel, path: Path) -> None:
-    for word, values, offered in (
+    for field, values, allowed in (
         ("backend", (kernel.backend,), ("cpu", "cuda")),
         ("dtypes", kernel.dtypes, DTYPES),
         ("launch_modes", kernel.launch_modes, ("eager", "graph")),
         ("memories", kernel.memories, ("device", "pinned", "mapped", "managed")),
         ("default_tile", (kernel.default_tile,) if kernel.tiles else (1,), kernel.tiles or (1,)),
     ):
-        if not values or any(value not in offered for value in values):
-            text, offers = ", ".join(map(str, values)) or "empty", ", ".join(map(str, offered))
-            raise UserKernelError(f"{word} of KERNEL in {path.name} is {text}; choose among {offers}")
+        if not values or any(value not in allowed for value in values):
+            text, choices = ", ".join(map(str, values)) or "empty", ", ".join(map(str, allowed))
+            raise UserKernelError(f"{field} of KERNEL in {path.name} is {text}; choose among {choices}")
 
 
-def complaint(error: BaseException, path: Path) -> str:
+def describe_error(error: BaseException, path: Path) -> str:
     """Describe an error in the user's file in one sentence: `mine.py:12: IndexError: list index out of range: x = steps[9]`.
 
-    What could not be compiled has its column, too: `mine.py:14:24: SyntaxError: expected ':': for k in range(n)`.
+    A compile error also has its column: `mine.py:14:24: SyntaxError: expected ':': for k in range(n)`.
     """
     if isinstance(error, UserKernelError):
         return str(error)
@@ -168,7 +168,7 @@ def complaint(error: BaseException, path: Path) -> str:
 
 
 def at_function(path: Path, name: str, message: str, *within: str) -> UserKernelError:
-    """What is wrong with a function of that file, Python's or CUDA's, at its line, or at the first in it with one of `within`."""
+    """Return an error at the line of a Python or CUDA function, or at its first line that contains one of `within`."""
     begins = re.compile(rf"\s*def\s+{name}\s*\(" if path.suffix == ".py" else rf".*\b{name}\s*\(.*")
     ends = re.compile(r"\s*(def|@jit|@cuda\.jit)\b" if path.suffix == ".py" else r".*__global__")
     lines = text_of(path).splitlines()
@@ -181,15 +181,15 @@ def at_function(path: Path, name: str, message: str, *within: str) -> UserKernel
 
 
 def _sentence(file: str, line: int, text: str, message: str, column: int = 0) -> str:
-    """Lines and columns count from 1; column 0: none is known."""
+    """Return `file:line:column: message: text`; column 0 is unknown and omitted."""
     message = f"{file}:{line}{f':{column}' if column else ''}: {message}"
     return f"{message}: {text.strip()}" if text.strip() else message
 
 
 def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
-    """The innermost line of the user's code that the error passed through, or that numba was compiling, and there its column.
+    """Return the file, line and column of the innermost user code that raised the error or that numba was compiling.
 
-    Line 0: none is known.
+    A line or column of 0 is unknown.
     """
     user_frames = [
         (Path(f.filename), f.lineno or 0) for f in traceback.extract_tb(error.__traceback__) if _of_user(f.filename, path)
@@ -208,10 +208,10 @@ def _of_user(file: str | None, path: Path) -> bool:
     return bool(file) and Path(file or "").parent == path.parent
 
 
-def _one_line(words: str) -> str:
-    """Return an error's message without numba's colours, advice and place."""
-    words = re.sub(r"\x1b\[[0-9;]*m", "", words)
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+def _one_line(message: str) -> str:
+    """Return an error's message without numba's colours, advice and source location."""
+    message = re.sub(r"\x1b\[[0-9;]*m", "", message)
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     if lines and lines[0].startswith("Failed in ") and len(lines) > 1:
         del lines[0]
     rest: list[str] = []
@@ -219,13 +219,13 @@ def _one_line(words: str) -> str:
         if line.startswith(("File ", "There are ", "During: ", "This error ", "To see ", "If you think ")):
             break
         rest.append(line)
-    return " ".join(rest or lines[:1])[:_MAX_WORDS]
+    return " ".join(rest or lines[:1])[:_MAX_CHARACTERS]
 
 
 def _check_signature(function: Any, word: str, path: Path) -> None:
     takes = _SIGNATURES[word]
     if not callable(function):
-        raise UserKernelError(f"{word} in {path.name} is no function; it must take ({', '.join(takes)})")
+        raise UserKernelError(f"{word} in {path.name} is not a function; it must take ({', '.join(takes)})")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -235,35 +235,35 @@ def _check_signature(function: Any, word: str, path: Path) -> None:
     except TypeError:
         code = getattr(function, "__code__", None)
         line = code.co_firstlineno if code is not None and _of_user(code.co_filename, path) else 0
-        message = f"{word} must take ({', '.join(takes)}), and takes {str(signature).partition(' -> ')[0]}"
+        message = f"{word} must take ({', '.join(takes)}), but takes {str(signature).partition(' -> ')[0]}"
         text = linecache.getline(str(path), line) if line else ""
         raise UserKernelError(_sentence(path.name, line, text, message) if line else f"{path.name}: {message}") from None
 
 
 def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object]) -> ModuleType:
-    """The file as a module, run anew each time; beside it may stand modules that it imports."""
+    """Run the file as a new module. It may import modules of its folder, which are reloaded too."""
     folder = str(path.parent)
     try:
-        text = read_regular(path, LARGEST_FILE)
+        text = read_regular(path, MAX_FILE_BYTES)
     except OSError as error:
         raise UserKernelError(f"{path.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    for imported in _IMPORTED.pop(folder, ()):  # they may have changed since
+    for imported in _IMPORTED.pop(folder, ()):  # they may have changed
         sys.modules.pop(imported, None)
     before = set(sys.modules)
     if folder not in sys.path:
-        sys.path.append(folder)  # at the end: a random.py of the user's must not stand for Python's
+        sys.path.append(folder)  # at the end, so that a user's random.py does not shadow Python's
     linecache.checkcache()
-    sys.dont_write_bytecode = True  # Python takes two files of one second and one length for the same
+    sys.dont_write_bytecode = True  # Python's cache confuses two saves within one second that have the same length
     module = ModuleType(f"own_{re.sub(r'[^A-Za-z0-9_]', '_', name)}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     try:
-        # compiled here, so that no cache of Python's stands for a file that was just saved
+        # compiled here, because Python's bytecode cache may be older than the file
         run(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     except (KeyboardInterrupt, MemoryError):
         raise
-    except BaseException as error:  # it may as well end the program
-        raise UserKernelError(complaint(error, path)) from None
+    except BaseException as error:  # the file may also call sys.exit
+        raise UserKernelError(describe_error(error, path)) from None
     finally:
         new = {name: getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - before}
         _IMPORTED[folder] = {name for name, file in new.items() if _of_user(file, path)}

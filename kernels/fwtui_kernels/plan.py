@@ -1,7 +1,6 @@
-"""The description of an algorithm: a plan, which is data, and a program that launches it.
+"""The types of an algorithm: its plan, which is data, and the program that launches it.
 
-Everything here is plain Python. Nothing imports numba, so replay, lessons, costs and pictures read the same
-plans that the GPU runs.
+Everything here is plain Python without numba, so that replay, lessons, costs and pictures read the plans that the GPU runs.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
-WARP = 32  # threads that run in step, on every NVIDIA GPU
+WARP = 32  # threads of a warp, on every NVIDIA GPU
 DTYPES = ("float32", "int32", "int16", "float64")
-FLOATS = ("float32", "float64")  # of DTYPES, those of numbers that are not whole
+FLOATS = ("float32", "float64")  # the floating-point types in DTYPES
 ITEMSIZE: Mapping[str, int] = {"float32": 4, "int32": 4, "int16": 2, "float64": 8}
 EVERY = -1  # the rank of a step that all ranks launch together
-MAX_N = 1 << 18  # vertices of kernels that need no whole matrix on one device; the others take less
-# "no edge"; integer sentinels leave room for one addition without wrapping
+MAX_N = 1 << 18  # maximum vertices of kernels that do not hold the whole matrix on one device
+# the value of a missing edge; integer sentinels do not overflow in one addition
 NO_EDGE: Mapping[str, float | int] = {"float32": float("inf"), "int32": 2**30 - 1, "int16": 0x3FFF, "float64": float("inf")}
 NO_PREDECESSOR = -9999  # as in scipy.sparse.csgraph
 
@@ -48,12 +47,12 @@ class Rect(NamedTuple):
 
 
 def crossing(size: int, low: int, high: int, buffer: int = 0) -> tuple[Rect, Rect]:
-    """The rows and the columns low..high of a matrix: what every task reads besides its own cell for those middle vertices."""
+    """Return the rows and the columns low..high of a matrix, which every cell reads for these intermediate vertices."""
     return Rect(low, 0, high, size, buffer), Rect(0, low, size, high, buffer)
 
 
 class Cost(NamedTuple):
-    """The cost model of a step: relaxations, bytes requested from device memory, bytes over PCIe."""
+    """The modelled cost of a step: relaxations, bytes requested from device memory, bytes over PCIe."""
 
     relaxations: int
     device_bytes: int
@@ -66,29 +65,29 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A launch: pure data, in an order that is always a valid serial order."""
+    """A launch, as data. The order of a plan's steps is a valid serial order."""
 
-    op: str  # which compiled function of the Program
+    op: str  # name of the program's compiled function
     phase: str  # key of Kernel.phases
     args: tuple[int, ...]  # the launch's integers (round, offsets, k range)
     cost: Cost
     reads: tuple[Rect, ...]
     writes: tuple[Rect, ...]
-    lane: int = 0  # stream; the higher of two ready lanes goes first
-    after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
-    rank: int = 0  # the process that launches it, on its own lanes; EVERY: all of them together
+    lane: int = 0  # stream; of two ready ones the higher number has priority
+    after: tuple[int, ...] = ()  # earlier steps on other streams that must have finished
+    rank: int = 0  # the process that launches it, on its streams; EVERY: all processes together
 
 
 class Supernode(NamedTuple):
-    """Vertices that are eliminated together, in a tree in which only ancestors and descendants have tiles in common."""
+    """Vertices that are eliminated together; in the tree of supernodes only ancestors and descendants share tiles."""
 
     size: int
-    parent: int  # its number, which is greater than that of each child; -1: none
-    above: int  # ancestors that an edge joins to its subtree: all other paths from there lead through these
+    parent: int  # number of the parent, greater than that of each child; -1 for a root
+    above: int  # ancestors adjacent to its subtree, through which every path out of the subtree leads
 
 
 class Level(NamedTuple):
-    """Supernodes of one height, whose rows lie side by side."""
+    """Supernodes of one height, whose rows are contiguous."""
 
     first: int  # row
     end: int
@@ -98,11 +97,11 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EliminationOrder:
-    """An order of a sparse graph's vertices: the root's rows come first, the leaves' last."""
+    """An elimination ordering of a sparse graph. In the matrix, the root's rows come first and the leaves' last."""
 
     supernodes: tuple[Supernode, ...]
-    directed: bool = True  # whether two vertices may have different distances there and back
-    factor: Any = field(default=None, repr=False, compare=False)  # the vertices; a picture of the plan does without
+    directed: bool = True  # False if d(i, j) = d(j, i) for all pairs
+    factor: Any = field(default=None, repr=False, compare=False)  # parts.ordering.Factor; None in the plan of a picture
 
     def levels(self, tile: int, itemsize: int) -> tuple[Level, ...]:
         """Return the levels in whole tiles. A supernode's rows begin at a cell from which four words may be loaded at once."""
@@ -142,20 +141,20 @@ def _levels(order: EliminationOrder, tile: int, alignment: int) -> tuple[Level, 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Everything that decides a kernel's plan and its compiled form."""
+    """Everything on which a kernel's plan and its compiled form depend."""
 
-    n: int  # vertices asked for
+    n: int  # vertices, without padding
     tile: int = 1  # 1 for a kernel without tiles
     dtype: str = "float32"
     memory: str = "device"
     nonnegative: bool = True
-    options: tuple[tuple[str, int], ...] = ()  # the kernel's own choices, sorted by name
+    options: tuple[tuple[str, int], ...] = ()  # the kernel's options, sorted by name
     ranks: int = 1  # processes that share the matrix, each with every ranks-th row of tiles
-    order: EliminationOrder | None = None  # of the vertices, for a kernel that leaves out what a sparse graph does not need
+    order: EliminationOrder | None = None  # for the sparse rungs
 
     @property
     def padded(self) -> int:
-        """n rounded up to a multiple of the tile, or each level's rows; the extra vertices have no edges."""
+        """The rows of the matrix: n, or the rows of each level, in whole tiles. The extra vertices have no edges."""
         if self.order is not None:
             return self.order.levels(self.tile, self.itemsize)[-1].end
         return -(-self.n // self.tile) * self.tile
@@ -166,16 +165,16 @@ class Shape:
 
     @property
     def word_bytes(self) -> int:
-        """Bytes of a word: the register, or pair of registers, that holds a distance; two of int16 share one."""
+        """Bytes of a word: a register or a pair of registers. It holds one distance, or two of int16."""
         return max(4, self.itemsize)
 
     @property
     def rows(self) -> int:
-        """The most rows of the padded matrix that a rank holds."""
+        """The maximum rows of the padded matrix that a rank holds."""
         return -(-self.padded // self.tile // self.ranks) * self.tile
 
     def spans(self, rank: int) -> list[tuple[int, int]]:
-        """First row and end of each row of tiles that a rank holds, in order; the padding belongs to the last one."""
+        """Return the first row and the end of each row of tiles that a rank holds; the last one includes the padding."""
         return [(low, low + self.tile) for low in range(rank * self.tile, self.padded, self.ranks * self.tile)]
 
     def option(self, name: str) -> int:
@@ -186,28 +185,28 @@ class Link(Protocol):
     """The interface through which the ranks of a program exchange data."""
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
-        """Overwrite the array on every rank with the owner's; every rank calls it, in the same order.
+        """Overwrite the array on every rank with the owner's. All ranks must make the same calls in the same order.
 
-        Returns a function that waits until the array is there; on a GPU what follows on the stream waits by itself.
+        Returns a function that waits for the array. On a GPU later work on the stream waits without it.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The device a program is built for; cc is None on a CPU."""
+    """The device for which a program is built."""
 
     backend: str  # "cpu" | "cuda" | "simulator"
-    cc: tuple[int, int] | None = None
+    cc: tuple[int, int] | None = None  # compute capability; None on a CPU and in the simulator
     multiprocessors: int = 0
     shared_per_block: int = 49152
-    rank: int = 0  # of the ranks of its shape
-    link: Link | None = None  # to the other ranks; None: one program holds what all of them hold
+    rank: int = 0  # of the shape's ranks
+    link: Link | None = None  # to the other ranks; None if one program holds the rows of all ranks
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A choice that belongs to one kernel; the form and the command line are made from it."""
+    """A choice of one kernel, shown in the form and on the command line."""
 
     name: str
     values: tuple[int, ...]
@@ -217,11 +216,11 @@ class Option:
 
     @property
     def words(self) -> Mapping[str, int]:
-        """Return the names of the values, in order: empty if they have none, no and yes by default for 0 and 1."""
+        """The values by name; no and yes by default for 0 and 1, empty for other values without names."""
         return dict(zip(self.names or (("no", "yes") if self.values == (0, 1) else ()), self.values, strict=False))
 
     def read(self, text: str) -> int | None:
-        """The whole number in a text, which need not be offered, or the value that it names; None for any other text."""
+        """Return the integer in a text, which may be outside `values`, or the value of that name; None for any other text."""
         try:
             return int(text)
         except ValueError:
@@ -229,56 +228,56 @@ class Option:
 
 
 class Resources(NamedTuple):
-    """The resources that the compiler assigned to one op, for a block of the given threads; bytes are per block or per thread."""
+    """The compiled resources of one op."""
 
-    threads: int
-    registers: int
-    shared_bytes: int
-    spill_bytes: int = 0
-    blocks_per_multiprocessor: int | None = None  # from the driver's calculator, if there is a driver
+    threads: int  # per block
+    registers: int  # per thread
+    shared_bytes: int  # per block
+    spill_bytes: int = 0  # per thread
+    blocks_per_multiprocessor: int | None = None  # from the driver's occupancy calculator; None without a driver
 
 
 Buffers = Sequence[Any]
 
 
 class Program(Protocol):
-    """A kernel compiled for one shape and target. Addresses never change after allocate(): a captured graph holds them.
+    """A kernel compiled for one shape and target. Inherit from it: the default methods are correct for every program.
 
-    Inherit from it: the default methods suit every program, and some override them with fewer copies. A program keeps only
-    its buffers from a run, so it can be reused with others.
+    The addresses of its buffers never change after allocate(), because a CUDA graph holds them. A run's state is only in its
+    buffers, so a program can be reused with other buffers.
     """
 
     shape: Shape
-    home: Literal["host", "device"] = "host"  # whose memory fill() writes and result() is in
-    in_parts: bool = False  # whether load() and unload() are made of copy_in() and pack(), unpack() and copy_out()
-    repeatable: bool = True  # whether a repeated copy takes as long as the first
-    reorders: bool = False  # whether pack() and unpack() do anything
+    home: Literal["host", "device"] = "host"  # memory that fill() writes and result() returns
+    in_parts: bool = False  # True if load() is copy_in() and pack(), and unload() is unpack() and copy_out()
+    repeatable: bool = True  # False if a repeated copy is faster than the first
+    reorders: bool = False  # True if pack() and unpack() have work
 
     @abstractmethod
     def allocate(self) -> Buffers:
-        """Buffers for the padded matrix, once."""
+        """Allocate the buffers; called once."""
 
     def free(self) -> None:
-        """Free buffers of other processes; those of this one end when nobody refers to them."""
+        """Free buffers in other processes. Buffers of this process are freed with their last reference."""
 
     @abstractmethod
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        """Copy an n x n host matrix in and lay it out; also keep what restore() needs."""
+        """Copy an n x n host matrix to the buffers in the kernel's order, with a copy for restore()."""
 
     @abstractmethod
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        """Restore the loaded input, outside the clock."""
+        """Restore the loaded input; not timed."""
 
     @abstractmethod
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        """Start one step; asynchronous on a GPU, whose stream may be capturing."""
+        """Launch one step; asynchronous on a GPU, whose stream may be capturing a graph."""
 
     @abstractmethod
     def unload(self, buffers: Buffers, stream: Any) -> Any:
-        """The n x n result as a host array of the shape's dtype, sentinels as computed."""
+        """Return the n x n result as a host array of the shape's dtype, with NO_EDGE for unreachable pairs."""
 
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        """Copy the n x n host matrix to the kernels' memory, row by row; return when it has arrived."""
+        """Copy the n x n host matrix to the device in row-major order, and wait for the copy."""
 
     def pack(self, buffers: Buffers, stream: Any) -> None:
         """Convert the copied matrix to the kernel's order."""
@@ -287,27 +286,24 @@ class Program(Protocol):
         """Convert the result to row-major order."""
 
     def copy_out(self, buffers: Buffers, stream: Any) -> Any:
-        """The n x n result, after unpack(), as a host array."""
+        """Return the n x n result as a host array, after unpack()."""
 
     def resources(self) -> Mapping[str, Resources]:
-        """Resources per op, after the first launch; empty on a CPU."""
+        """Return the resources of each op after its first launch; empty on a CPU."""
         return {}
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
-        """Compile whatever the parts of load() and unload() launch, and make the buffers ready for any launch."""
+        """Compile the functions that load() and unload() launch, and initialise the buffers."""
         self.fill(lambda matrix: matrix.fill(0), buffers, stream)
 
     def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
-        """Compile what the steps launch, one of each op, by launching them; the buffers' contents are lost."""
+        """Compile the ops of the steps by launching the steps, one per op. Overwrites the buffers."""
         self.prepare(buffers, stream)
         for step in steps:
             self.launch(step, buffers, stream)
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """Like load(), for a single run: `write` puts the matrix into the given row-major array.
-
-        The array is n x n or larger; the padding has no edges.
-        """
+        """Load the matrix for a single run: `write` stores it in a row-major array, n x n or larger, padded without edges."""
         import numpy as np
 
         matrix = np.empty((self.shape.n, self.shape.n), self.shape.dtype)
@@ -316,17 +312,17 @@ class Program(Protocol):
         self.restore(buffers, stream)
 
     def result(self, buffers: Buffers, stream: Any) -> Any:
-        """Like unload(), without a copy if possible: the corner of a row-major array, which the caller may change."""
+        """Return a row-major array with the result in its corner, without a copy if possible. Callers may change it."""
         return self.unload(buffers, stream)
 
     def weights(self, buffers: Buffers) -> Any | None:
-        """The input matrix, if it still exists besides the result: n x n or larger, row-major, on the device."""
+        """Return the input matrix on the device, row-major and n x n or larger; None if the result has replaced it."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """An algorithm that a user can choose. `plan` is pure; only `build` needs numba."""
+    """An algorithm that a user can choose. `plan` is a pure function; only `build` needs numba."""
 
     id: str
     title: str
@@ -336,51 +332,50 @@ class Kernel:
     plan: Callable[[Shape, bool], Iterator[Step]]
     build: Callable[[Shape, Target], Program]
     summary: str  # one sentence: the idea
-    lesson: str  # a paragraph: why it suits the hardware or not
+    lesson: str  # a paragraph: the reasons for its speed
     dtypes: tuple[str, ...] = DTYPES
-    tiles: tuple[int, ...] = ()  # empty: the kernel has no tiles
+    tiles: tuple[int, ...] = ()  # empty for a kernel without tiles
     default_tile: int = 1
-    small_tile: tuple[int, int] | None = None  # largest n with this tile as the default
-    # also those of small graphs that are followed over several ranks; none: those of the kernel
+    small_tile: tuple[int, int] | None = None  # (maximum n, default tile up to this n)
+    # tiles in the simulator and for small graphs on several ranks; empty for `tiles`
     simulator_tiles: tuple[int, ...] = (4, 8)
-    wide_tiles: tuple[int, ...] = ()  # those of distances of 8 bytes, if not all tiles leave room for them
+    wide_tiles: tuple[int, ...] = ()  # tiles for distances of 8 bytes; empty for `tiles`
     options: tuple[Option, ...] = ()
     launch_modes: tuple[str, ...] = ("eager",)
     memories: tuple[str, ...] = ("device",)
     max_n: int = 1 << 16
-    matrices: int = 1  # in memory at once, besides the kept input
-    itemsize: int = 0  # bytes of its own numbers, where they are not those that were asked for
-    scalar: bool = False  # a library's loop that is known to do one relaxation an instruction
-    host_bytes: int = 0  # per cell, that it needs on the host besides its matrices
-    compiles: bool = True  # False: the first launch compiles nothing
-    simulates: bool = True  # False: the simulator does not run it
-    refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
-    lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # what the device cannot do
-    preference: int = 0  # auto and solve pick the suitable kernel with the highest; 0: only by its name
-    once: Callable[[Shape], Shape] = field(default=lambda shape: shape)  # tile and options for a graph that runs once, for solve
-    # for a kernel that streams tiles: the shape with the tile for that many bytes of device memory, None if none fits
+    matrices: int = 1  # working matrices in memory, without the input copy
+    itemsize: int = 0  # bytes of its values, if it does not compute in the requested data type
+    scalar: bool = False  # True for a library's loop without vector instructions
+    host_bytes: int = 0  # host memory per cell, without its matrices
+    compiles: bool = True  # False if the first launch compiles nothing
+    simulates: bool = True  # False if the simulator does not run it
+    refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # an error sentence, or None
+    lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # likewise, for the device
+    preference: int = 0  # auto and solve choose the suitable kernel with the highest; 0: never chosen
+    once: Callable[[Shape], Shape] = field(default=lambda shape: shape)  # tile and options for a single run, for solve
+    # for a kernel that streams tiles: the shape with a tile for that many bytes of device memory, None if none fits
     streams: Callable[[Shape, int], Shape | None] | None = None
-    ranked: bool = False  # whether several processes can share the matrix
-    # for such a kernel: its plan for a picture, in which what all ranks do at the same time is one step
+    ranked: bool = False  # True if several processes can share the matrix
+    # for a ranked kernel: its plan for a picture, in which one step stands for the concurrent steps of all ranks
     together: Callable[[Shape], Iterator[Step]] | None = None
-    # for a kernel that takes sparse graphs: the shape with the order of the vertices that suits the matrix, or the
-    # sources and targets of the arcs
+    # for a sparse kernel: the shape with the elimination order of a graph, given as its matrix or its arcs
     ordered: Callable[[Shape, Any], Shape] | None = None
-    numbered: bool = False  # whether a step's first arg is its round from 0; otherwise a round begins with the first phase
+    numbered: bool = False  # True if a step's first arg is its round, from 0; else a round begins with the first phase
 
     @property
     def defaults(self) -> tuple[tuple[str, int], ...]:
-        """Its default options in the form of a Shape."""
+        """The default options, as a Shape takes them."""
         return tuple(sorted((option.name, option.default) for option in self.options))
 
     def tiles_for(self, simulated: bool, dtype: str = DTYPES[0]) -> tuple[int, ...]:
-        """Tile sizes to choose from; small ones for the slow simulator, where the kernel has them."""
+        """Return the tiles to choose from; in the simulator small ones, if the kernel has them."""
         if simulated and self.tiles and self.simulator_tiles:
             return self.simulator_tiles
         return (self.wide_tiles or self.tiles) if ITEMSIZE.get(dtype) == 8 else self.tiles
 
     def tile_for(self, n: int, simulated: bool = False, dtype: str = DTYPES[0]) -> int:
-        """The default tile for n vertices (n = 0 if not known); 0 for a kernel without tiles."""
+        """Return the default tile for n vertices (0 if unknown); 0 for a kernel without tiles."""
         tiles = self.tiles_for(simulated, dtype)
         if not tiles:
             return 0
@@ -388,7 +383,7 @@ class Kernel:
         return tile if tile in tiles else tiles[-1]
 
     def fitted(self, shape: Shape, free: int) -> Shape | None:
-        """The shape with which a run fits that many bytes of device memory, or None."""
+        """Return the shape with which a run fits into that many bytes of device memory; None if it does not fit."""
         if self.streams is not None:
             return self.streams(shape, free)
         extra = 0 if shape.order is None else shape.order.extra_cells(shape.tile, shape.itemsize)
@@ -396,13 +391,13 @@ class Kernel:
         return shape if cells * shape.itemsize <= free else None
 
     def largest_n(self, dtype: str, free: int) -> int:
-        """The most vertices with which a run fits that many bytes of device memory, in whole tiles."""
+        """Return the maximum vertices, in whole tiles, with which a run fits into that many bytes of device memory."""
         tile = min(self.tiles, default=1)
         sizes = range(tile, self.max_n + 1, tile)
         return tile * bisect_left(sizes, True, key=lambda n: self.fitted(Shape(n, tile, dtype), free) is None)
 
     def places(self, rects: Iterable[Rect]) -> tuple[Rect, ...]:
-        """The rectangles in any of the kernel's matrices; other buffers hold copies."""
+        """Return the rectangles of the kernel's matrices as buffer 0, without those of other buffers, which hold copies."""
         return tuple(rect._replace(buffer=0) for rect in rects if rect.buffer < self.matrices)
 
     def rounds(self, steps: Iterable[Step]) -> Iterator[tuple[int, Step]]:

@@ -1,8 +1,8 @@
-"""A kernel's file, run for its description and its plan alone: what brings numba is not imported.
+"""Kernel files, run only for their description and plan, without importing numba.
 
-Such a file imports numba at its top, as Numba's own examples do. Listing kernels and drawing plans do not need it, and it takes
-longer than everything else together. So here each name from a module that brings it is a placeholder. To build a kernel, its
-file is imported as it is.
+A kernel file imports numba at its top, as Numba's examples do. Listing kernels and drawing plans do not need numba, and importing
+it takes longer than everything else together. So each name from a module that imports numba is a placeholder here. To build a
+kernel, its file is imported normally.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RUNG = re.compile(r"fwtui_kernels\.(k\d\d_\w+)")
 
 
 class Placeholder:
-    """A name that was left out. What a file makes of it at its top, such as a decorated function, is another one."""
+    """Stand-in for a name that needs numba. Calls, items and attributes of a placeholder are placeholders."""
 
     def __getattr__(self, name: str) -> Placeholder:
         if name.startswith("__"):
@@ -34,14 +34,14 @@ class Placeholder:
         return self
 
     def __bool__(self) -> bool:
-        raise TypeError("what this file decides depends on a package that is left out")
+        raise TypeError("the description of this kernel depends on a package that is not imported")
 
     __iter__ = None
 
 
-def run(code: CodeType, names: dict[str, Any], left_out: str = _NUMBA) -> None:
-    """Run the compiled text of a kernel's file with these globals; `left_out` is a pattern of modules."""
-    pattern = re.compile(rf"({left_out})(\.|$)")
+def run(code: CodeType, names: dict[str, Any], omitted: str = _NUMBA) -> None:
+    """Run the compiled code of a kernel file with these globals; `omitted` is a pattern of modules to replace."""
+    pattern = re.compile(rf"({omitted})(\.|$)")
 
     def replaced(module: str) -> Any:
         return Placeholder() if pattern.match(module) else rung(module) if _RUNG.fullmatch(module) else None
@@ -65,6 +65,6 @@ def rung(module: str) -> SimpleNamespace:
     spec = find_spec(module)
     assert spec is not None and spec.loader is not None
     names = {"__name__": module, "__file__": spec.origin}
-    code = spec.loader.get_code(module)  # type: ignore[attr-defined]  # with Python's own cache of it
-    run(code, names, rf"{_NUMBA}|numpy|scipy")  # no plan of a rung needs these two, which take time as well
+    code = spec.loader.get_code(module)  # type: ignore[attr-defined]  # uses Python's bytecode cache
+    run(code, names, rf"{_NUMBA}|numpy|scipy")  # no plan needs NumPy or SciPy, whose imports take time too
     return SimpleNamespace(**names)

@@ -1,7 +1,7 @@
-"""Executes a plan in NumPy, slowly and simply, one k after the other, using only the data in its steps.
+"""Reference execution of a plan in NumPy, one k after the other, from nothing but the data in its steps.
 
-A step relaxes the cells that it writes over `relaxations / cells` vertices k. The rectangles show which: to
-relax rows x columns over k it must read rows x k and k x columns.
+A step relaxes the cells that it writes over `relaxations / cells` vertices k. Its rectangles determine these vertices: to relax
+rows x columns through k it must read rows x k and k x columns.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from fwtui_kernels.plan import Kernel, Rect, Step
 
 
 def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
-    """The vertices k that a step goes through, in a padded matrix of that side, after `done` relaxations of its plan.
+    """Return the intermediate vertices k of a step in a padded matrix of that side, after `done` relaxations of its plan.
 
-    Raises ValueError if its rectangles and its cost do not show them.
+    Raises ValueError if the rectangles and the cost of the step do not determine them.
     """
     writes, reads = kernel.places(step.writes), kernel.places(step.reads)
     cells = sum(w.area for w in writes)
     if not cells and not step.cost.relaxations:
-        return range(0)  # it only copies
+        return range(0)  # a copy
     depth, left_over = divmod(step.cost.relaxations, cells)
-    if left_over == 0 and cells == side * side:  # the whole matrix: such plans go through k in order
+    if left_over == 0 and cells == side * side:  # plans that relax the whole matrix take k in order
         return range(done // cells, done // cells + depth)
     if depth == left_over == 0:
         return range(0)
@@ -34,13 +34,13 @@ def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
     fitting = [through for through in depths if _fits(reads, writes, through)]
     if left_over == 0 and len(fitting) == 1:
         return fitting[0]
-    raise ValueError(f"{step.op}{step.args} does not say which k it goes through")
+    raise ValueError(f"the rectangles of {step.op}{step.args} do not determine its vertices k")
 
 
 def relax(
     distances: np.ndarray, writes: Sequence[Rect], k: int, to: np.ndarray | None = None, middle: np.ndarray | None = None
 ) -> None:
-    """d[i, j] = min(d[i, j], d[i, k] + d[k, j]) in every rectangle, d[i, k] from `to` and d[k, j] from `middle` if given."""
+    """Set d[i, j] = min(d[i, j], d[i, k] + d[k, j]) in every rectangle; `to` and `middle` may replace d[i, k] and d[k, j]."""
     row = (distances if middle is None else middle)[k].copy()
     column = (distances if to is None else to)[:, k].copy()
     for w in writes:
@@ -49,7 +49,7 @@ def relax(
 
 
 def relaxations(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[tuple[int, int]]:
-    """The index of a step and one k of it, in the order of the plan."""
+    """Yield the index of each step with each of its k, in the order of the plan."""
     done = 0
     for index, step in enumerate(plan):
         for k in middles(kernel, step, side, done):
@@ -58,7 +58,7 @@ def relaxations(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[tup
 
 
 def _fits(reads: Sequence[Rect], writes: Sequence[Rect], through: range) -> bool:
-    """Return True if those are exactly the rows and columns that the cells need for those k."""
+    """Return True if the step reads exactly the rows and columns that its cells need for these k."""
     low, high = through.start, through.stop
     needs = [Rect(w.top, low, w.bottom, high) for w in writes] + [Rect(low, w.left, high, w.right) for w in writes]
     return all(_covered(reads, need) for need in needs) and all(_covered((*needs, *writes), r) for r in reads)

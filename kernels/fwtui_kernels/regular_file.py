@@ -1,4 +1,4 @@
-"""A small file that may meanwhile be a pipe, a device, a folder, or huge."""
+"""Reading of small files, safe against pipes, devices, folders and huge files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import stat
 
 
 def read_regular(path: str | os.PathLike[str], max_bytes: int, private: bool = False) -> bytes:
-    """Return the contents of a regular file of at most `max_bytes`; `private`: that only this user can have written.
+    """Return the contents of a regular file of at most `max_bytes`. Raises OSError for any other file.
 
-    Never waits for a pipe, and never reads more. Raises OSError for anything else.
+    With `private`, also rejects a file that another user can have written. Never waits for a pipe.
     """
-    # a pipe without O_NONBLOCK would wait for a writer
+    # without O_NONBLOCK, opening a pipe would wait for a writer
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:
         state = os.fstat(file.fileno())
         mode = state.st_mode

@@ -1,6 +1,6 @@
-"""The only way to numba.cuda, what it compiles from, and a simulator of it in plain Python."""
+"""The adapter to numba.cuda and cuda.core, device intrinsics, and a simulator of numba.cuda in plain Python."""
 
 import os
 
-SIMULATOR = "FWTUI_SIMULATOR"  # an environment variable, which is 1 in a process whose GPUs are simulated
+SIMULATOR = "FWTUI_SIMULATOR"  # environment variable, 1 in a process that simulates GPUs
 SIMULATED = os.environ.get(SIMULATOR) == "1"

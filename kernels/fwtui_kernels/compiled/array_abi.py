@@ -1,16 +1,16 @@
-"""Arguments of numba's compiled code, of CPU functions and of kernels.
+"""The calling convention of numba's compiled code for arrays, on CPUs and GPUs.
 
-Numba does not document them, so tests/unit/kernels/test_array_abi.py compiles probes that show where each word is read.
+Numba does not document it, so tests/unit/kernels/test_array_abi.py compiles probes that check the position of each word.
 """
 
 from __future__ import annotations
 
-# what an array is passed as, before its shape and its strides in bytes; numba's own two pointers may be null
+# the words of an array before its shape and its strides in bytes; numba's two pointers, meminfo and parent, may be null
 BEFORE_SHAPE = ("meminfo", "parent", "nitems", "itemsize", "data")
 
 
 def array_words(address: int, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the words, of eight bytes each, in which an array is passed."""
+    """Return the 8-byte words that pass an array to a compiled function."""
     nitems = 1
     for length in shape:
         nitems *= length

@@ -1,6 +1,6 @@
-"""Seals on cache files: a file that a power cut or a disk has damaged counts as missing, and its contents are made again.
+"""Checksums of cache files: a file that a power cut or a disk has damaged counts as missing, so that it is compiled again.
 
-A file of this program carries its seal. Numba's files of a function share one seal, in a file beside them.
+A file of this program begins with its checksum. Numba's files of a function share one checksum, in a separate file.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from pathlib import Path
 
 from fwtui_kernels.regular_file import read_regular
 
-MAX_BYTES = 16 << 20  # of a file; a larger one is not a cache file
+MAX_BYTES = 16 << 20  # a larger file is not a cache file
 _DIGEST = hashlib.sha256().digest_size
-_SEAL = "seal"  # ends the name of the file that seals numba's files of a function
-_NUMBA = (".nbi", ".nbc")  # its index of a function, and its code for one signature
+_SEAL = "seal"  # suffix of the file with the checksum of numba's files of a function
+_NUMBA = (".nbi", ".nbc")  # suffixes of numba's index of a function, and of its code for one signature
 
 
 def sealed(name: str, data: bytes) -> bytes:
-    """Return the contents of a file that unsealed() accepts only under that name."""
+    """Return the data with its checksum, for a file that unsealed() accepts only under that name."""
     return hashlib.sha256(name.encode() + b"\0" + data).digest() + data
 
 
 def unsealed(path: Path, name: str, private: bool = False) -> bytes | None:
-    """Return the data in a sealed file; None if it is missing, damaged, or not what read_regular() reads."""
+    """Return the data of a sealed file; None if it is missing, damaged, or rejected by read_regular()."""
     with suppress(OSError):
         contents = read_regular(path, MAX_BYTES, private)
         if contents == sealed(name, contents[_DIGEST:]):
@@ -35,9 +35,9 @@ def unsealed(path: Path, name: str, private: bool = False) -> bytes | None:
 
 @contextmanager
 def sealed_function(folder: Path, prefix: str) -> Iterator[None]:
-    """Remove numba's files of a function if they do not match their seal, and seal those that are there after the block.
+    """Remove numba's files of a function if they do not match their checksum, and write the checksum after the block.
 
-    The names of its files begin with `prefix`. Nothing else may write to them during the block.
+    The names of the files begin with `prefix`. Nothing else may write to them during the block.
     """
     if not _intact(folder, prefix):
         with suppress(OSError):
@@ -46,13 +46,13 @@ def sealed_function(folder: Path, prefix: str) -> Iterator[None]:
     yield
     if not _intact(folder, prefix) and (digest := _digest(folder, prefix)) is not None:
         new = folder / f"{prefix}{os.getpid()}"
-        with suppress(OSError):  # files without a seal are removed and made again
+        with suppress(OSError):  # files without a checksum are removed and compiled again
             new.write_bytes(digest)
             new.replace(folder / f"{prefix}{_SEAL}")
 
 
 def damaged_functions(folder: Path) -> int:
-    """Return how many functions in numba's cache folder have files that do not match their seal."""
+    """Return the number of functions in numba's cache folder whose files do not match their checksum."""
     functions = {(path.parent, f"{path.name.rpartition('.py')[0]}.") for path in folder.rglob("*.nbi")}
     return sum(not _intact(*function) for function in functions)
 
@@ -64,7 +64,7 @@ def _files(folder: Path, prefix: str) -> list[Path]:
 
 
 def _intact(folder: Path, prefix: str) -> bool:
-    """Return whether numba's files of a function match their seal, as no files do."""
+    """Return True if numba's files of a function match their checksum, or if there are none."""
     if not _files(folder, prefix):
         return True
     with suppress(OSError):

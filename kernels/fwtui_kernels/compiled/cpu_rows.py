@@ -1,4 +1,4 @@
-"""The steps of a process on its rows of tiles, on all its CPU threads; arguments as in fwtui_kernels.parts.distributed."""
+"""The steps of a CPU rank on its rows of tiles, on all its threads; parts.distributed describes the arguments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numba import prange
 from fwtui_kernels.compiled.cpu_tiles import SMALL, copy_tile, pack, relax, solve_tile
 from fwtui_kernels.compiled.locked_njit import njit
 
-SHARED = 8  # tiles of a column that one thread relaxes through the same tile
+SHARED = 8  # tiles of a column that one thread relaxes with the same packed tile of the panel
 
 
 @njit(cache=True, nogil=True)
 def pivot(matrix, square, p, line, width):
-    """Solve tile (p, p), the process's tile (line, p), and copies it to `square`."""
+    """Solve tile (p, p), which is the process's tile (line, p), and copy it to `square`."""
     tile = len(square)
     top, left = line * tile, p * tile
     small, strips = np.empty((SMALL + 1, SMALL), matrix.dtype), np.empty((1, SMALL * tile), matrix.dtype)
@@ -23,7 +23,7 @@ def pivot(matrix, square, p, line, width):
 
 @njit(cache=True, nogil=True, parallel=True)
 def row(matrix, square, panel, p, line, width):
-    """Row p = solved pivot x row p, and a copy in `panel`."""
+    """Multiply row p with the solved pivot, and copy it to `panel`."""
     tile = len(square)
     top = line * tile
     for t in prange(matrix.shape[1] // tile):
@@ -37,7 +37,7 @@ def row(matrix, square, panel, p, line, width):
 
 @njit(cache=True, nogil=True, parallel=True)
 def column(matrix, square, p, first, gap, skipped, count, width):
-    """Column p of `count` rows of tiles = itself x solved pivot."""
+    """Multiply column p of `count` rows of tiles with the solved pivot."""
     tile = len(square)
     strips = np.empty((1, tile * tile), matrix.dtype)
     pack(strips, square, 0, 0, tile, tile, width)
@@ -51,7 +51,7 @@ def column(matrix, square, p, first, gap, skipped, count, width):
 
 @njit(cache=True, nogil=True, parallel=True)
 def rest(matrix, panel, p, first, gap, skipped, count, width):
-    """All other tiles of those rows = min(themselves, column p x row p)."""
+    """Relax all other tiles of those rows: min(tile, column p x row p)."""
     tile = len(panel)
     side = matrix.shape[1] // tile
     for t in prange((count + SHARED - 1) // SHARED * side):

@@ -1,6 +1,6 @@
-"""Tiles of a distance matrix on a CPU: one solved in place, one relaxed through two others. Compiled once for all shapes.
+"""Tiles of a distance matrix on a CPU, solved in place or relaxed through two others. Compiled once for all shapes.
 
-They release Python's lock, so that other threads of a process go on meanwhile.
+The functions release the GIL.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ SMALL = 16
 
 @njit(cache=True, nogil=True)
 def solve_tile(own, top, left, tile, pivots, small, strips, width):
-    """Floyd-Warshall within one tile of a C-contiguous array, over its first `pivots` vertices.
+    """Solve one tile of a C-contiguous array over its first `pivots` vertices.
 
-    Needs room for a SMALL tile and one row, and for SMALL rows.
+    `small` is scratch space for a SMALL tile and one row, and `strips` for SMALL rows.
     """
     size = small.shape[1]
     narrow = width if width <= size else size
@@ -26,7 +26,7 @@ def solve_tile(own, top, left, tile, pivots, small, strips, width):
         solve_small(small)
         for i in range(size):
             copy_cells(own, at + i, column, small, i, 0, size)  # pyright: ignore[reportCallIssue]
-        # the column first; then, with a solved factor, the row can be the old one
+        # the column first; with a solved factor, the row may hold old values
         pack(strips, own, at, column, size, size, narrow)
         relax(own, top, column, own, top, column, strips, tile, size, size, narrow, width)
         pack(strips, own, at, left, size, tile, width)
@@ -35,7 +35,7 @@ def solve_tile(own, top, left, tile, pivots, small, strips, width):
 
 @njit(cache=True, nogil=True)
 def solve_small(own):
-    """Solve a contiguous square tile in place, row by row; one row more is room for the row of the step."""
+    """Solve a contiguous square tile in place. One additional row is scratch space for row k."""
     number = own.dtype.type
     size = own.shape[1]
     middle = own[size]
@@ -53,7 +53,7 @@ def solve_small(own):
 
 @njit(cache=True, nogil=True)
 def pack(strips, source, top, left, depth, columns, width):
-    """Copy depth x columns cells as strips of `width` columns: a block reads one strip, whose rows lie side by side."""
+    """Copy depth x columns cells as strips of `width` columns; a block reads one strip, whose rows are contiguous."""
     for k in range(depth):
         for begin in range(0, columns, width):
             copy_cells(strips, 0, begin * depth + k * width, source, top + k, left + begin, width)  # pyright: ignore[reportCallIssue]
@@ -61,16 +61,16 @@ def pack(strips, source, top, left, depth, columns, width):
 
 @njit(cache=True, nogil=True)
 def relax(own, top, left, to, to_top, to_left, strips, rows, depth, columns, width, ahead):
-    """rows x columns of own = min(themselves, rows x depth of `to` x depth x columns in strips), all C-contiguous.
+    """Relax rows x columns of `own` through rows x depth of `to` and depth x columns in `strips`, all C-contiguous.
 
-    The strips are one row of cells, and nothing else may change them. `to` may be in `own`: with a solved factor old and new
-    values give the same minimum. `width` is of width_of(); the cells `ahead` of own are wanted next.
+    `strips` is one row of cells without aliases. `to` may be in `own`, because with a solved factor old and new values give the
+    same minimum. `width` comes from width_of(). The cells of `own` that are `ahead` further are prefetched.
     """
     first = 0
     for begin in range(left, left + columns, width):
         for i in range(0, rows, ROWS):
             at, leg = top + i, to_top + i
-            # the width is part of the instructions, so each has its own code; those beyond the registers are left out
+            # each width is compiled separately; widths that exceed the registers are omitted
             if width == 64 and registers_hold(own, 64):  # pyright: ignore[reportCallIssue]
                 relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 64, ahead)  # pyright: ignore[reportCallIssue]
             elif width == 32 and registers_hold(own, 32):  # pyright: ignore[reportCallIssue]

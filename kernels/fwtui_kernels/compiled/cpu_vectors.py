@@ -1,7 +1,7 @@
-"""The CPU's min-plus inner product on a block of vector registers: an intrinsic, as numba's own loops do not stay in them.
+"""The CPU's min-plus inner product on a block of vector registers: an intrinsic, because numba's loops do not stay in registers.
 
-    for each k     one load of `width` neighbouring cells of row k, two registers full
-                   for each of ROWS rows: its cell (i, k) in all lanes, add, minimum with what the row's registers hold
+    for each k     load `width` neighbouring cells of row k into two registers
+                   for each of ROWS rows: broadcast its cell (i, k), add, minimum with the row's registers
 
 So two loads and ROWS broadcasts serve 2 x ROWS vectors of relaxations, and nothing is stored before the last k.
 """
@@ -14,10 +14,10 @@ from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-REGISTERS = 2  # of a row
-UNROLLED = 2  # k in an iteration of the inner loop; every depth is a multiple of it
+REGISTERS = 2  # vector registers per row of a block
+UNROLLED = 2  # values of k per iteration of the inner loop; every depth is a multiple of it
 LINE = 64  # bytes of a cache line
-TO_WRITE, CLOSEST, DATA = 1, 3, 1  # how a line is fetched, for LLVM
+TO_WRITE, CLOSEST, DATA = 1, 3, 1  # arguments of LLVM's prefetch
 
 
 def features_of_cpu() -> dict[str, bool]:
@@ -29,7 +29,7 @@ def features_of_cpu() -> dict[str, bool]:
 
 
 def vector_bytes() -> int:
-    """Return the width of this CPU's vector registers in bytes; 16, the minimum, if LLVM does not know."""
+    """Return the width of this CPU's vector registers in bytes; 16, the minimum, if LLVM does not know the processor."""
     features = features_of_cpu()
     if features.get("avx512bw"):
         return 64
@@ -37,7 +37,7 @@ def vector_bytes() -> int:
 
 
 def rows() -> int:
-    """Rows of a block. Eight, so that 16 sums are under way at once, need 32 registers; 16 registers are enough for four."""
+    """Return the rows of a block: eight, with 16 independent sums, on CPUs with 32 vector registers, else four."""
     features = features_of_cpu()
     return 8 if features.get("avx512bw") or features.get("neon") else 4
 
@@ -46,43 +46,43 @@ ROWS = rows()
 
 
 def width_of(itemsize: int, tile: int) -> int:
-    """Cells of a row that are held in registers: REGISTERS vectors, or what the tile has."""
+    """Return the cells of a row that are held in registers: REGISTERS vectors, at most a row of the tile."""
     return min(tile, REGISTERS * vector_bytes() // itemsize)
 
 
 def vector_at(builder: Any, vector: Any, first: Any, index: Any) -> Any:
-    """The address of the vector that starts that many cells after the address `first`."""
-    # numba's addresses are typed, and llvmlite refuses to store a vector at that of a cell
+    """Return the address of the vector that starts `index` cells after the address `first`."""
+    # numba's pointers are typed, and llvmlite rejects a vector store through a pointer to a cell
     return builder.bitcast(builder.gep(first, [index], source_etype=vector.element), vector.as_pointer())
 
 
 def loaded(builder: Any, vector: Any, place: Any, itemsize: int) -> Any:
-    """The vector at an address, which is aligned as a cell is."""
+    """Load the vector at an address with the alignment of a cell."""
     value = builder.load(place, typ=vector)
     value.align = itemsize
     return value
 
 
 def spread(builder: Any, vector: Any, place: Any) -> Any:
-    """The cell at an address, in all lanes of a vector."""
+    """Load the cell at an address into all lanes of a vector."""
     nothing = ir.Constant(vector, ir.Undefined)
     one = builder.insert_element(nothing, builder.load(place, typ=vector.element), ir.IntType(32)(0))
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count))
 
 
 def relaxed(builder: Any, current: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
-    """min(kept, to + onward) in all lanes; `by_bits`: nonnegative floats, which are ordered like their bits."""
+    """Return min(current, to + onward) in all lanes. `by_bits` compares non-negative floats as integers."""
     item = current.type.element
     real = not isinstance(item, ir.IntType)
     via = builder.fadd(to, onward) if real else builder.add(to, onward)
     if by_bits:
-        # more pipes compare integers; a comparison and a choice of floats would be two instructions
+        # more ports execute integer minima, and a comparison with a selection of floats takes two instructions
         whole = ir.VectorType(ir.IntType(32), current.type.count)
         least = _minimum(builder, "smin", "i32", builder.bitcast(via, whole), builder.bitcast(current, whole))
         return builder.bitcast(least, current.type)
     if real:
         if features_of_cpu().get("neon"):
-            # one instruction, as is a comparison with a choice on x86; both keep a number rather than NaN
+            # one instruction, like a comparison with a selection on x86; both return the number if the other is NaN
             return _minimum(builder, "minnum", item.intrinsic_name, via, current)
         less = builder.fcmp_ordered("<", via, current)
     else:
@@ -91,7 +91,7 @@ def relaxed(builder: Any, current: Any, to: Any, onward: Any, by_bits: bool = Fa
 
 
 def _minimum(builder: Any, name: str, item: str, one: Any, other: Any) -> Any:
-    """LLVM's minimum of that name."""
+    """Call LLVM's minimum intrinsic of that name."""
     kind = ir.FunctionType(one.type, [one.type, one.type])
     return builder.call(
         cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{one.type.count}{item}"), [one, other]
@@ -99,7 +99,7 @@ def _minimum(builder: Any, name: str, item: str, one: Any, other: Any) -> Any:
 
 
 def _cell(context: Any, builder: Any, array_type: Any, array: Any, row: Any, column: Any) -> Any:
-    """The address of array[row, column] of a C-contiguous array, and the length of its rows."""
+    """Return the address of array[row, column] of a C-contiguous array, and the length of its rows."""
     view = context.make_array(array_type)(context, builder, array)
     pitch = cgutils.unpack_tuple(builder, view.shape)[1]
     item = context.get_data_type(array_type.dtype)
@@ -121,7 +121,7 @@ def copy_cells(typingctx, to, to_row, to_column, source, row, column, count):
 
 @intrinsic
 def claimed(typingctx, counter):
-    """counter[0], which is then one more: every thread that asks gets another number."""
+    """Return counter[0] and increment it atomically, so that every call gets another number."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -145,17 +145,17 @@ def registers_hold(typingctx, own, columns):
 
 @intrinsic
 def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, first, depth, width, ahead):
-    """own[top + i, left + j] = min(itself, to[to_top + i, to_left + k] + strips[first + k, j]), i < ROWS, j < width, k < depth.
+    """Relax own[top + i, left + j] through to[to_top + i, to_left + k] and strips[first + k, j], i < ROWS, j < width, k < depth.
 
-    All arrays are C-contiguous; `width`, a constant, is a power of two and the length of the strips' rows. `own` is written
-    after everything is read. Meanwhile the block that lies `ahead` cells further comes from memory.
+    All arrays are C-contiguous. `width` is a constant power of two and the length of the strips' rows. `own` is written after all
+    reads. The block that is `ahead` cells further is prefetched.
     """
     if not isinstance(width, types.Literal):
-        return None  # numba asks again with the constant's own type
+        return None  # numba retries with the literal type
     columns = width.literal_value
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # else each loop that calls it would compile all of this again
+        # otherwise each loop that calls it would compile it again
         builder.function.attributes.add("noinline")
         own_type, to_type, strips_type = (signature.args[which] for which in (0, 3, 6))
         item = context.get_data_type(own_type.dtype)
@@ -197,7 +197,7 @@ def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, firs
 
 
 def _fetch(builder: Any, place: Any) -> None:
-    """Have the cache line at an address brought near, to be written soon; any address will do."""
+    """Prefetch the cache line at an address for writing; the address may be invalid."""
     word = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), word, word, word])
     prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")

@@ -1,7 +1,7 @@
-"""Compiled kernels on the disk, as the driver takes them: a process launches them without numba.
+"""The disk cache of cubins, from which a process launches kernels without numba.
 
-A file is one kernel for one list of argument types and one kind of GPU. Its name is a digest of all that decides what numba
-compiles; the folder is that of numba's own cache, which its owner replaces when any source of a kernel changes.
+A file holds one kernel for one list of argument types and one compute capability. Its name is a digest of everything that affects
+the compiled code. The folder is inside numba's cache folder, which changes whenever a kernel source changes.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ import numpy as np
 from fwtui_kernels.compiled import SIMULATED
 from fwtui_kernels.compiled.cache_files import sealed, unsealed
 
-fallback: Path | None = None  # numba's folder where the environment names none
-MAX_BYTES = 64 << 20  # of all files: those that were not used for longest go
-_FORM = 2  # of the files
+fallback: Path | None = None  # numba's cache folder if NUMBA_CACHE_DIR is not set
+MAX_BYTES = 64 << 20  # of all files; beyond it the least recently used ones are deleted
+_FORM = 2  # version of the file format
 _COMPILER = re.compile(r"(numba|llvmlite|numpy|cuda_|nvidia_).*-info")
 
 
 class NoKey(TypeError):
-    """A kernel depends on what no key can tell, so it is compiled in each process."""
+    """A kernel depends on values that no key can contain, so each process compiles it."""
 
 
 class CompiledCode(NamedTuple):
     """A function in a cubin."""
 
-    entry: str  # its name there
+    entry: str  # the function's name in the cubin
     cubin: bytes
-    cooperative: bool = False  # whether its blocks wait for each other
+    cooperative: bool = False  # True if it uses a grid-wide barrier
 
 
 def folder(numba_s: str) -> Path:
-    """Return the folder of the files, in the folder of numba's own cache."""
+    """Return the folder of cubins in a cache folder of numba."""
     return Path(numba_s, "loaded")
 
 
 def here() -> Path | None:
-    """Return the folder in the one that this process's environment names, or in `fallback`; None if there is neither."""
+    """Return the folder of cubins in NUMBA_CACHE_DIR or else in `fallback`; None if neither is set."""
     numba_s = os.environ.get("NUMBA_CACHE_DIR") or fallback
     return folder(str(numba_s)) if numba_s else None
 
 
 def some() -> bool:
-    """Return whether the folder has any file, which tells that this machine has compiled for a GPU before."""
+    """Return True if the cache has a cubin, so that this machine has compiled for a GPU before."""
     place = here()
     with suppress(OSError):
         return not SIMULATED and place is not None and any(os.scandir(place))
@@ -60,7 +60,7 @@ def some() -> bool:
 
 
 def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) -> CompiledCode:
-    """A kernel of fwtui_kernels.compiled.device for arguments of these types, from the disk if it is there."""
+    """Return the code of a DeviceKernel for these argument types, from the cache or else compiled."""
     place, name = here() if kernel.cached else None, ""
     if place is not None:
         with suppress(NoKey):
@@ -68,7 +68,7 @@ def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) 
     code = load(place, name) if place is not None and name else None
     if code is not None:
         return code
-    from fwtui_kernels.compiled.compiler import compiled  # which brings numba
+    from fwtui_kernels.compiled.compiler import compiled  # imports numba
 
     fresh = compiled(kernel.py_func, types, cc, kernel.targetoptions)
     code = CompiledCode(fresh.entry, fresh.cubin, fresh.cooperative)
@@ -78,7 +78,7 @@ def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) 
 
 
 def key(function: Any, options: Mapping[str, Any], types: Sequence[Any], cc: tuple[int, int]) -> str:
-    """Return the key of a kernel with these options, for these types of its arguments and that compute capability.
+    """Return the key of a kernel with these options, argument types and compute capability.
 
     Raises NoKey if its closure holds more than numbers, their types, functions and the names of device.py.
     """
@@ -87,7 +87,7 @@ def key(function: Any, options: Mapping[str, Any], types: Sequence[Any], cc: tup
 
 
 def load(place: Path, name: str) -> CompiledCode | None:
-    """Return the code; None if there is none, if it is damaged, or if another user could have written it."""
+    """Return a cached kernel; None if it is missing or damaged, or if another user could have written it."""
     data = unsealed(place / name, name, private=True)
     if data is None:
         return None
@@ -98,7 +98,7 @@ def load(place: Path, name: str) -> CompiledCode | None:
 
 
 def keep(place: Path, name: str, code: CompiledCode, max_bytes: int = MAX_BYTES) -> None:
-    """Write it, unless it is there already or cannot be written; then it is compiled again some time."""
+    """Write a kernel to the cache, unless it is already there. Errors are ignored: the next process compiles it again."""
     if load(place, name) is not None:
         return
     import tempfile
@@ -106,7 +106,7 @@ def keep(place: Path, name: str, code: CompiledCode, max_bytes: int = MAX_BYTES)
     data = b"%d" % code.cooperative + code.entry.encode() + b"\0" + code.cubin
     with suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, temporary = tempfile.mkstemp(dir=place)  # readable and writable by this user alone
+        number, temporary = tempfile.mkstemp(dir=place)  # readable and writable only by this user
         try:
             with open(number, "wb") as file:
                 file.write(sealed(name, data))
@@ -123,12 +123,12 @@ def _limit(place: Path, max_bytes: int) -> None:
     for state, path in files:
         used += state.st_size
         if used > max_bytes:
-            with suppress(OSError):  # another process does the same
+            with suppress(OSError):  # another process may have deleted it
                 os.unlink(path)
 
 
 def _function(function: Any) -> tuple[Any, ...]:
-    """Return values that distinguish a function from all others of the same sources."""
+    """Return values that distinguish a function from all other functions of the same sources."""
     plain = getattr(function, "py_func", function)
     code = plain.__code__
     cells = [_value(cell.cell_contents) for cell in plain.__closure__ or ()]
@@ -148,12 +148,12 @@ def _value(value: Any) -> Any:
         return getattr(value, "__name__", "cuda")
     if type(value).__module__.startswith(("numba.core.types", "numba.cuda.types")):
         return str(value)
-    raise NoKey(f"no key tells {type(value).__name__}")
+    raise NoKey(f"a closure holds a {type(value).__name__}")
 
 
 @cache
 def compiler_versions() -> tuple[str, ...]:
-    """Python and the packages that compile, as the folders with their metadata are named: asking for versions takes longer."""
+    """Return the versions of Python and of the compiling packages, from the names of their metadata folders, which is fast."""
     names: set[str] = set()
     for entry in sys.path:
         with suppress(OSError):

@@ -1,14 +1,14 @@
-"""Intrinsics for the min-plus inner product on a tile of registers and its loads, which plain numba cannot express.
+"""Intrinsics for the register-tiled min-plus product and its loads, which plain numba cannot express.
 
 A *word* is a register: one float32 or int32 distance, or two int16 distances of neighbouring columns that one instruction relaxes
-together. A float64 distance is a word of two registers. The machine loads and stores 16 bytes with one instruction, and compilers
-use that only where they can prove the alignment. So callers, who take four cells or words at once, promise it: every index is a
-multiple of four, as is the length of a row; shared arrays are made with alignment=ALIGN16. An index counts from the first cell
-or word of the array, whatever its shape.
-The plain-Python twins of all of these are in kernels/fwtui_kernels/compiled/simulator.py.
+together. A float64 distance is a word of two registers. The GPU loads and stores 16 bytes with one instruction, but a compiler
+uses it only if it can prove the alignment. So callers, which take four cells or words at once, guarantee the alignment: every
+index and every row length is a multiple of four, and shared arrays have alignment=ALIGN16. An index counts cells or words from
+the start of the array, for any shape. The equivalents in plain Python are in simulator_intrinsics.py.
 
-Pointers are typed, by as_pointer(): for GPUs before Blackwell NVVM reads the language of LLVM 7, which has no other (`ptr` is an
-ERROR_INVALID_IR for sm_75 and sm_90). Each load and address names its type too, so that nothing else depends on them.
+Pointers are typed (as_pointer()), because for GPUs before Blackwell NVVM reads the IR of LLVM 7, which has no opaque pointers
+(`ptr` is an ERROR_INVALID_IR for sm_75 and sm_90). Each load and address also names its type, so that nothing else depends on
+typed pointers.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from numba.cuda.extending import intrinsic, lower_builtin  # pyright: ignore[rep
 
 from fwtui_kernels.forms import FORMS, MIXED, ONE
 
-LOADED = 16  # bytes of one access, at most
+LOADED = 16  # maximum bytes of one access
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 _NOTHING = ir.FunctionType(ir.VoidType(), [])
 
 
 def _word(array: Any) -> Any:
-    """Return numba's type of a word of an array's memory."""
+    """Return numba's type of a word of an array."""
     return types.int32 if array.dtype.bitwidth < 32 else array.dtype
 
 
 @lower_builtin(min, types.float64, types.float64)
 def minimum(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Return the lesser of two numbers: a comparison and a selection, as no instruction takes a minimum of 64 bits."""
+    """Return the smaller number by a comparison and a selection, because no instruction computes a 64-bit minimum."""
     return builder.select(builder.fcmp_ordered("<", args[1], args[0]), args[1], args[0])
 
 
 class _Items(NamedTuple):
-    """An address and the type of the items from there on, which the pointer's own type may not name."""
+    """An address and the type of the items there, which may differ from the type of the pointer."""
 
     address: Any
     item: Any
@@ -56,7 +56,7 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, 
 
 
 def _load(builder: Any, items: _Items, offset: int, alignment: int = LOADED) -> list[Any]:
-    """Load four cells or words with as few instructions as their alignment allows, `offset` items after an address."""
+    """Load four cells or words, `offset` items after an address, with as few instructions as the alignment allows."""
     place = builder.gep(items.address, [_I32(offset)], source_etype=items.item)
     four = ir.VectorType(items.item, 4)
     loaded = builder.load(builder.bitcast(place, four.as_pointer()), typ=four)
@@ -65,7 +65,7 @@ def _load(builder: Any, items: _Items, offset: int, alignment: int = LOADED) -> 
 
 
 def _loading(item: Callable[[Any], Any]) -> Any:
-    """Return the intrinsic (array, at) that loads the items at .. at + 3 of an array as a tuple."""
+    """Return the intrinsic (array, at) that loads the items at .. at + 3 as a tuple."""
 
     @intrinsic
     def load(typingctx: Any, array: Any, at: Any) -> Any:
@@ -101,7 +101,7 @@ def _storing(item: Callable[[Any], Any]) -> Any:
     return store
 
 
-# four cells, 64 bits of int16, 128 of float32 and int32 or 256 of float64; or four words, of an int16 array that is eight cells
+# four cells: 64 bits of int16, 128 of float32 and int32, 256 of float64; or four words, which are eight cells of int16
 load4, store4 = _loading(lambda array: array.dtype), _storing(lambda array: array.dtype)
 load_words, store_words = _loading(_word), _storing(_word)
 
@@ -121,7 +121,7 @@ def spread(typingctx: Any, cell: Any) -> Any:
 
 @intrinsic
 def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> Any:
-    """Copy four words from global to shared memory asynchronously (cp.async): the thread continues, wait_copies() waits."""
+    """Copy four words from global to shared memory asynchronously (cp.async); wait_copies() waits for them."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         here, there = (_pointer(context, builder, signature, args, which).address for which in (0, 2))
@@ -139,7 +139,7 @@ def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> An
 
 @intrinsic
 def commit_copies(typingctx: Any) -> Any:
-    """Make one group, which may be empty, of all copies since the last call."""
+    """Commit all copies since the last call as one group, which may be empty."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.call(ir.InlineAsm(_NOTHING, "cp.async.commit_group;", "~{memory}", side_effect=True), [])
@@ -150,9 +150,9 @@ def commit_copies(typingctx: Any) -> Any:
 
 @intrinsic
 def wait_copies(typingctx: Any, still: Any) -> Any:
-    """Wait until at most `still` (a constant) of this thread's latest groups are in progress; other threads need a barrier."""
+    """Wait until at most `still` (a constant) of this thread's groups are in flight; other threads need a barrier."""
     if not isinstance(still, types.Literal):
-        return None  # numba asks again with the constant's own type
+        return None  # numba retries with the literal type
     groups = still.literal_value
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -164,7 +164,7 @@ def wait_copies(typingctx: Any, still: Any) -> Any:
 
 @intrinsic
 def rematerialize(typingctx: Any, number: Any) -> Any:
-    """Return a 32-bit number unchanged but opaque to the compiler, which then recomputes values derived from it."""
+    """Return a 32-bit number unchanged. It is opaque to the compiler, which then recomputes values derived from it."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         move = ir.InlineAsm(ir.FunctionType(_I32, [_I32]), "mov.b32 $0, $1;", "=r,r", side_effect=True)
@@ -175,10 +175,10 @@ def rematerialize(typingctx: Any, number: Any) -> Any:
 
 @intrinsic
 def clock(typingctx: Any) -> Any:
-    """Return the multiprocessor's clock, in cycles."""
+    """Return the multiprocessor's cycle counter."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # the memory clobber keeps other accesses from moving past it
+        # the memory clobber keeps the compiler from moving other accesses across it
         read = ir.InlineAsm(ir.FunctionType(_I64, []), "mov.u64 $0, %clock64;", "=l,~{memory}", side_effect=True)
         return builder.call(read, [])
 
@@ -187,13 +187,13 @@ def clock(typingctx: Any) -> Any:
 
 @intrinsic
 def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form):
-    """best[i, j] = min(best[i, j], to[k, i] + middle[k, j]) for `depth` values of k: the inner loop of everything fast here.
+    """Relax best[i, j] = min(best[i, j], to[k, i] + middle[k, j]) for `depth` values of k: the inner loop of all fast kernels.
 
-    `best` is a local array of rows x columns words, which live in registers as all their indices are constants. `to` and
-    `middle` are shared arrays whose rows of one k are `high` and `wide` words long. A thread's rows come in groups of four,
-    one load each; the groups lie high / (rows / 4) apart, so that the threads of a warp together read whole lines. Its
-    columns likewise. For each k that is (rows + columns) / 4 loads for rows x columns relaxations: 4 for 64, and the
-    arithmetic, not shared memory, sets the pace. All but best, to_at and middle_at are constants to the compiler.
+    `best` is a local array of rows x columns words, which stay in registers because all indices are constants. `to` and `middle`
+    are shared arrays with rows of `high` and `wide` words per k. A thread's rows come in groups of four, one load per group,
+    with a stride of high / (rows / 4), so that a warp reads whole lines; its columns likewise. That is (rows + columns) / 4 loads
+    per k for rows x columns relaxations. With 4 loads for 64 relaxations the loop is compute-bound. All arguments except best,
+    to_at and middle_at are compile-time constants.
     """
     constants = (rows, columns, high, wide, depth, form)
     if not all(isinstance(t, types.Literal) for t in constants):
@@ -212,8 +212,8 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
         one = builder.call(ir.InlineAsm(ir.FunctionType(_I32, []), ONE, "=r", side_effect=False), [])
 
         def line(first: Any, k: int, size: int, pitch: int) -> list[Any]:
-            apart = pitch // (size // 4)
-            return [value for group in range(size // 4) for value in _load(builder, first, k * pitch + group * apart)]
+            stride = pitch // (size // 4)
+            return [value for group in range(size // 4) for value in _load(builder, first, k * pitch + group * stride)]
 
         at_once = 2 if form.two else 1
         for k in range(0, steps, at_once):
@@ -238,7 +238,7 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
 
 
 def _call(builder: Any, text: str, operands: list[Any], one: Any = None) -> Any:
-    """The instructions in `text`: $0 is the result, $1, $2, ... are the operands and, if used, one."""
+    """Emit the PTX in `text`, in which $0 is the result and $1, $2, ... are the operands and, if given, `one`."""
     word = operands[0].type
     register = {ir.FloatType(): "f", ir.DoubleType(): "d"}.get(word, "r")
     constraints = [f"={register}", *[register] * len(operands)]

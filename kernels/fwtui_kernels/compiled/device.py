@@ -1,8 +1,7 @@
-"""Names that kernel files import: `cuda`, `jit`, number types, and instructions that Python cannot express.
+"""Names that kernel files import: `cuda`, `jit`, data types, and intrinsics for instructions that Python cannot express.
 
-If there may be a GPU, `cuda` has the arrays of cuda_memory.py for the host, and numba is imported only when a kernel is compiled
-(compiler.py), so that importing this takes no time. In a process of the simulator `cuda` is simulator.py, also for files that
-import numba.cuda.
+With a GPU, `cuda` offers the arrays of cuda_memory.py to the host, and numba is imported only to compile a kernel (compiler.py),
+so that this module imports fast. In a simulator process `cuda` is simulator.py, also for files that import numba.cuda.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ import numpy as np
 from fwtui_kernels.compiled import SIMULATED
 from fwtui_kernels.compiled.source_lines import tagged
 
-# NumPy's types, not numba's: they need no numba, and are the same in every process
+# NumPy's types instead of numba's: they do not import numba, and the simulator uses them too
 NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16, "float64": np.float64}
-# contents of a word by type: two int16 cells share one
+# the type of a word by data type: a word holds two int16 cells
 WORD: dict[str, Any] = {**NUMBER, "int16": np.int32}
 int32: Any = np.int32
 uint32: Any = np.uint32
 ALIGN16 = 16  # alignment of shared arrays for load4 and store4
-# the options of numba.cuda.jit that change what is compiled
+# the options of numba.cuda.jit that affect the compiled code
 COMPILED = frozenset({"debug", "fastmath", "launch_bounds", "lineinfo", "opt"})
 
 
 class _Facade:
-    """`cuda`: arrays for the host, and what numba.cuda has for the compiler."""
+    """`cuda`: arrays for the host, and numba.cuda for the compiler."""
 
     @cached_property
     def _numba_type_(self) -> Any:
@@ -43,7 +42,7 @@ class _Facade:
 
 
 class _Intrinsic:
-    """An instruction, of which only the compiler needs to know more than the name."""
+    """An intrinsic by name; only the compiler imports its implementation."""
 
     def __init__(self, name: str):
         self.__name__ = name
@@ -70,7 +69,7 @@ class DeviceFunction:
 
 
 class DeviceKernel:
-    """A function for a GPU: `kernel[grid, block, stream](*arguments)` loads it first, for each list of types."""
+    """A kernel function: `kernel[grid, block, stream](*arguments)` loads it once per list of argument types."""
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], cached: bool):
         self.py_func, self.targetoptions, self.cached = function, options, cached
@@ -79,7 +78,7 @@ class DeviceKernel:
 
     @property
     def overloads(self) -> dict[tuple[Any, ...], Any]:
-        """The functions that are loaded on the current GPU: a gpu.LoadedFunction by the types of its arguments."""
+        """The functions that are loaded on the current GPU: a gpu.LoadedFunction by its argument types."""
         return self._loaded.setdefault(_part("gpu").current_device(), {})
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
@@ -87,20 +86,20 @@ class DeviceKernel:
 
 
 def jit(function: Any = None, **options: Any) -> Any:
-    """Decorate a kernel, or with device=True a function that kernels call, as cuda.jit does; compiled code is cached on disk."""
+    """Decorate a kernel, or with device=True a device function, like cuda.jit; compiled kernels are cached on disk."""
     if function is None:
         return lambda function: jit(function, **options)
     if SIMULATED:
         return cuda.jit(function, **options)
     cached = options.pop("cache", True)
-    options["lineinfo"] = not options.get("debug")  # the instructions are the same, and tools can name their lines
+    options["lineinfo"] = not options.get("debug")  # line information does not change the instructions
     if options.pop("device", False):
         return DeviceFunction(function, options)
     return DeviceKernel(function, options, cached)
 
 
 def kernel_of(function: Any) -> Any:
-    """Return a kernel of this module for one that a user's file has decorated with numba.cuda.jit; others unchanged."""
+    """Convert a kernel that a user's file has decorated with numba.cuda.jit to a DeviceKernel; return others unchanged."""
     if isinstance(function, DeviceKernel) or not hasattr(function, "targetoptions"):
         return function
     options = {name: value for name, value in function.targetoptions.items() if name in COMPILED and value is not None}
@@ -141,7 +140,7 @@ spread, rematerialize, clock, relax_tile = map(_intrinsic, ("spread", "remateria
 
 
 def _host(name: str) -> Any:
-    """A function of cuda_memory.py, or its twin in simulator_memory.py."""
+    """Return a function of cuda_memory.py, or its counterpart in simulator_memory.py."""
     return getattr(_memory, name) if SIMULATED else lambda *arguments: getattr(_part("cuda_memory"), name)(*arguments)
 
 

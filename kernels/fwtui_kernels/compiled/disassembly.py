@@ -1,6 +1,6 @@
-"""The instructions of a cubin with their lines of source, by `nvdisasm` (NVIDIA, "CUDA Binary Utilities", section 3).
+"""The instructions of a cubin with their source lines, from `nvdisasm` (NVIDIA, "CUDA Binary Utilities", section 3).
 
-It comes with the toolkit, or with the wheel nvidia-cuda-nvdisasm.
+It is part of the CUDA toolkit and of the wheel nvidia-cuda-nvdisasm.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line
 
-ABSENT = "nvdisasm is not here; install the wheel nvidia-cuda-nvdisasm (fwtui[cu12] and [cu13] bring it), or the CUDA toolkit"
+ABSENT = "nvdisasm is not installed; install the wheel nvidia-cuda-nvdisasm (part of fwtui[cu12] and [cu13]) or the CUDA toolkit"
 SECONDS = 20.0
 _SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
 _PLACE = re.compile(r'\s*//## File "([^"]+)", line (\d+)')
@@ -27,17 +27,17 @@ _LABEL = re.compile(r"\s*(\.L_\w+):")
 class MachineInstruction(NamedTuple):
     """One machine instruction (SASS)."""
 
-    offset: int  # bytes from the function's start
+    offset: int  # bytes from the start of the function
     text: str
     source: SourceLine
-    target: int | None = None  # the offset that it jumps to
+    target: int | None = None  # offset of the jump target
 
 
 class Disassembler:
     """Disassembles cubins, each once. Raises FileNotFoundError without nvdisasm."""
 
     def __init__(self) -> None:
-        from cuda import pathfinder  # which a machine without a GPU need not have
+        from cuda import pathfinder  # may be missing on a machine without a GPU
 
         tool = pathfinder.find_nvidia_binary_utility("nvdisasm")
         if tool is None:
@@ -45,24 +45,24 @@ class Disassembler:
         self._command = [tool, "-c", "-g", "/dev/stdin"]
         self._package = package_files()
         self._threads = ThreadPoolExecutor()
-        self.reading = Lock()  # held by a thread that reads what the tool said: Python runs one thread at a time
+        self.reading = Lock()  # held by the thread that parses, because Python runs one thread at a time
         self._begun: dict[bytes, Future[dict[str, tuple[MachineInstruction, ...]]]] = {}
 
     def begin(self, cubin: bytes) -> None:
-        """Start what functions() waits for: the tool takes half a second."""
+        """Start the disassembly for functions() in the background; the tool takes half a second."""
         if cubin not in self._begun:
             self._begun[cubin] = self._threads.submit(self._disassembled, cubin)
 
     def functions(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
-        """The instructions of each function, by its name.
+        """Return the instructions of each function by name.
 
-        Raises OSError, subprocess.TimeoutExpired, or RuntimeError with the tool's words.
+        Raises OSError, subprocess.TimeoutExpired, or RuntimeError with the output of the tool.
         """
         self.begin(cubin)
         return self._begun[cubin].result()
 
     def _disassembled(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
-        with tempfile.TemporaryFile() as file:  # a pipe would not do: the tool asks for the size
+        with tempfile.TemporaryFile() as file:  # not a pipe, because the tool reads the file size
             file.write(cubin)
             file.seek(0)
             done = subprocess.run(self._command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
@@ -89,17 +89,17 @@ def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:
 def _read(lines: list[str], package: tuple[Path, ...]) -> tuple[MachineInstruction, ...]:
     instructions: list[tuple[int, str, SourceLine]] = []
     labels: dict[str, int] = {}
-    waiting: list[str] = []  # labels of the next instruction
+    pending: list[str] = []  # labels of the next instruction
     source = NOWHERE
     for line in lines:
         if place := _PLACE.match(line):
             source = source_line(place[1], int(place[2]), package)
         elif label := _LABEL.match(line):
-            waiting.append(label[1])
+            pending.append(label[1])
         elif match := _INSTRUCTION.match(line):
             offset = int(match[1], 16)
-            labels.update(dict.fromkeys(waiting, offset))
-            waiting.clear()
+            labels.update(dict.fromkeys(pending, offset))
+            pending.clear()
             instructions.append((offset, " ".join(match[2].split()), source))
     return tuple(MachineInstruction(offset, text, source, _target(text, labels)) for offset, text, source in instructions)
 

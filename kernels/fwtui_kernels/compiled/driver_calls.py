@@ -1,4 +1,4 @@
-"""Calls of the CUDA driver that cuda.core 1.2 has no public function for. Everything else goes through cuda.core."""
+"""Driver calls without a public function in cuda.core 1.2. Everything else goes through cuda.core."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 
 class CudaError(RuntimeError):
-    """An error that the driver reports. The context is lost, so the process that owns it ends."""
+    """A driver error. It invalidates the context, so the process that owns the context must end."""
 
 
 def _checked(result: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values of a driver call. Raises CudaError with the driver's own description."""
+    """Return the values of a driver call. Raises CudaError with the driver's description."""
     code, *values = result
     if code != driver.CUresult.CUDA_SUCCESS:
         _, text = driver.cuGetErrorString(code)
@@ -24,14 +24,14 @@ def _checked(result: tuple[Any, ...]) -> tuple[Any, ...]:
 def memory_sizes() -> tuple[int, int]:
     """Return the free and the total bytes of the current device.
 
-    cuda.core reads them from NVML, which also counts as free what this process cannot allocate.
+    cuda.core reads them from NVML, whose free bytes include memory that this process cannot allocate.
     """
     free, total = _checked(driver.cuMemGetInfo())
     return free, total
 
 
 def toolkit_version() -> tuple[int, int]:
-    """Return the version of the CUDA toolkit that compiles here. cuda.core reports only its own version and the driver's."""
+    """Return the version of NVRTC. cuda.core reports only its version and the driver's."""
     from cuda.bindings import nvrtc  # pyright: ignore[reportAttributeAccessIssue]
 
     _, major, minor = nvrtc.nvrtcVersion()
@@ -39,28 +39,28 @@ def toolkit_version() -> tuple[int, int]:
 
 
 def most_urgent_priority() -> int:
-    """Return the lowest priority number of a stream on the current device. cuda.core only refuses lower ones."""
+    """Return the lowest (most urgent) stream priority of the current device. cuda.core only rejects lower ones."""
     _, most_urgent = _checked(driver.cuCtxGetStreamPriorityRange())
     return most_urgent
 
 
 def record_at_each_launch(event: Any, stream: Any) -> None:
-    """Add a node to the graph that `stream` captures: it records the event each time the graph runs.
+    """Add a node to the graph that `stream` captures, which records the event each time the graph runs.
 
-    cuda.core's Stream.record makes the event a dependency inside the capture, which then has no time.
+    In a capture, cuda.core's Stream.record only makes the event a dependency, without a time.
     """
     external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL
     _checked(driver.cuEventRecordWithFlags(event.handle, stream.handle, int(external)))
 
 
 def allow_dynamic_shared_memory(kernel: Any, size: int, device: int) -> None:
-    """Let each block of a kernel have `size` bytes of dynamic shared memory. cuda.core only reads this attribute."""
+    """Allow a kernel `size` bytes of dynamic shared memory per block. cuda.core only reads this attribute."""
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     _checked(driver.cuKernelSetAttribute(attribute, size, kernel.handle, device))
 
 
 def pin(matrix: np.ndarray) -> bool:
-    """Pin an existing host array, if the system can. cuda.core only allocates pinned memory."""
+    """Pin an existing host array; return False if the system cannot. cuda.core only allocates pinned memory."""
     return driver.cuMemHostRegister(matrix.ctypes.data, matrix.nbytes, 0)[0] == driver.CUresult.CUDA_SUCCESS
 
 
@@ -69,7 +69,7 @@ def unpin(address: int) -> None:
 
 
 def allocate_managed(size: int) -> int:
-    """Return the address of managed memory. cuda.core allocates it from pools, which drivers before CUDA 13 do not have."""
+    """Allocate managed memory and return its address. cuda.core allocates it from pools, which need a CUDA 13 driver."""
     (address,) = _checked(driver.cuMemAllocManaged(size, int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)))
     return int(address)
 
@@ -79,22 +79,22 @@ def free_managed(address: int) -> None:
 
 
 def copy_rectangle(here: np.ndarray, address: int, pitch: int, stream: Any, back: bool) -> None:
-    """Copy a rectangle of host memory to rows of device memory `pitch` bytes apart, or `back`; asynchronous if it is pinned.
+    """Copy a rectangle of host memory to device memory with rows of `pitch` bytes, or `back`; asynchronous if it is pinned.
 
-    cuda.core copies one range of bytes after the other.
+    cuda.core copies only contiguous ranges.
     """
     host, device = ("dst", "src") if back else ("src", "dst")
     copy = driver.CUDA_MEMCPY2D()
     copy.WidthInBytes, copy.Height = here.shape[1] * here.itemsize, here.shape[0]
-    for end, kind, at, apart in ((host, "Host", here.ctypes.data, here.strides[0]), (device, "Device", address, pitch)):
+    for end, kind, at, stride in ((host, "Host", here.ctypes.data, here.strides[0]), (device, "Device", address, pitch)):
         setattr(copy, f"{end}MemoryType", getattr(driver.CUmemorytype, f"CU_MEMORYTYPE_{kind.upper()}"))
         setattr(copy, f"{end}{kind}", at)
-        setattr(copy, f"{end}Pitch", apart)
+        setattr(copy, f"{end}Pitch", stride)
     _checked(driver.cuMemcpy2DAsync(copy, stream.handle))
 
 
 def start_profiler() -> None:
-    """Begin the range of launches that an attached profiler measures. cuda.core has no profiler control."""
+    """Start the range of launches that an attached profiler measures. cuda.core has no profiler control."""
     _checked(driver.cuProfilerStart())
 
 

@@ -1,4 +1,4 @@
-"""Kernels on a GPU: cubins that cuda.core loads and launches."""
+"""Loading and launching of cubins through cuda.core."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fwtui_kernels.compiled.cubin_cache import CompiledCode, found_or_compiled
 from fwtui_kernels.compiled.cuda_memory import DEFAULT, Array, SharedArray, Size
 
 cuda: Any = core  # a package of compiled modules
-# the types of numbers, by the names that numba gives them
+# numba's names of scalar types
 _NUMBERS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", np.bool_: "bool"}
 _NUMBERS |= {np.dtype(name).type: name for name in ("int8", "int16", "int32", "int64", "float32", "float64")}
 _NUMBERS |= {np.dtype(name).type: name for name in ("uint8", "uint16", "uint32", "uint64")}
 
 
 class LoadedFunction:
-    """A kernel in this process's context, with `dynamic` bytes of shared memory for each block besides its own."""
+    """A kernel function that is loaded in this process, with `dynamic` bytes of dynamic shared memory per block."""
 
     def __init__(self, kernel: Any, code: CompiledCode, dynamic: int = 0):
         self.code = code
@@ -29,7 +29,7 @@ class LoadedFunction:
         functions.add(self)
 
     def launcher(self, grid: Size, block: Size, stream: Any) -> Callable[..., None]:
-        """Return what launches the kernel in that form, with its parameters as arguments."""
+        """Return a function that launches the kernel with this configuration and its parameters as arguments."""
         config = cuda.LaunchConfig(
             grid=_lengths(grid), block=_lengths(block), shmem_size=self._dynamic, is_cooperative=self.code.cooperative
         )
@@ -52,13 +52,13 @@ class LoadedFunction:
         return self._kernel.occupancy.max_active_blocks_per_multiprocessor(threads, self._dynamic)
 
 
-functions: WeakSet[LoadedFunction] = WeakSet()  # all that this process has loaded
+functions: WeakSet[LoadedFunction] = WeakSet()  # all functions that this process has loaded
 
 
 def configured(kernel: Any, grid: Size, block: Size, stream: Any = DEFAULT) -> Callable[..., None]:
-    """Return what launches a kernel of fwtui_kernels.compiled.device in that form, for arguments of any types.
+    """Return a function that launches a DeviceKernel with this configuration, for arguments of any types.
 
-    For arguments of new types the kernel is loaded from the disk, or compiled.
+    For new argument types, the kernel is loaded from the cache or compiled.
     """
     overloads, launchers = kernel.overloads, dict[tuple[Any, ...], Callable[..., None]]()
 
@@ -93,7 +93,7 @@ def current_device() -> int:
 
 
 def load(kernel: Any, types: tuple[Any, ...]) -> LoadedFunction:
-    """Load the kernel for arguments of these types, from the disk or else from the compiler."""
+    """Load a kernel for these argument types, from the cache or else from the compiler."""
     code = found_or_compiled(kernel, types, tuple(cuda.Device().compute_capability))
     return LoadedFunction(cuda.ObjectCode.from_cubin(code.cubin).get_kernel(code.entry), code)
 
@@ -105,7 +105,7 @@ def _lengths(sizes: Size) -> tuple[int, ...]:
 def _flattened(argument: Any, words: list[Any]) -> Any:
     """Return the type of a named tuple, and append its members to `words`."""
     if not isinstance(argument, tuple):
-        raise TypeError(f"a kernel takes numbers, named tuples and arrays that are on the device, no {type(argument).__name__}")
+        raise TypeError(f"a kernel takes numbers, named tuples and device arrays, not {type(argument).__name__}")
     parts = []
     for part in argument:
         number = _NUMBERS.get(type(part))

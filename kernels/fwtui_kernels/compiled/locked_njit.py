@@ -1,7 +1,7 @@
-"""Numba's njit, for functions that it keeps on the disk: of processes that need the same code at once, one compiles it.
+"""Numba's njit with a lock per cached function: if several processes need the same code, one compiles it.
 
-The others wait and load what it has kept. Numba alone lets each compile, and two that compile one function for different
-types at the same time may keep the code of one under the types of the other.
+The others wait and load it from the cache. Plain numba lets each process compile, and two processes that compile a function for
+different types at the same time may cache the code of one under the types of the other.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import numba
 from fwtui_kernels.compiled.cache_files import sealed_function
 from fwtui_kernels.compiled.numba_internals import COMPILER_LOCK, FOR_PYTHON
 
-_SOON = 0.02
-_numba: Any = numba  # whose types know neither the option that is added here nor `unliteral`
+_POLL_SECONDS = 0.02
+_numba: Any = numba  # untyped, because its stubs lack `unliteral` and the option no_cfunc_wrapper
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    def made(function: Callable[..., Any]) -> Any:
+    def decorate(function: Callable[..., Any]) -> Any:
         folder, uncached = _numba.config.CACHE_DIR, _numba.njit(**{**options, "cache": False}, **FOR_PYTHON)
-        if not (folder and options.get("cache")):  # numba would choose a folder that other users may be able to write to
+        if not (folder and options.get("cache")):  # numba might choose a folder that other users can write to
             return uncached(function)
         try:
             dispatcher: Any = _numba.njit(**options, **FOR_PYTHON)(function)
-        except RuntimeError:  # numba cannot write to any folder
+        except RuntimeError:  # numba finds no writable folder
             return uncached(function)
         if not hasattr(dispatcher, "compile"):  # with NUMBA_DISABLE_JIT
             return dispatcher
@@ -39,34 +39,34 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
         return dispatcher
 
-    return made
+    return decorate
 
 
 def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[Any, ...]) -> Any:
-    # of the threads of a process one compiles at a time anyway, and a lock on a file is the whole process's; none of these
-    # functions calls itself, which would give the lock up too early
+    # a file lock belongs to the process, so COMPILER_LOCK excludes its other threads; no such function is recursive, which would
+    # release the file lock too early
     function = dispatcher.py_func
     folder, code = Path(dispatcher.stats.cache_path), function.__code__
-    name = function.__qualname__.replace("<", "").replace(">", "")  # as numba names its files
+    name = function.__qualname__.replace("<", "").replace(">", "")  # numba's file names
     prefix = f"{Path(code.co_filename).stem}.{name}-{code.co_firstlineno}."
-    with COMPILER_LOCK, alone(folder / f"{prefix}lock"), sealed_function(folder, prefix):
-        # once for all constants of a type, too; so no function here may need one, as an index into a tuple of mixed types does
+    with COMPILER_LOCK, exclusive(folder / f"{prefix}lock"), sealed_function(folder, prefix):
+        # compile once for all literals of a type, so no function here may depend on a literal, such as an index of a mixed tuple
         return compile_(tuple(map(_numba.types.unliteral, signature)))
 
 
 @contextmanager
-def alone(path: Path, longest: float = 30.0) -> Iterator[None]:
-    """In one process at a time; in several where the folder takes no lock, or another process keeps it for `longest` seconds."""
+def exclusive(path: Path, timeout: float = 30.0) -> Iterator[None]:
+    """Hold a file lock during the block. Continue without it if the folder is not writable or after `timeout` seconds."""
     with ExitStack() as held:
         with suppress(OSError):
-            _lock(held.enter_context(path.open("a")), longest)
+            _lock(held.enter_context(path.open("a")), timeout)
         yield
 
 
-def _lock(file: IO[str], longest: float) -> None:
-    end = time.monotonic() + longest
+def _lock(file: IO[str], timeout: float) -> None:
+    end = time.monotonic() + timeout
     while time.monotonic() < end:
         with suppress(BlockingIOError, PermissionError):
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        time.sleep(_SOON)
+        time.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""The inner loop of a tile product alone, to measure a CPU's relaxation limit by: fwtui_kernels.probes.probe_cpu."""
+"""The inner loop of a tile product, with which fwtui_kernels.probes.probe_cpu measures the peak rate of a CPU."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fwtui_kernels.plan import ITEMSIZE
 
 
 def probe_loop(dtype: str, rows: int, columns: int, depth: int, by_bits: bool) -> tuple[Any, int]:
-    """turn(c, a, b, turns, stride) on flat arrays for a tile of rows x columns vectors, and the cells in a vector.
+    """Return the intrinsic turn(c, a, b, turns, stride) on flat arrays, and the number of cells in a vector.
 
-    An iteration of the loop has `depth` values of k; `by_bits`: as relaxed() takes it.
+    It relaxes a tile of rows x columns vectors; an iteration has `depth` values of k. relaxed() describes `by_bits`.
     """
     itemsize = ITEMSIZE[dtype]
     lanes = vector_bytes() // itemsize
@@ -36,7 +36,7 @@ def probe_loop(dtype: str, rows: int, columns: int, depth: int, by_bits: bool) -
         builder.position_at_end(loop)
         turn = builder.phi(index)
         cells_before = [builder.phi(vector) for _ in cells]
-        # 0, but only the caller knows: the loads stay inside the loop
+        # 0 at run time, which the compiler cannot know, so that the loads stay inside the loop
         offset = builder.mul(turn, stride)
         now = list(cells_before)
         for k in range(depth):

@@ -1,4 +1,4 @@
-"""Registers and memory of a kernel, from the log of ptxas."""
+"""Registers and memory of a kernel function, from the log of ptxas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class KernelUse(NamedTuple):
 
 
 def used_in(log: str, entry: str) -> KernelUse:
-    """Return the use of the kernel of that name from the output of `ptxas -v`."""
+    """Return the resources of a kernel function from the output of `ptxas -v`."""
     part = log.partition(f"Compiling entry function '{entry}'")[2].partition("Compiling entry function")[0]
 
     def of(pattern: str) -> int:

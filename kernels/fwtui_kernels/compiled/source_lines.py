@@ -1,7 +1,7 @@
-"""Source lines of instructions.
+"""Source lines of machine instructions.
 
-Numba inlines a function with its own line numbers but under its caller's file, so the file of a function of this package is
-written into the upper bits of its line numbers.
+Numba inlines a function with its line numbers but under its caller's file. So the upper bits of the line numbers of this
+package's functions hold a tag of their file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ PACKAGE = "fwtui_kernels"
 
 class SourceLine(NamedTuple):
     path: str
-    line: int  # from 1; 0 if it is not known
+    line: int  # from 1; 0 if unknown
 
 
 NOWHERE = SourceLine("", 0)
 
 
 def tagged(function: Any) -> Any:
-    """Return a function of this package with its file in its line numbers; others unchanged, as errors name their lines."""
+    """Return a function of this package with its file's tag in its line numbers. Others stay unchanged for error messages."""
     if function.__module__.partition(".")[0] != PACKAGE:
         return function
     code = function.__code__
@@ -36,7 +36,7 @@ def tagged(function: Any) -> Any:
 
 
 def source_line(path: str, line: int, package: Iterable[Path] = ()) -> SourceLine:
-    """Return the source line for a compiler's line number in the file `path`; `package` are the files that a tag can name."""
+    """Return the source line of a compiler's line number in the file `path`; `package` has the files that a tag can name."""
     tag, line = line >> LINE_BITS, line & (1 << LINE_BITS) - 1
     return SourceLine(next((str(one) for one in package if _tag(str(one)) == tag), path) if tag else path, line)
 
@@ -46,5 +46,5 @@ def package_files() -> tuple[Path, ...]:
 
 
 def _tag(path: str) -> int:
-    """Return a file's tag, from 1 to 2^15 - 1, as LLVM's line numbers have 32 bits; a test checks that each file has another."""
+    """Return a file's tag, from 1 to 2^15 - 1 (LLVM's line numbers have 32 bits). A test checks that all tags differ."""
     return crc32("/".join(Path(path).parts[-2:]).encode()) % 32749 + 1

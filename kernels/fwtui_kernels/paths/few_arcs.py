@@ -1,10 +1,11 @@
-"""Predecessors if few arcs may come last: only those are tested, one after the other.
+"""Predecessors by tests of single arcs, for graphs in which few arcs are shortest paths.
 
-An arc (v, j) comes last on a shortest path from i if d(i, v) + w(v, j) = d(i, j). All three are lengths as short_arcs.turn lays
-them out, so that 32 threads compare 128 sources at once: what is read of v lies side by side, and what is read of j is kept.
+An arc (v, j) is the last arc of a shortest path from i if d(i, v) + w(v, j) = d(i, j). All three are lengths in the transposed
+layout of short_arcs.turn, so that 32 threads compare 128 sources at once: loads of v are coalesced, and values of j stay in
+registers.
 
-Time: n^2 comparisons for each arc that a vertex has coming in. Each reads a word, mostly from the level-two cache, where a
-relaxation in registers takes half an instruction; so it pays while arcs are few.
+Time: n^2 comparisons per incoming arc of a vertex. Each comparison reads a word, mostly from the L2 cache, while a relaxation in
+registers takes half an instruction. So this search is faster only if arcs are few.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from fwtui_kernels.compiled.device import cuda, int32, jit, load4, uint32
 from fwtui_kernels.paths.short_arcs import THREADS
 
 LANES = min(32, THREADS)
-COLUMNS = max(1, THREADS // 32)  # vertices whose predecessors a block finds: one per warp
-SOURCES = LANES * 4  # of how many sources: four for each thread
+COLUMNS = max(1, THREADS // 32)  # vertices per block, one per warp
+SOURCES = LANES * 4  # sources per block, four per thread
 
 
 @jit
 def count(keys, counts, n, none):
-    """counts[j] = arcs into j; a block for each row of keys."""
+    """Count the arcs into each vertex j; one block per row of keys."""
     v = int32(cuda.blockIdx.x)
     for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
         if keys[v, j] != none:
@@ -30,7 +31,7 @@ def count(keys, counts, n, none):
 
 @jit
 def gather(keys, first, counts, others, lengths, n, shift, none, twice):
-    """The same for the arcs themselves: those into j are first[j] : first[j + 1]."""
+    """List the sources and lengths of the arcs into each vertex j at first[j] : first[j + 1]."""
     v = int32(cuda.blockIdx.x)
     for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
         key = int32(keys[v, j])
@@ -42,7 +43,7 @@ def gather(keys, first, counts, others, lengths, n, shift, none, twice):
 
 @jit
 def follow(turned, first, others, lengths, before, source, n, empty):
-    """In blocks of COLUMNS vertices x SOURCES."""
+    """Write the predecessors of all pairs, in blocks of COLUMNS vertices x SOURCES sources."""
     lane = int32(cuda.threadIdx.x % LANES)
     j = int32(cuda.blockIdx.x * COLUMNS + cuda.threadIdx.x // LANES)
     row = int32((cuda.blockIdx.y * LANES + lane) * 4)
@@ -50,14 +51,14 @@ def follow(turned, first, others, lengths, before, source, n, empty):
     if j < n and row < pitch:
         a, b, c, d = load4(turned, uint32(j * pitch + row))
         from_a = from_b = from_c = from_d = int32(-1)
-        # unsigned, so that no index is thought to count from the end
+        # unsigned indices need no test for negative values
         at, end = uint32(first[j]), uint32(first[j + 1])
         while at < end:
             v = others[at]
             length = lengths[at]
             at = uint32(at + 1)
             e, f, g, h = load4(turned, uint32(v * pitch + row))
-            # the last of several, independent of the order in which they were written
+            # the largest v of several, so that the result does not depend on the order of the list
             if int32(e + length) == a:
                 from_a = max(from_a, v)
             if int32(f + length) == b:
@@ -78,5 +79,5 @@ def follow(turned, first, others, lengths, before, source, n, empty):
 
 
 def ends_of(counts: np.ndarray) -> np.ndarray:
-    """The start of each vertex's arcs in a list of all, and the end of the last ones."""
+    """Return the start of each vertex's arcs in the list of all arcs, and the end of the list."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

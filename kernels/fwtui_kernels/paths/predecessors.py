@@ -1,25 +1,25 @@
-"""The vertex before the last one on every shortest path, found on the GPU from distances and weights.
+"""Predecessors of all pairs on the GPU, from distances and weights.
 
-For each i and j some v with d(i, v) + w(v, j) = d(i, j): that is one more product like those of products.py, of the distances
-with the arcs that may come last, whose minimum is known and whose position is wanted. So that the inner loop stays the same,
-one instruction for each relaxation, a number and its place share a word:
+The predecessor of j on a shortest path from i is a v with d(i, v) + w(v, j) = d(i, j). The search is an argmin version of the
+min-plus product of products.py: distances times the arcs that can come last. One word holds a length and its vertex, so that the
+inner loop still takes one instruction per relaxation:
 
     to[v, i]      d(i, v) * 2^shift                        transposed, as in the other products
-    middle[v, j]  w(v, j) * 2^shift + v mod 2^shift        far, unless the arc (v, j) is a strong one (short_arcs.py)
-    best[i, j]    the least sum: its upper part is a length, its lower part says which v
+    middle[v, j]  w(v, j) * 2^shift + v mod 2^shift        infinite, unless the arc (v, j) is strong (short_arcs.py)
+    best[i, j]    the minimum: a length in the upper bits, its v in the lower bits
 
-An *epoch* is 2^shift vertices v. At its end, and now and then before it, cells whose upper part is their distance write down
-their v. Where all have one the block ends. Only rows v that have an arc into one of a block's columns are loaded at all; a
-list for each block of columns names them. What no strong arc reaches is left to short_arcs.spread.
+An *epoch* is 2^shift vertices v. At its end, and at some points before, each cell whose upper bits equal its distance stores its
+v. A block ends as soon as all its cells have one. A list per block of columns names the rows v with an arc into these columns; no
+other rows are loaded. Cells that no strong arc reaches are left to short_arcs.spread.
 
-Where lengths are short two such words of 16 bits lie side by side, as int16 distances do in products.py.
+If lengths are short, a word holds two 16-bit keys, as it holds two int16 distances in products.py.
 
-Where sums of weights were rounded, lengths are distances rounded to 21 bits, and of all v whose sum is as near as rounding leaves
-it the one with the least sum of floats is kept; cells that this does not settle, such as most of those that are short beside the
-longest, are looked at one by one, with up to n arcs each.
+If sums of weights were rounded, lengths are distances rounded to 21 bits, and of all v within the rounding error the one with the
+smallest floating-point sum wins. Cells that remain undecided, mostly distances that are short relative to the longest one, are
+tested one by one, with up to n arcs each.
 
-Time: at most n^3 relaxations at the pace of the third phase, as much as the distances took. Where few arcs may come last, as in
-most graphs, these are looked at one by one instead (few_arcs.py), unless sums were rounded.
+Time: at most n^3 relaxations at the rate of the third phase, as long as the distances took. If few arcs can come last, as in most
+graphs, and no sums were rounded, each arc is tested separately instead (few_arcs.py).
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from fwtui_kernels.paths.short_arcs import EDGE, ROUNDINGS, TAIL, THREADS, funct
 from fwtui_kernels.paths.trace import trace_of
 from fwtui_kernels.plan import Shape
 
-MIN_SHIFT, MAX_SHIFT = 4, 20  # an epoch is a slab at least
-BLOCK = 128  # cells of a block's side
-SOURCES = 1 << 14  # rows at once, at most
-FEW = 1 / 16  # greatest share of cells that may be last arcs to test each singly; half of it with two lanes
+MIN_SHIFT, MAX_SHIFT = 4, 20  # an epoch is at least one slab
+BLOCK = 128  # rows and columns of a block, in cells
+SOURCES = 1 << 14  # maximum rows of one search
+FEW = 1 / 16  # maximum share of cells with arcs that can come last, for few_arcs; half of it with two lanes
 
 
 class Way(NamedTuple):
-    """How many sums share a word, in which blocks; a key has that many bits, and one that is no arc or no path has them all set.
+    """The packing of keys into words, and the division of the product. A key has all bits set if there is no arc or path.
 
-    Two such keys together do not wrap, and even with negative lengths added they stay above those that are one.
+    The sum of two such keys does not overflow, and stays above all valid sums even with negative lengths.
     """
 
-    lanes: int
-    bits: int
-    least_shift: int  # with fewer, checking the results takes longer than two lanes save
+    lanes: int  # keys in a word
+    bits: int  # bits of a key
+    min_shift: int  # with fewer bits, checking the results takes longer than two lanes save
     cut: Product
     simulated: Product
 
@@ -72,46 +72,47 @@ SINGLE = Way(1, 30, MIN_SHIFT, Product(BLOCK, BLOCK, 8, 8, 16), Product(8, 8, 4,
 
 
 class Terms(NamedTuple):
-    """How distances are read. Lengths are `scale` times distances, and whole; from `far` on a cell says that there is no path."""
+    """The conversion of distances to integer lengths: `scale` times the distance. Distances of `far` or more mean no path."""
 
     n: int
     scale: float
     largest: float  # absolute distance
     far: float
     no_edge: float
-    negative: bool  # whether there are weights below 0
+    negative: bool  # True if some weights are negative
     slack: float = 0  # the relative tolerance between a distance and its rounded sum
 
     @property
     def bar(self) -> int:
-        """The slack of the longest distance, twice, in lengths, and what rounding them adds."""
+        """Twice the slack of the longest distance as a length, plus the rounding error of lengths."""
         return 2 * int(self.slack * self.largest * self.scale) + 4 if self.slack else 0
 
     def shift(self, way: Way = SINGLE) -> int | None:
-        """The bits of a key that select the vertex; None if lengths leave too few."""
+        """Return the bits of a key that select the vertex; None if lengths leave too few."""
         span = int(self.largest * self.scale) * (2 if self.negative else 1) + 2 + self.bar
         shift = min(way.bits - span.bit_length(), MAX_SHIFT)
-        return shift if shift >= way.least_shift else None
+        return shift if shift >= way.min_shift else None
 
     def way(self, cc: tuple[int, int] | None) -> Way:
-        """Two lanes if lengths are short and the GPU relaxes two with one instruction."""
+        """Return PAIRS if lengths are short and the GPU relaxes two keys with one instruction, else SINGLE."""
         pairs = not (self.negative or self.slack) and (cc is None or cc >= HOPPER) and self.shift(PAIRS) is not None
         return PAIRS if pairs else SINGLE
 
 
 def padded(n: int, block: int = BLOCK) -> int:
-    """n in whole blocks."""
+    """Round n up to whole blocks."""
     return -(-n // block) * block
 
 
 def recorded(side: int, slab: int) -> int:
-    """Words of a list of as many rows: slab by slab, each with a tail."""
+    """Return the words of a list of `side` rows, with a tail after each slab."""
     return side // slab * (slab + TAIL)
 
 
 def device_bytes(n: int, sources: int) -> int:
-    """What a search needs besides distances, weights and `Search.list_bytes`, with room for that many sources at once and their
-    answers.
+    """Return the device bytes of a search with that many sources at once, including their predecessors.
+
+    Excludes the distances, the weights and `Search.list_bytes`.
     """
     side = padded(n)
     return (
@@ -122,7 +123,7 @@ def device_bytes(n: int, sources: int) -> int:
 
 
 def sources_for(n: int, free: float) -> int | None:
-    """Return the number of sources that fit in that many bytes at once; None if not even a block of them does."""
+    """Return the number of sources at once that fit into that many bytes; None if not even one block fits."""
     sources = min(padded(n), SOURCES)
     while device_bytes(n, sources) > free:
         if sources <= BLOCK:
@@ -132,11 +133,11 @@ def sources_for(n: int, free: float) -> int | None:
 
 
 class Search:
-    """Predecessors of one graph, some sources at a time.
+    """The search for predecessors of one graph, some sources at a time.
 
-    `distance` and `weights` are row-major device arrays of n x n cells or more, of one type; every weight that is a shortest
-    path equals its distance. `few`: whether to look at arc after arc, unless that is to be decided here. Raises ValueError
-    if lengths leave no room for a vertex in a word.
+    `distance` and `weights` are row-major device arrays of n x n cells or more, of one data type. Every weight that is a shortest
+    path equals its distance. `few` forces or forbids few_arcs; None decides by the number of arcs. Raises ValueError if lengths
+    leave no bits for a vertex.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Search:
         way = terms.way(cc)
         shift = terms.shift(way)
         if shift is None:
-            raise ValueError(f"lengths up to {terms.largest * terms.scale:g} leave no room for a vertex in a word")
+            raise ValueError(f"lengths up to {terms.largest * terms.scale:g} leave no bits for a vertex in a word")
         self._cut = cut = way.simulated if SIMULATED else way.cut
         rounded = terms.slack > 0
         self._functions = functions(cut.high, cut.slab, rounded)
@@ -171,7 +172,7 @@ class Search:
             *(distance, weights, self._low, self._keys, marks, weak),
             *(self._n, self._scale, self._shift, self._none, self._no_edge, self._slack, self._bar),
         )
-        # by their ends: weak arcs into j will be others[ends[j] : ends[j + 1]]
+        # weak arcs into j will be others[ends[j] : ends[j + 1]]
         self._ends = few_arcs.ends_of(host_copy(weak, self._stream))
         self._weak: list[Any] | None = None
         self._few: list[Any] | None = None
@@ -191,12 +192,12 @@ class Search:
 
     @property
     def list_bytes(self) -> int:
-        """Return the bytes of the edge lists on the device after the first `find`: zero, or up to 4 bytes per cell."""
+        """The bytes of the lists of arcs on the device after the first `find`: from zero to 4 bytes per cell."""
         few = 0 if self._few_ends is None else 2 * int(self._few_ends[-1])
         return (int(self._ends[-1]) + few) * np.dtype(np.int32).itemsize
 
     def find(self, source: int, before: Any) -> None:
-        """Fills `before`, a device array (sources, n) of int32, for sources from `source` on; -9999 is none."""
+        """Fill `before`, a device array (sources, n) of int32, for the sources from `source` on; -9999 means no predecessor."""
         rows, cut = before.shape[0], self._cut
         if self._weak is None and self._ends[-1]:
             arrays = (self._distance, self._weights, self._low)
@@ -208,7 +209,7 @@ class Search:
             self._keys = None
         wide = padded(rows, cut.high)
         if self._turned is None or self._turned.shape[1] != wide:
-            self._turned = None  # two at once may not fit
+            self._turned = None  # freed first, because two may not fit
             self._turned = cuda.device_array((self._side + 1, wide), np.int32, stream=self._stream)
         first = np.int32(source)
         self._functions.turn[(ceil(wide / EDGE), ceil((self._side + 1) / EDGE)), EDGE * EDGE // 4, self._stream](
@@ -225,7 +226,7 @@ class Search:
                 *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
                 *(first, self._n, self._scale, self._shift, self._far, self._bar),
             )
-        # if the sums of a path were rounded differently, again with the full slack
+        # the second try, with the full slack, finds paths whose sums were rounded differently
         for slack in self._slacks:
             if self._rounded:
                 self._by_rows("settle", rows)(
@@ -237,7 +238,7 @@ class Search:
             self._by_rows("unfound", rows)(self._distance, before, first, self._n, self._far, self._unfound)
 
     def unfound(self) -> np.ndarray:
-        """The searched sources with a predecessor hidden by rounding."""
+        """Return the searched sources with a path that rounding hides."""
         return np.nonzero(host_copy(self._unfound, self._stream))[0]
 
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
@@ -246,7 +247,7 @@ class Search:
     def _listed(
         self, ends: np.ndarray, arrays: int, function: Any, matrices: tuple[Any, ...], terms: tuple[Any, ...]
     ) -> list[Any]:
-        """The output of a function that writes that many lists of arcs: the start of each vertex's arcs, and the lists."""
+        """Run a function that writes that many lists of arcs; return the start of each vertex's arcs, and the lists."""
         first = cuda.to_device(ends, stream=self._stream)
         lists = [cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(arrays)]
         counts = cuda.to_device(np.zeros(len(ends) - 1, np.int32), stream=self._stream)
@@ -257,7 +258,7 @@ class Search:
 @cache
 def compile_search(dtype: str, rounded: bool, cc: tuple[int, int] | None, stream: Any) -> None:
     """Compile everything that searches with that type launch, by searches on two vertices."""
-    # arcs of length 0 and the possibility of negative ones leave nothing out
+    # arcs of length 0, with and without negative weights, use every function
     cells = cuda.to_device(np.zeros((2, 2), dtype), stream=stream)
     for negative, few in ((False, False),) if rounded else ((True, True), (True, False), (False, True), (False, False)):
         search = Search(cells, cells, Terms(2, 1, 1, 1, 1, negative, 0.5 if rounded else 0), cc, stream, few)

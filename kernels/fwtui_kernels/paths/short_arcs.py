@@ -1,12 +1,12 @@
-"""Before and after the search for predecessors: the arcs that may come last on a shortest path, and cells no product finds.
+"""Steps before and after the search for predecessors: the arcs that can come last, and the cells that no product finds.
 
-An arc can only come last if it is a shortest path itself. It is *strong* if it makes every path longer (lengths are taken with
-potentials, under which none is below 0), so that following strong arcs backwards never leads in a circle. The others, of
-length 0, are followed from what has a predecessor to what has none. Lengths are whole numbers here: distances times `scale`.
+Only an arc that is a shortest path can be the last arc of one. It is *strong* if its length is positive under potentials that
+make all lengths non-negative, so that strong arcs followed backwards never form a cycle. The other arcs, of length 0, lead
+from cells with a predecessor to cells without one. Lengths are integers here: distances times `scale`.
 
-Where sums of weights were rounded, so are lengths. Then `slack` is how far a distance may be from the sum that it is, as a share
-of that distance, for a short one may be nothing beside the roundings of the longest; `bar` is the length up to which an arc is
-weak, and what the search found is settled by the distances themselves.
+If sums of weights were rounded, lengths are rounded too. Then `slack` is the maximum relative difference between a distance and
+its sum: a relative bound, because a short distance may be below the absolute rounding error of the longest one. `bar` is the
+maximum length of a weak arc, and the distances themselves decide the result of the search.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.plan import NO_PREDECESSOR
 
 THREADS = 4 if SIMULATED else 256
-EDGE = 4 if SIMULATED else 32  # side of a block that is transposed by a quarter as many threads as cells
-TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
-ROUNDINGS = 16  # half units in the last place: the slack of the first of two tries
-LOOK = 512  # k to the first such look; to each later one twice as many as to the one before
-LONGEST = 4096  # arcs of a path that is followed to its end
+EDGE = 4 if SIMULATED else 32  # rows and columns of a transposed block, which has a quarter as many threads as cells
+TAIL = 4  # words after the rows of a slab in a list: the first is the epoch if blocks check their results there, else -1
+ROUNDINGS = 16  # slack of the first try, in half units in the last place
+FIRST_CHECK = 512  # k before the first check of the results; the distance between checks doubles
+LONGEST = 4096  # maximum arcs of a path that is followed
 
 
 class Functions(NamedTuple):
-    """Functions compiled for any type of distances, with one block of threads per row unless noted."""
+    """Kernel functions for any data type of distances, with one thread block per row unless noted."""
 
-    lowest: Any  # (distance, low, n, scale, far): low[j] = the least distance to j, or 0
+    lowest: Any  # (distance, low, n, scale, far): low[j] = the minimum distance to j, or 0
     sift: Any  # (distance, weights, low, keys, marks, weak, n, scale, shift, none, no_edge, slack, bar)
-    enlist: Any  # (marks, lists, lengths, shift): a block for each row of marks
-    weak_arcs: Any  # (distance, weights, low, first, taken, others, n, scale, no_edge, slack, bar): row v's, by their ends
-    turn: Any  # (distance, source, turned, n, scale, shift, none, twice, far): blocks of EDGE x EDGE cells, a thread for four
-    begin: Any  # (distance, weights, before, source, n, no_edge): what one arc reaches
+    enlist: Any  # (marks, lists, lengths, shift): one block per row of marks
+    weak_arcs: Any  # (distance, weights, low, first, taken, others, n, scale, no_edge, slack, bar): lists the weak arcs
+    turn: Any  # (distance, source, turned, n, scale, shift, none, twice, far): transposes blocks of EDGE x EDGE cells
+    begin: Any  # (distance, weights, before, source, n, no_edge): initial predecessors, by single arcs
     spread: Any  # (distance, before, source, first, others, n, scale, far, slack)
-    settle: Any  # (distance, weights, keys, before, source, n, none, far, slack): after a search in rounded lengths
-    unfound: Any  # (distance, before, source, n, far, rows): 1 for each row in which a path does not end
+    settle: Any  # (distance, weights, keys, before, source, n, none, far, slack): corrects a search in rounded lengths
+    unfound: Any  # (distance, before, source, n, far, rows): rows[i] = 1 if a path from i does not end
 
 
 @jit(device=True, inline="always")
 def whole(cell, scale, half):
-    """The length that a cell stands for."""
+    """Return the length of a distance."""
     return int32(cell * scale + half)
 
 
 def half_of(rounded: bool) -> Any:
-    """The offset that rounds to the nearest whole number."""
+    """Return the offset that rounds lengths to the nearest integer."""
     return np.float32(0.5) if rounded else np.int32(0)
 
 
 @cache
 def functions(wide: int, slab: int, rounded: bool) -> Functions:
-    """`wide` columns have one list of arcs, filled up to whole slabs."""
+    """Return the kernel functions for one list of arcs per `wide` columns, in whole slabs."""
     lines = EDGE // 4
     pitch = EDGE + 1
     room = EDGE * pitch
     record = slab + TAIL
-    often = max(1, LOOK // slab)
+    often = max(1, FIRST_CHECK // slab)
     half = half_of(rounded)
 
     @jit
@@ -118,14 +118,14 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
                     lists[block, at // slab * record + at % slab] = v
                     at += 1
             filled = (total + slab - 1) // slab * slab
-            # the row behind the last one has no arcs
+            # padding refers to the row after the last one, which has no arcs
             for rest in range(base + total + t, base + filled, THREADS):
                 lists[block, rest // slab * record + rest % slab] = side
             for slot in range(base // slab + t, (base + filled) // slab, THREADS):
-                looks = (slot + 1) // often
-                doubled = (slot + 1) % often == 0 and looks & (looks - 1) == 0
-                look = doubled or (slot + 1) * slab == base + filled
-                lists[block, slot * record + slab] = start >> shift if look else -1
+                checks = (slot + 1) // often
+                doubled = (slot + 1) % often == 0 and checks & (checks - 1) == 0
+                check = doubled or (slot + 1) * slab == base + filled
+                lists[block, slot * record + slab] = start >> shift if check else -1
             base += filled
             start = stop
             cuda.syncthreads()
@@ -176,7 +176,7 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
         row = int32(cuda.blockIdx.x)
         i = int32(source + row)
         again = 1
-        # new cells come from earlier ones, and each cell is found by one thread
+        # new cells depend only on earlier ones, and one thread owns each cell
         while again:
             found = 0
             for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
@@ -205,7 +205,7 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
             cell = distance[i, j]
             if i != j and cell < far:
                 v = before[row, j]
-                # the search distinguishes lengths to 21 bits, and small distances need more
+                # the search compares lengths of 21 bits, which is too coarse for short distances
                 most = cell + cell * slack
                 if v < 0 or distance[i, v] + weights[v, j] > most:
                     nearest = int32(NO_PREDECESSOR)

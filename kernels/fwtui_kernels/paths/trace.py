@@ -1,7 +1,7 @@
-"""The product that finds predecessors (predecessors.py): the loop of products.py over the rows in a list, with checks.
+"""The product that finds predecessors (predecessors.py): the loop of products.py over listed rows, with checks.
 
-A list is made of records, one for each slab: its rows, then a tail whose first word says whether to look at the results behind
-it, and as which epoch's.
+A list consists of records, one per slab: its rows, then a tail. The first word of the tail is the epoch of the results if they
+are checked after this slab, else -1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fwtui_kernels.paths.short_arcs import TAIL, half_of, whole
 
 @jit(device=True, inline="always")
 def bring(shared, slot, wide, matrix, pitch, block, listed, at, pieces, lines, slab, t):
-    """The rows that are listed from `at` on, of a slab: `wide` words of each, asynchronously."""
+    """Copy `wide` words of each row of a slab, listed from `at` on, asynchronously."""
     for piece in range(slab // lines):
         line = uint32(t // pieces + piece * lines)
         v = listed[uint32(at + line)]
@@ -39,7 +39,7 @@ def bring(shared, slot, wide, matrix, pitch, block, listed, at, pieces, lines, s
 
 @cache
 def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
-    """trace(turned, keys, lists, lengths, distance, weights, before, source, n, scale, shift, far, bar)."""
+    """Return the function trace(turned, keys, lists, lengths, distance, weights, before, source, n, scale, shift, far, bar)."""
     half = half_of(rounded)
     high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, STAGES
     cut.copies(slab, high, wide)
@@ -54,8 +54,8 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
     to_lines, middle_lines = threads // to_pieces, threads // middle_pieces
     record = slab + TAIL
     if 4 * threads < record or high != wide * lanes:
-        raise ValueError(f"{cut}: too few threads to copy a record, or a block of cells that is no square")
-    # the rows of a slab have to be known when its copies start, so its record comes as much earlier as the slab itself
+        raise ValueError(f"{cut}: too few threads to copy a record, or a block of cells that is not square")
+    # a slab's copies need its list of rows, so its record is copied one stage earlier
     records = 1 << (2 * ahead).bit_length()
     record_ring = records * record
 
@@ -94,7 +94,7 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
             cuda.syncthreads()
             coming = uint32(s + ahead)
             if coming < slabs:
-                # computed for each slab, as in products.py: keeping it would take registers from the tile
+                # recomputed for each slab, as in products.py, because addresses in registers would displace the tile
                 again = rematerialize(t)
                 slot = uint32(coming % stages * slab)
                 at = uint32(coming % records * record)
@@ -111,7 +111,7 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
             s = uint32(s + 1)
             if epoch >= 0:
                 missing = 0
-                # the registers of best have constant indices only; what the loop below reads need not be registers
+                # `best` needs constant indices to stay in registers; the loop below reads a copy with variable indices
                 for i in range(cells):
                     path_cells[i] = best[i]
                     best[i] = empty
@@ -131,7 +131,7 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
                                     if rounded:
                                         old = before[row, column]
                                         via = distance[source + row, v] + weights[v, column]
-                                        # the nearest of those that rounding cannot distinguish
+                                        # the nearest of the sums that rounding cannot distinguish
                                         if old < 0 or via < distance[source + row, old] + weights[old, column]:
                                             before[row, column] = v
                                         missing = 1

@@ -1,4 +1,4 @@
-"""The host side that the CPU kernels share: two NumPy buffers and a table of compiled functions."""
+"""The program of CPU kernels: two NumPy buffers and a table of compiled functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fwtui_kernels.plan import NO_EDGE, Buffers, Program, Shape, Step
 def pad(matrix: Any, to: Any, ahead: int = 0) -> None:
     """Copy rows of a matrix to the upper left corner of a larger array, whose other vertices have no edges.
 
-    A further row's own vertex is `ahead` columns to the right of its number.
+    The diagonal cell of padding row i is in column i + `ahead`.
     """
     rows, columns = matrix.shape
     to[:rows, :columns] = matrix
@@ -23,10 +23,9 @@ def pad(matrix: Any, to: Any, ahead: int = 0) -> None:
 
 
 class CpuProgram(Program):
-    """A program whose ops take the matrix and the step's args, and return when they are done.
+    """A program whose synchronous ops take the matrix and the step's args.
 
-    The matrix is padded x padded in row-major order; with `tiled` every tile lies together, row-major in itself, and the
-    array is (padded / tile)^2 tiles one below the other, each tile x tile.
+    The matrix is padded x padded in row-major order. With `tiled`, it is a stack of (padded / tile)^2 row-major tiles.
     """
 
     def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]], tiled: bool = False):
@@ -63,7 +62,9 @@ class CpuProgram(Program):
         if not self._tiled:
             return buffers[0][:n, :n].copy()
         side, tile = padded // self.shape.tile, self.shape.tile
-        rows = np.empty_like(buffers[0]).reshape(side, tile, side, tile)  # never a view: later passes overwrite the buffer
+        rows = np.empty_like(buffers[0]).reshape(
+            side, tile, side, tile
+        )  # not a view, because later repetitions overwrite the buffer
         rows[...] = buffers[0].reshape(side, side, tile, tile).swapaxes(1, 2)
         return rows.reshape(padded, padded)[:n, :n]
 

@@ -1,4 +1,4 @@
-"""The host side that every CUDA kernel shares: buffers, copies, launches, resources."""
+"""The program of CUDA kernels: buffers, copies, launches, resources."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from fwtui_kernels.plan import Buffers, Program, Resources, Shape, Step, Target
 from fwtui_kernels.programs.cpu_program import pad
 
 Args = tuple[int, ...]
-TRANSACTION = 128  # most bytes of a coalesced access; rows that start at a multiple of it never split one
+TRANSACTION = 128  # maximum bytes of a coalesced access; rows that start at a multiple of it never split one
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A compiled function and how it is launched: its block, and its grid as a function of the step's args.
+    """A kernel function with its block, and its grid as a function of the step's args.
 
-    The function takes the buffers that `buffers` names for these args (by default only the matrix) and
-    then the args as int32.
+    The function takes the buffers with the numbers `buffers(args)` (by default only the matrix), then the args as int32.
     """
 
     function: Any
     block: tuple[int, int]
     grid: Callable[[Args], tuple[int, int]]
     buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
-    types: tuple[str, ...] | None = None  # of its arguments, by numba's names, unless they are matrices of cells and the args
+    types: tuple[str, ...] | None = None  # numba's names of the argument types; None: matrices and args
 
 
 @dataclass(frozen=True, slots=True)
 class CellOrder:
-    """Another order of the cells in device memory: two compiled functions (from, to) over whole matrices."""
+    """Another order of the cells in device memory, with two kernel functions (from, to) that convert whole matrices."""
 
     pack: Any  # row-major -> this order
     unpack: Any
@@ -44,10 +43,10 @@ class CellOrder:
 
 
 class CudaProgram(Program):
-    """Working matrices (buffers 0, 1, ...), then scratch arrays (rows, columns) of the same type, and, last, the input, so
-    that a run can be repeated without copying over PCIe. If the kernels use another cell order, the last but one
-    holds the result row by row.
+    """A program on a GPU or in the simulator.
 
+    Its buffers are the working matrices, then scratch arrays of (rows, columns) cells, and last the input, so that a run can be
+    repeated without a copy over PCIe. With another cell order, the buffer before the input holds the row-major result.
     `columns` is the length of a pitched row; `result` is the working matrix with the final distances.
     """
 
@@ -74,7 +73,7 @@ class CudaProgram(Program):
         self._result = result
         self._order = order
         self.reorders = order is not None
-        self.repeatable = shape.memory != "managed"  # its pages move when they are first touched, and stay
+        self.repeatable = shape.memory != "managed"  # only the first touch of a managed page migrates it
         self._scratch = [*scratch, *([self._size] if order is not None else [])]
         self._target = target
         self._pinned: Any = None
@@ -82,7 +81,7 @@ class CudaProgram(Program):
 
     def allocate(self) -> Buffers:
         dtype = np.dtype(self.shape.dtype)
-        # a pinned host copy is what the copy engine reads and writes without an extra hop
+        # the copy engine reads and writes pinned memory without a staging buffer
         if self.shape.memory == "pinned":
             self._pinned = cuda.pinned_array(self._size, dtype)
         memory = self.shape.memory
@@ -97,7 +96,7 @@ class CudaProgram(Program):
         stream.sync()
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
-        # the buffers' contents do not matter
+        # the contents of the buffers do not matter
         self.pack(buffers, stream)
         self.unpack(buffers, stream)
 
@@ -108,7 +107,7 @@ class CudaProgram(Program):
             self.pad(matrix, input_copy)
         else:
             (input_copy if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
-            # the host array may be freed once this returns
+            # callers may free the host array afterwards
             stream.sync()
 
     def pack(self, buffers: Buffers, stream: Any) -> None:
@@ -123,11 +122,11 @@ class CudaProgram(Program):
     def restore(self, buffers: Buffers, stream: Any) -> None:
         to, input_copy = buffers[0], buffers[-1]
         if self.shape.memory == "mapped":
-            # it is the host's memory: a copy on the device would cross the link twice
+            # a copy by the device would cross PCIe twice, because this is host memory
             stream.sync()
             np.copyto(to, input_copy)
         elif self.shape.memory == "managed":
-            # the device copies, so that the pages are there when the clock starts
+            # a copy by the device migrates the pages before the timed section
             cuda.copy_on_device(to, input_copy, input_copy.nbytes, stream)
         else:
             to.copy_to_device(input_copy, stream=stream)
@@ -175,16 +174,16 @@ class CudaProgram(Program):
         return {name: resources_of(self.ops[name], code, self._target) for name, code in compiled.items() if code is not None}
 
     def _row_major(self, buffers: Buffers) -> Any:
-        """The buffer of the unpacked result."""
+        """Return the buffer of the unpacked result."""
         return buffers[self._result] if self._order is None else buffers[-2]
 
     @property
     def _shared_with_host(self) -> bool:
-        """Return True if the host can access the buffers in place as NumPy arrays."""
+        """True if the host can access the buffers in place as NumPy arrays."""
         return self.shape.memory in ("mapped", "managed")
 
     def _host_form(self, matrix: Any) -> Any:
-        """The matrix as the device has it: padded, in the pinned array if there is one."""
+        """Return the padded matrix for the copy to the device, in the pinned array if there is one."""
         if self._pinned is None and matrix.shape == self._size:
             return np.ascontiguousarray(matrix)
         host = np.empty(self._size, self.shape.dtype) if self._pinned is None else self._pinned
@@ -197,19 +196,19 @@ class CudaProgram(Program):
 
 
 def pitched(shape: Shape) -> int:
-    """The length of a padded row in cells, so that every row starts at a memory transaction."""
+    """Return the length of a padded row in cells, so that every row starts at a multiple of TRANSACTION."""
     cells = TRANSACTION // shape.itemsize
     return -(-shape.padded // cells) * cells
 
 
 def compiled_for(op: Op, dtype: str) -> Any | None:
-    """What an op's function was compiled to for cells of that type: one that is not made in build() serves several types."""
+    """Return the loaded function of an op for that data type; a function at the top of a file serves several types."""
     overloads = op.function.overloads.items()
     return next((code for types, code in overloads if isinstance(types, str) or dtype in str(types[0])), None)
 
 
 def resources_of(op: Op, function: Any, target: Target) -> Resources:
-    """An op's compiled resources, and the driver's count of resident blocks."""
+    """Return the compiled resources of an op, with the driver's number of resident blocks."""
     threads = op.block[0] * op.block[1]
     return Resources(
         threads=threads,
@@ -221,19 +220,19 @@ def resources_of(op: Op, function: Any, target: Target) -> Resources:
 
 
 def types_of(op: Op, shape: Shape, args: int) -> tuple[str, ...]:
-    """The types of an op with that many args, for compiling without a GPU."""
+    """Return the argument types of an op with that many args, for compilation without a GPU."""
     return signature(shape, args, len(op.buffers((0,) * args))) if op.types is None else op.types
 
 
 def functions_of(program: Program, op: str) -> tuple[Any, ...]:
-    """The functions that were loaded for an op, of which no others run; empty if that is not known."""
+    """Return the functions that an op has loaded; empty if the program launches it in another way."""
     if not isinstance(program, CudaProgram) or type(program).launch is not CudaProgram.launch:
         return ()
     return tuple(program.ops[op].function.overloads.values())
 
 
 def kept_cubins(program: Program, plan: Sequence[Step], cc: tuple[int, int]) -> Iterator[bytes]:
-    """The cubins of a program's ops that are on the disk, found without launching them."""
+    """Yield the cached cubins of a program's ops, without launching them."""
     place, ops = cubin_cache.here(), getattr(program, "ops", {})
     for name, args in {step.op: len(step.args) for step in plan}.items():
         function = getattr(ops.get(name), "function", None)
@@ -246,5 +245,5 @@ def kept_cubins(program: Program, plan: Sequence[Step], cc: tuple[int, int]) -> 
 
 
 def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[str, ...]:
-    """Those of an op whose buffers are matrices."""
+    """Return the argument types of an op whose buffers are matrices."""
     return (*[f"array({shape.dtype}, 2d, C)"] * buffers, *["int32"] * args)

@@ -1,4 +1,4 @@
-"""Kernels in CUDA C++: NVRTC (nvrtc) compiles them on any machine; they run only on a GPU.
+"""Kernels in CUDA C++. NVRTC compiles them on any machine; they run only on a GPU.
 
 A function takes pointers to its buffers, then n (the vertices of a row in memory, padded to whole tiles), then the integers of
 the step: `template <typename T> __global__ void relax(T *distance, int n, int k)`.
@@ -20,9 +20,9 @@ NUMBER = {"float32": "float", "int32": "int", "int16": "short", "float64": "doub
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The launch of an op of the plan: the C++ name of its function, its block, and its grid by the step's args."""
+    """The launch of an op: the C++ name of its function, its block, and its grid as a function of the step's args."""
 
-    function: str  # relax, or relax<float>
+    function: str  # for example relax, or relax<float>
     block: tuple[int, int]
     grid: Callable[[Args], tuple[int, int]]
     buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
@@ -30,7 +30,7 @@ class Launch:
 
     @property
     def name(self) -> str:
-        """The function's name as it stands in the file."""
+        """The function's name in the file, without namespace and template arguments."""
         return self.function.partition("<")[0].split("::")[-1]
 
 
@@ -40,7 +40,7 @@ def number(shape: Shape) -> str:
 
 
 def macros(shape: Shape) -> dict[str, str]:
-    """Return the macros of the compiler: TILE, NUMBER, and each option of the kernel in capitals."""
+    """Return the macros TILE, NUMBER, and each option of the kernel in capitals."""
     options = {name.upper(): str(value) for name, value in shape.options}
     return {"TILE": str(shape.tile), "NUMBER": number(shape), **options}
 
@@ -54,7 +54,7 @@ def program(
     define: Mapping[str, object] = {},
     **more: Any,
 ) -> CudaProgram:
-    """Return the program whose operations are functions of the .cu file with that name; `more` is passed to CudaProgram.
+    """Return the program whose ops are functions of the .cu file next to `file`; `more` is passed to CudaProgram.
 
     Paths in `include` are relative to the file's folder. Raises UserKernelError for an error in the source, and NoTrial if the
     target is not a GPU.
@@ -65,7 +65,7 @@ def program(
     if target.cc is None:
         raise NoTrial(f"{source.name} compiles on any machine but runs only on a GPU")
 
-    from fwtui_kernels.programs import nvrtc  # a machine without a GPU may lack its packages
+    from fwtui_kernels.programs import nvrtc  # its packages may be missing on a machine without a GPU
 
     code = nvrtc.compiled(source, [launch.function for launch in launches.values()], defined, folders, target.cc)
 
@@ -77,10 +77,10 @@ def program(
 
 
 def check_parameters(source: Path, name: str, takes: tuple[int, ...], buffers: int, integers: int) -> None:
-    """Raises UserKernelError if a function with parameters of those bytes is not given these by its launches."""
+    """Raise UserKernelError if the sizes of a function's parameters do not match the arguments of its launches."""
     gives = (*[8] * buffers, *[4] * (1 + integers))
     if takes and takes != gives:
         counts = f"{len(takes)} parameters" if len(takes) > 1 else "1 parameter"
         differs = counts if len(takes) != len(gives) else f"parameters of {', '.join(map(str, takes))} bytes"
         expected = f"{buffers} pointer{'s' * (buffers != 1)}, n and {integers} integer{'s' * (integers != 1)} of its step"
-        raise at_function(source, name, f"{name} takes {differs}, and gets {len(gives)}: {expected}")
+        raise at_function(source, name, f"{name} takes {differs}, but its launch passes {len(gives)}: {expected}")

@@ -1,4 +1,4 @@
-"""CUDA C++ for a GPU: compiled by NVRTC, with or without the GPU, and launched as the kernels of Numba are."""
+"""CUDA C++ kernels: compiled by NVRTC, with or without a GPU, and launched like Numba's kernels."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from fwtui_kernels.own import UserKernelError, at_function, text_of
 
 toolkit: Any = core
 STANDARD = "c++17"
-_NAMES = "__nv_name_map"  # where the compiler asks for the functions by their names
+_NAMES = "__nv_name_map"  # the pseudo file in which NVRTC resolves name expressions
 _TOO_MUCH = re.compile(r"Entry function '_Z(\d+)(\w+)' uses too much shared data \(0x([0-9a-f]+) bytes, 0x([0-9a-f]+) max\)")
 _ERROR = re.compile(r"^(?P<file>[^\n]*?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<said>.*)$")
 
 
 class SourceCode(NamedTuple):
-    """Compiled functions, and what each of them uses, by its name in C++."""
+    """Compiled functions, and their resources by C++ name."""
 
     binary: Any  # cuda.core's ObjectCode
     used: Mapping[str, KernelUse]
-    ptx: Callable[[str], str]  # of a function, compiled anew
+    ptx: Callable[[str], str]  # PTX of a function, from another compilation
 
 
 def compiled(
     source: Path, functions: Sequence[str], define: Mapping[str, str], include: Sequence[Path], cc: tuple[int, int]
 ) -> SourceCode:
-    """The functions for a GPU of that compute capability, which need not be here. Raises UserKernelError."""
+    """Compile functions of a file for a compute capability; needs no GPU. Raises UserKernelError."""
     try:
         text = text_of(source)
     except OSError as error:
         raise UserKernelError(f"{source.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
     headers = find_nvidia_header_directory("cudart")
     options = toolkit.ProgramOptions(
-        name=source.name,  # as errors call it
+        name=source.name,  # the file name in error messages
         std=STANDARD,
         arch=f"sm_{cc[0]}{cc[1]}",
         lineinfo=True,
@@ -62,7 +62,7 @@ def compiled(
     mangled = {name: symbol.decode() for name, symbol in binary.symbol_mapping.items()}
 
     def ptx(function: str) -> str:
-        # through the linker: asked for it, NVRTC's wrapper looks for a driver
+        # from the linker, because cuda.core's NVRTC program looks for a driver when it compiles to PTX
         linked = replace(options, link_time_optimization=True, relocatable_device_code=True)
         code = toolkit.Program(text, "c++", linked).compile("ltoir", name_expressions=names)
         linker = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
@@ -72,14 +72,14 @@ def compiled(
 
 
 class SourceKernel:
-    """A compiled function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *int32s)`."""
+    """A compiled function that is launched like one of Numba: `function[grid, block, stream](*buffers, *int32s)`."""
 
     def __init__(self, source: Path, code: SourceCode, function: str, name: str, dynamic: int, n: int):
         used = code.used[function]
         self.source, self.name, self.dynamic = source, name, dynamic
         self.used = used._replace(shared_bytes=used.shared_bytes + dynamic)
         self.ptx = partial(code.ptx, function)
-        self.overloads: dict[str, gpu.LoadedFunction] = {}  # the one, once it is loaded
+        self.overloads: dict[str, gpu.LoadedFunction] = {}  # the loaded function, if any
         self._code, self._name, self._n = code, function, np.int32(n)
         self.entry, self.cubin = code.binary.symbol_mapping[function].decode(), bytes(code.binary.code)
 
@@ -107,10 +107,10 @@ class SourceKernel:
 
 
 def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:
-    """The bytes of each parameter of a function in a cubin, which is an ELF file; none if it does not tell.
+    """Return the size in bytes of each parameter of a function in a cubin; empty if the cubin does not record them.
 
-    They are in the section .nv.info of the function: a header of 4 bytes (format, attribute, size) before each value, where
-    attribute 0x17 is a parameter (index, ordinal, offset, and the size above bit 18), as `cuobjdump -elf` shows them.
+    A cubin is an ELF file. The section .nv.info of the function has a header of 4 bytes (format, attribute, size) before each
+    value. Attribute 0x17 is a parameter (index, ordinal, offset, and the size above bit 18), as `cuobjdump -elf` shows it.
     """
     (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 0x28), struct.unpack_from("<HHH", cubin, 0x3A)
     heads = [struct.unpack_from("<I20xQQ", cubin, table + at * size) for at in range(count)]
@@ -130,13 +130,13 @@ def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:
 
 
 def _first_error(log: str, source: Path) -> UserKernelError:
-    """The first of the compiler's errors, as file:line:column with its line, and how many there are."""
+    """Return the first compiler error with file:line:column and the source line, and the number of further errors."""
     lines = log.replace("\0", "").splitlines()
     places = [place for place, line in enumerate(lines) if (error := _ERROR.match(line)) and error["file"] != _NAMES]
     missing, beyond = re.search(r"#pragma nv_mangled_name (.+)", log), _TOO_MUCH.search(log)
     if beyond:
         function, needs, most = beyond[2][: int(beyond[1])], int(beyond[3], 16), int(beyond[4], 16)
-        message = f"{function} takes {needs:,} bytes of shared memory a block, and may take {most:,}"
+        message = f"{function} takes {needs:,} bytes of shared memory per block; the maximum is {most:,}"
         return at_function(source, function, message, "__shared__")
     if not places and missing:
         return UserKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches")
@@ -147,7 +147,7 @@ def _first_error(log: str, source: Path) -> UserKernelError:
     match = _ERROR.match(lines[first])
     assert match is not None
     message = match["said"]
-    # below it stand the line of the source and a caret under the place in it; long words go on in lines before these
+    # the source line and a line with a caret follow; a long message continues in the lines before them
     caret = next((i for i in range(first + 1, min(first + 12, len(lines))) if lines[i].strip() == "^"), None)
     column, text = "", ""
     if caret is not None:
@@ -163,7 +163,7 @@ def _first_error(log: str, source: Path) -> UserKernelError:
 
 
 def _line(source: Path, match: re.Match[str]) -> str:
-    """The line of the user's file that an error names: the compiler's own copy is indented by two."""
+    """Return the line of the user's file that an error names; the compiler's copy is indented by two."""
     if Path(match["file"]).name != source.name:
         return ""
     lines = text_of(source).splitlines()

@@ -1,4 +1,4 @@
-"""Programs of a kernel that several processes share: one rank's rows, and all ranks in one process."""
+"""Programs of the distributed rungs: one rank's rows, or all ranks in one process."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from fwtui_kernels.programs.cpu_program import CpuProgram, pad
 
 
 class RankRows:
-    """The rows of the matrix that a rank has: its rows of tiles one below the other; only the very last one has padding."""
+    """The rows of the matrix that a rank holds: its rows of tiles, stacked. Only the last row of tiles has padding."""
 
     def __init__(self, shape: Shape, rank: int):
         self._shape = shape
         self._spans = [(low, min(high, shape.n)) for low, high in shape.spans(rank)]
         self.count = sum(end - low for low, end in self._spans)  # without padding
-        self.size = (max(1, len(self._spans)) * shape.tile, shape.padded)  # a rank without rows has buffers too
+        self.size = (max(1, len(self._spans)) * shape.tile, shape.padded)  # buffers cannot be empty
 
     def vertices(self) -> Any:
-        """The vertex of each row."""
+        """Return the vertex of each row."""
         return np.concatenate([np.arange(low, end) for low, end in self._spans] or [np.arange(0)])
 
-    def blocks(self, most: int) -> Iterator[tuple[slice, slice]]:
-        """Neighbouring rows, `most` at a time at the most: their place among the rank's rows, and in the matrix."""
+    def blocks(self, max_rows: int) -> Iterator[tuple[slice, slice]]:
+        """Yield neighbouring rows, at most `max_rows` at a time, as slices of the rank's rows and of the matrix."""
         place = 0
         for low, end in self._spans:
-            for first in range(low, end, most):
-                count = min(most, end - first)
+            for first in range(low, end, max_rows):
+                count = min(max_rows, end - first)
                 yield slice(place, place + count), slice(first, first + count)
                 place += count
 
@@ -51,7 +51,7 @@ class RankRows:
 
 
 class CpuRank(CpuProgram):
-    """A rank on a CPU. Buffers: its rows; what is broadcast, in even and in odd rounds; and the input."""
+    """A rank on a CPU. Its buffers are its rows, the broadcast panels of even and of odd rounds, and the input."""
 
     def __init__(self, shape: Shape, target: Target):
         from fwtui_kernels.compiled import cpu_rows
@@ -101,7 +101,7 @@ class CpuRank(CpuProgram):
         return buffers[0][: self._rows.count, : self.shape.n].copy()
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """The array that `write` gets is the rank's rows."""
+        """Load the rank's rows: the array that `write` gets has only these."""
         rows = np.empty((self._rows.count, self.shape.n), self.shape.dtype)
         write(rows)
         self.load(rows, buffers, stream)
@@ -115,7 +115,7 @@ class CpuRank(CpuProgram):
 
 
 class AllRanks(Program):
-    """All ranks in one process, taking turns: for the simulator, for one GPU, and for tests. Buffers: those of each rank."""
+    """All ranks in one process, one after the other, for the simulator, one GPU and tests. Its buffers are those of each rank."""
 
     def __init__(self, shape: Shape, target: Target, build: Callable[[Target], Any]):
         self.shape = shape
@@ -163,7 +163,7 @@ def copy(to: Any, source: Any, stream: Any) -> None:
 
 
 def ranked(rank: Callable[[Shape, Target], Any], shape: Shape, target: Target) -> Program:
-    """Return the program of one rank, or of all ranks if this process runs alone."""
+    """Return the program of one rank, or of all ranks if there is no link to other processes."""
     if target.link is None and shape.ranks > 1:
         return AllRanks(shape, target, partial(rank, shape))
     return rank(shape, target)

@@ -1,19 +1,19 @@
-"""Blocked, for matrices larger than device memory: tiles of thousands of vertices are copied in, updated and copied back.
+"""Out-of-core: for matrices larger than device memory, tiles of thousands of vertices are copied in, updated and copied back.
 
 round p, tiles of B x B:   pivot    the tile (p, p), solved on the device by the steps of `register-tiled`
-                           panels   row p, which stays on the device till the round ends, and column p, which stays there
-                                    transposed, as the products of products.py take their left operand
+                           panels   row p, which stays on the device until the round ends, and column p, which stays there
+                                    transposed, as the left operand of the products
                            rest     every other tile passes through one of three buffers:
 
-    lane 1 (copies in)     | tile 3 |  tile 4 |  tile 5 | ...
-    lane 0 (products)               |  tile 3 |  tile 4 | ...
-    lane 2 (copies back)                      |  tile 3 | ...
+    stream 1 (copies in)   | tile 3 |  tile 4 |  tile 5 | ...
+    stream 0 (products)             |  tile 3 |  tile 4 | ...
+    stream 2 (copies back)                    |  tile 3 | ...
 
-A tile is B^3 relaxations and B^2 cells over the link each way. At 16e12 int32 relaxations/s and 55 GB/s each way at once (PCIe 5,
-pinned memory) both take the same time at B = 1164; B = 4096 leaves the link idle for 70 % of the time. On an H200 n = 32768 with
-3 GiB takes 2.24 s, in core 2.15.
+A tile is B^3 relaxations and B^2 cells over PCIe in each direction. At 16e12 int32 relaxations/s and 55 GB/s in both directions
+at once (PCIe 5, pinned memory), products and copies take equal time at B = 1164; B = 4096 leaves PCIe idle for 70 % of the time.
+On an H200, n = 32768 takes 2.24 s with 3 GiB of device memory, and 2.15 s in core.
 
-Not a rung: a rung's matrix is on the device.
+This kernel is not a rung, because a rung's matrix is on the device.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from fwtui_kernels.parts import register_tiled as tiled
 from fwtui_kernels.parts.tuning import Product, tuning_of
 from fwtui_kernels.plan import MAX_N, Cost, Kernel, Program, Rect, Shape, Step, Target
 
-# buffers on the device; 0 is the host's matrix. TURNED and COLUMNS hold transposed tiles, one word per cell
+# buffers on the device; buffer 0 is the matrix on the host. TURNED and COLUMNS hold transposed tiles, one word per cell
 PIVOT, TURNED, ROWS, COLUMNS, STREAM, SOLVED, PANEL = range(1, 8)  # and PANEL + 1
-BUFFERS = 3  # tiles of the rest on the device: one arrives, one is updated, one leaves
-COMPUTE, IN, BACK = range(3)  # lanes
+BUFFERS = 3  # tiles of the remainder on the device: one arrives, one is updated, one leaves
+COMPUTE, IN, BACK = range(3)  # streams
 PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "remainder", "back": "tiles back"}
 
 
 def inner(shape: Shape) -> Shape:
-    """The pivot tile as a separate graph, in tiles that one block of threads solves."""
+    """Return the shape of the pivot tile as a separate graph, whose tiles one thread block solves."""
     return replace(shape, n=shape.tile, tile=tiled.tile_of(shape) if shape.tile >= tiled.TILE else min(8, shape.tile))
 
 
 def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
-    """Rows and cells of each buffer on the device; slots lie one below the other."""
+    """Return the rows and columns of each buffer on the device; its slots are stacked."""
     tile, side, small = shape.tile, shape.padded // shape.tile, inner(shape).tile
     cells = shape.word_bytes // shape.itemsize  # in a word
     panel = (small, tile * cells)
@@ -63,9 +63,9 @@ def device_bytes(shape: Shape) -> int:
 
 
 def streams(shape: Shape, free: int) -> Shape | None:
-    """The shape with the largest tile, up to an eighth of the matrix, that fits that many bytes of device memory, or None.
+    """Return the shape with the largest tile, up to an eighth of n, that fits into that many bytes of device memory, or None.
 
-    Larger tiles mean less traffic, but a larger share of the work in the panels, during which little can be copied.
+    Larger tiles mean fewer copies, but a larger share of the work in the panels, which overlap with few copies.
     """
     fitting = [t for t in KERNEL.tiles if device_bytes(replace(shape, tile=t)) <= free]
     tile = max((t for t in fitting if 8 * t <= shape.n), default=min(fitting, default=None))
@@ -73,11 +73,11 @@ def streams(shape: Shape, free: int) -> Shape | None:
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Per round: the pivot is copied in, solved and copied back; then the panels, by tile; then the rest, in three buffers."""
+    """Return the steps of each round: pivot in, solved and back; then the panels by tile; then the remainder in three buffers."""
     steps: list[Step] = []
     tile, side = shape.tile, shape.padded // shape.tile
     cell_bytes = tile**2 * shape.itemsize
-    back = -1  # the last step that copied back
+    back = -1  # index of the latest copy back
 
     def home(row: int, column: int) -> Rect:
         return Rect(row * tile, column * tile, (row + 1) * tile, (column + 1) * tile)
@@ -107,7 +107,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         return add(Step("product", phase, (*own, *left, *top), cost, reads, (place(*own),), COMPUTE, (after,)))
 
     for p in range(side):
-        # the tiles of a round are those that the round before sent back, its buffers those that it worked in
+        # a round reads the tiles that the previous round copied back, and reuses its buffers
         solved = came = comes(PIVOT, 0, p, p, back)
         for step in tiled.plan(inner(shape), False):
             within = tuple(r._replace(buffer=INNER_BUFFERS[r.buffer]) for r in step.reads)
@@ -117,7 +117,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         back = goes(PIVOT, 0, p, p, solved)
         turned("pivot", (PIVOT, 0), (TURNED, 0))
         others = [t for t in range(side) if t != p]
-        free = [-1] * BUFFERS  # the step after which a tile of the rest may use the buffer
+        free = [-1] * BUFFERS  # the step after which a tile of the remainder may use the buffer
         for number, t in enumerate(others):
             came = comes(ROWS, t, p, t, -1)
             back = goes(ROWS, t, p, t, product("panels", (ROWS, t), (TURNED, 0), (ROWS, t), came))
@@ -136,12 +136,12 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def cut_of(shape: Shape) -> Product:
-    """The division of tile products: that of the kernel that solves the pivot."""
+    """Return the division of the tile products, which is that of the kernel that solves the pivot."""
     return tuning_of(inner(shape)).rest
 
 
 def products_bytes(shape: Shape) -> int:
-    """Device memory traffic of one product: its operands once per block that uses them, its own tile twice."""
+    """Return the device bytes of one product: its operands once per block that uses them, its own tile twice."""
     cut, lanes = cut_of(shape), lanes_of(shape.dtype)
     left, top = shape.tile // (cut.wide * lanes) * shape.word_bytes, shape.tile // cut.high * shape.itemsize
     return shape.tile**2 * (left + top + 2 * shape.itemsize)

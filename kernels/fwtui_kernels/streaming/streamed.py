@@ -1,4 +1,4 @@
-"""Tiles that pass through a GPU (out_of_core.py): the host side of their matrix, and their kernels on the device."""
+"""The program of out_of_core.py: its matrix on the host, and the kernel functions for its tiles on the device."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
 
 class StreamedProgram(CudaProgram):
-    """Buffers as out_of_core names them, the first on the host: the padded matrix, row by row, which is the result too.
+    """Program whose buffers are those of out_of_core; the first is on the host: the padded row-major matrix and result.
 
-    Its memory is pinned from allocate() to unload(), so that the copy engines can access it during other work.
-    The loaded matrix is not copied but read again by restore(), so it must not change.
+    Its memory is pinned from allocate() to unload(), so that copies overlap with products. restore() reads the loaded matrix
+    again, so that matrix must not change.
     """
 
     home: Literal["host", "device"] = "host"
 
     def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op], sizes: Mapping[int, tuple[int, int]]):
         super().__init__(shape, target, ops)
-        self._sizes = sizes  # of each buffer on the device
+        self._sizes = sizes  # rows and columns of each buffer on the device
         self._side = shape.padded // shape.tile
         self._write: Callable[[Any], None] | None = None
         self._unpin: Callable[[], object] = lambda: None
@@ -62,7 +62,7 @@ class StreamedProgram(CudaProgram):
         return self.result(buffers, stream)[: self.shape.n, : self.shape.n]
 
     def result(self, buffers: Buffers, stream: Any) -> Any:
-        """The matrix itself; nothing can be copied to the device or back afterwards."""
+        """Unpin the matrix and return it; no copy is possible afterwards."""
         stream.sync()
         self._unpin()
         self._write = None
@@ -73,10 +73,7 @@ class StreamedProgram(CudaProgram):
 
 
 def product_op(shape: Shape, cut: Product, target: Target) -> Op:
-    """own = min(own, left x top), with left transposed: the loop of products.py through the whole depth of a tile.
-
-    Buffers and slots are those of its step: own, left, top.
-    """
+    """Return the op own = min(own, left x top), with `left` transposed. A step has the buffers and slots of own, left and top."""
     relax_block, tile, high, wide = relax_block_of(shape, target, cut), shape.tile, cut.high, cut.wide
     pitch = tile // lanes_of(shape.dtype)
     per_slot = tile // high
@@ -85,7 +82,7 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
     def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
         row, column = own_slot * per_slot + cuda.blockIdx.y, cuda.blockIdx.x
         left_start = left_slot * tile * tile + cuda.blockIdx.y * high
-        # of a row panel other blocks may read either value: with the pivot's solved tile both give the same distances
+        # blocks of a row panel may read old or new values of other blocks, because both give the same minimum
         relax_block(own, row, column, left, left_start, tile, top, top_slot * tile * pitch + column * wide, pitch)
 
     grid = (pitch // wide, per_slot)
@@ -93,7 +90,7 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
 
 
 def turn_op(shape: Shape) -> Op:
-    """Transpose a tile, one word per cell, from one buffer and slot to another."""
+    """Return the op that transposes a tile from one buffer and slot to another, one word per cell."""
     number, tile, lanes = NUMBER[shape.dtype], shape.tile, lanes_of(shape.dtype)
     edge = min(32, tile)
     lines = max(1, edge // 4)

@@ -35,7 +35,7 @@ def test_every_input_of_the_compiler_is_part_of_the_key(monkeypatch: pytest.Monk
     monkeypatch.setattr(cubin_cache, "compiler_versions", lambda: ("another version",))
     keys.append(key(*given))
     assert len({*keys}) == len(keys)
-    with pytest.raises(NoKey, match="no key tells list"):
+    with pytest.raises(NoKey, match="a closure holds a list"):
         key(made([8]), *given[1:])
 
 
@@ -199,7 +199,7 @@ def test_stopped_processes_and_folders_without_locks_block_nobody(tmp_path: Path
     with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout is not None and holder.stdout.readline()
         for place in (path, tmp_path / "absent" / "code.lock"):
-            with locked_njit.alone(place, 0.05):
+            with locked_njit.exclusive(place, 0.05):
                 done.append(place)
         holder.communicate()
     assert len(done) == 2

@@ -10,7 +10,7 @@ from own_files import WHOLE, written
 
 from fwtui.commands.new import python
 from fwtui.common.module_header import Outline
-from fwtui_kernels.own import UserKernelError, check, complaint, fingerprint, load
+from fwtui_kernels.own import UserKernelError, check, describe_error, fingerprint, load
 from fwtui_kernels.plan import Shape
 
 
@@ -31,13 +31,13 @@ def test_a_file_with_plan_and_build_is_a_kernel_but_for_name_and_preference(tmp_
         ("in range(n):", "in range(n)", "mine.py:14:22: SyntaxError: expected ':': for k in range(n)"),
         ("import numpy", "import no_such", "mine.py:5: ModuleNotFoundError: No module named 'no_such': import no_such as np"),
         ("import numpy as np", "from kernels_of_mine import np", "mine.py:5: ModuleNotFoundError: No module named 'kernels_of_"),
-        ("KERNEL = own(plan, build, ", "KERNEL = 5  # (", "KERNEL in mine.py is of type int; make it by own(plan, build, ...)"),
-        ("def plan(shape, stepwise)", "def plan(shape)", "mine.py:11: plan must take (shape, stepwise), and takes (shape): d"),
-        ("own(plan, build,", "own(plan, 7,", "build in mine.py is no function; it must take (shape, target)"),
+        ("KERNEL = own(plan, build, ", "KERNEL = 5  # (", "KERNEL in mine.py is of type int; set it to own(plan, build, ...)"),
+        ("def plan(shape, stepwise)", "def plan(shape)", "mine.py:11: plan must take (shape, stepwise), but takes (shape): d"),
+        ("own(plan, build,", "own(plan, 7,", "build in mine.py is not a function; it must take (shape, target)"),
         ("    n = shape.n\n", "    n = shape.m\n", "mine.py:12: AttributeError: 'Shape' object has no attribute 'm': n = sh"),
         ('yield Step("relax", ', 'yield ("relax", ', "plan in mine.py yields values of type tuple; it must yield a Step for e"),
         ("range(n):", "range(0):", "plan in mine.py has no steps for n = 3; it must yield a Step for each launch"),
-        ('"relax", "all"', '"relax", "rest"', "a step in mine.py is of the phase 'rest', and KERNEL's phases are: all"),
+        ('"relax", "all"', '"relax", "rest"', "a step in mine.py has the phase 'rest'; the phases of KERNEL are: all"),
         ('backend="cpu"', 'backend="gpu"', "backend of KERNEL in mine.py is gpu; choose among cpu, cuda"),
         ('("float32",)', '("int64",)', "dtypes of KERNEL in mine.py is int64; choose among float32, int32, int16, float64"),
         ("KERNEL = own", "import sys; sys.exit(3)\nKERNEL = own", "mine.py:28: SystemExit: 3: import sys; sys.exit(3)"),
@@ -70,7 +70,7 @@ def test_a_plan_needs_no_numba(tmp_path: Path) -> None:
 
 def test_a_kernel_file_without_build_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "mine.py", (WHOLE[WHOLE.index("KERNEL") :], ""), ("def build", "def make"))
-    with pytest.raises(UserKernelError, match=r"mine.py has no build\(shape, target\); `fwtui new` writes a file that works"):
+    with pytest.raises(UserKernelError, match=r"mine.py has no build\(shape, target\); `fwtui new` writes a working file"):
         load(path, "mine")
 
 
@@ -82,8 +82,8 @@ def test_numbas_errors_are_reported_with_their_line(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="nothing") as error:
         compiled: Any = njit(kernel.build.__globals__["wrong"])  # type: ignore[attr-defined]
         compiled(3)
-    assert complaint(error.value, path).startswith("mine.py:32: TypingError: Unknown attribute 'nothing' of type int64")
-    assert complaint(error.value, path).endswith(": return n.nothing + 1")
+    assert describe_error(error.value, path).startswith("mine.py:32: TypingError: Unknown attribute 'nothing' of type int64")
+    assert describe_error(error.value, path).endswith(": return n.nothing + 1")
 
 
 def test_files_of_the_same_folder_are_reloaded_and_may_be_called_kernels(tmp_path: Path) -> None:

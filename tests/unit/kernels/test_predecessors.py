@@ -32,7 +32,7 @@ from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import NO_EDGE
 
 stream = cuda.stream()
-LOOK = "LOOK = 512"
+FIRST_CHECK = "FIRST_CHECK = 512"
 
 def replaced(edits):
     for module in (short_arcs, few_arcs, trace, predecessors):
@@ -41,9 +41,9 @@ def replaced(edits):
             if where == module.__name__:
                 assert old in source, old
                 source = source.replace(old, new, 1)
-        assert module is not short_arcs or LOOK in source
+        assert module is not short_arcs or FIRST_CHECK in source
         # a slab, so that blocks look more than once
-        exec(compile(source.replace(LOOK, "LOOK = 8"), module.__file__, "exec"), vars(module))
+        exec(compile(source.replace(FIRST_CHECK, "FIRST_CHECK = 8"), module.__file__, "exec"), vars(module))
 
 def walk(search, weights, lengths, at_once, near, hidden=()):
     n = len(weights)

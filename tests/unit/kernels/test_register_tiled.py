@@ -135,13 +135,15 @@ def test_the_form_follows_sign_and_gpu(dtype: str, chosen: int, nonnegative: boo
 
 def test_unsupported_forms_and_uneven_cuts_are_refused() -> None:
     negative = Shape(8, 8, "float32", nonnegative=False, options=(("form", TWO_K),))
-    assert str(refuses(negative)).startswith("form 2 compares float32 distances by their bits, which needs non-negative weights;")
+    assert str(refuses(negative)).startswith(
+        "form 2 needs non-negative weights for float32, because it compares distances as integers;"
+    )
     assert refuses(replace(negative, dtype="int32")) is None and refuses(replace(negative, nonnegative=True)) is None
-    assert "for which float64 has no instruction" in str(refuses(replace(negative, dtype="float64")))
+    assert "is not supported for float64" in str(refuses(replace(negative, dtype="float64")))
     int16 = Shape(8, 8, "int16")
     for shape, cc, needed, choose in ((int16, (8, 6), "9.0", "float32 or int32"), (Shape(8, 8), (7, 5), "8.0", "another kernel")):
         has = "{}.{}".format(*cc)
-        told = f"{shape.dtype} here needs compute capability {needed}, and this GPU has {has}; choose {choose}"
+        told = f"{shape.dtype} needs compute capability {needed}, but this GPU has {has}; choose {choose}"
         assert lacks(shape, Target("cuda", cc)) == told
     assert lacks(int16, Target("cuda", (9, 0))) is lacks(int16, Target("simulator")) is None
     good = Product(128, 128, 8, 8, 16)

@@ -35,13 +35,13 @@ HEAVY = "float kept[150]; for (int at = 0; at < 150; at++) kept[at] = distance[a
 HEAVY += "for (int at = 0; at < 150; at++) distance[(149 - at) * n + k] += kept[at];"
 LARGE = "__shared__ T row[16384]; row[k] = distance[n]; __syncthreads(); distance[k] = row[n];"
 N, BODY, TO_K = "int n, int k)", "int n, int k)\n{", "to_k = distance[i, k]"
-LAUNCHED, MAY_TAKE = "relax is launched with", "bytes of shared memory a block, and may take 49,152:"
+LAUNCHED, MAY_TAKE = "relax is launched with", "bytes of shared memory per block; the maximum is 49,152:"
 COMPILES_NOT = "relax does not compile:"
 SHARED = "closed = cuda.shared.array(({0}, {0})"
 WRONG = [
     (BY_VERTEX, TO_K, "to_k = sorted([distance[i, k]])[0]", rf"mine\.py:31: {COMPILES_NOT} TypingError: .* sorted\(list.*"),
-    (EXAMPLE, BODY, "int k)\n{\n    int n = 9;", r"mine\.cu:\d+: relax takes 2 parameters, and gets 3: 1 pointer, n and 1 int.*"),
-    (EXAMPLE, N, N.replace("int n", "long n"), r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, and gets 3: .*"),
+    (EXAMPLE, BODY, "int k)\n{\n    int n = 9;", r"mine\.cu:\d+: relax takes 2 parameters, but its launch passes 3: 1 pointer, n and 1 int.*"),
+    (EXAMPLE, N, N.replace("int n", "long n"), r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, but its launch passes 3: .*"),
     (EXAMPLE, BODY, BODY + HEAVY, rf"mine\.cu:\d+: {LAUNCHED} 1024 threads of \d+ registers .*"),
     (EXAMPLE, BODY, BODY + LARGE, rf"mine\.cu:\d+: relax takes 65,536 {MAY_TAKE} .*row\[16384\];.*"),
     (BY_VERTEX, "else 16", "else 64", rf"mine\.py:27: {LAUNCHED} blocks of 64 x 64 threads; a block has 1 to 1024: .*"),
