@@ -1,13 +1,24 @@
-"""fwtui: Floyd-Warshall kernels, run and replayed; and `solve`, which gives a graph's shortest paths to a program."""
+"""Run, explain and replay Floyd-Warshall kernels (`run`, `load`), and compute all-pairs shortest paths (`solve`)."""
 
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.2.0"
+from fwtui.common.version import __version__
+
 __all__ = [
-    *("Failed", "Refused", "Result", "Session", "__version__", "kernels", "load", "run", "sessions", "shortest_path", "solve"),
+    "Failed",
+    "Refused",
+    "Result",
+    "Session",
+    "__version__",
+    "kernels",
+    "load",
+    "run",
+    "sessions",
+    "shortest_path",
+    "solve",
 ]
-# brought when they are asked for: they need NumPy and more, which the command line does without
+# imported on first use, because they import NumPy, which slows down the command line
 _LATER = {
     "run": "fwtui.api.running",
     "load": "fwtui.api.session",

@@ -18,7 +18,6 @@ import textwrap
 from contextlib import nullcontext
 from importlib import import_module
 
-from fwtui import __version__
 from fwtui.commands import COMMANDS, about, overview
 from fwtui.commands.support.command_parser import CommandParser
 from fwtui.common import gc_pause
@@ -27,6 +26,7 @@ from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
 from fwtui.common.signals import handlers_kept, leave, on_signals
 from fwtui.common.streams import flushed, ready_streams, report, unwritten
 from fwtui.common.text import instead, quoted
+from fwtui.common.version import __version__
 
 
 class _Versions(argparse.Action):

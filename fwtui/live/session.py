@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fwtui import __version__
 from fwtui.analysis import limits
 from fwtui.analysis.answers import why_none
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
+from fwtui.common.version import __version__
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.user_kernel_registry import path_of

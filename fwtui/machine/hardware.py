@@ -18,10 +18,10 @@ from pathlib import Path
 
 import msgspec
 
-from fwtui import __version__
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.cores import usable_cores
 from fwtui.common.text import clean
+from fwtui.common.version import __version__
 from fwtui.stream import events
 from fwtui.stream.event import Cache
 from fwtui.stream.requests import Hardware

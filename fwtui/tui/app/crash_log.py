@@ -17,7 +17,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from fwtui import __version__
+from fwtui.common.version import __version__
 from fwtui.sessions.folders import own_folder
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import FAILED, Frame

@@ -11,10 +11,10 @@ from itertools import chain
 from pathlib import Path
 from string import Template
 
-from fwtui import __version__
 from fwtui.analysis.columns import COLUMNS, NONE
 from fwtui.analysis.html import escaped, head_row, table_row
 from fwtui.common import units
+from fwtui.common.version import __version__
 from fwtui.learn.questions import PANELS, POINT, QuestionAnswer
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, parts, row_svg, style_sheet
