@@ -28,7 +28,7 @@ from fwtui.analysis.phase_table import (
     tiles_per_launch,
 )
 from fwtui.analysis.rank_timing import UNEVEN, describe_waiting, imbalance, rank_times, whole_percent
-from fwtui.analysis.warps import LONG_SCOREBOARD, MIO_THROTTLE, SHORT_SCOREBOARD, loop_facts, samples_of, shares, stall
+from fwtui.analysis.warps import ELIGIBLE, LONG_SCOREBOARD, MIO_THROTTLE, SHORT_SCOREBOARD, loop_facts, samples_of, shares, stall
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
@@ -76,12 +76,13 @@ class RunFacts:
 
     empty_launch = LAUNCH_SECONDS
 
-    def __init__(self, model: Model, run: Run):
+    def __init__(self, model: Model, run: Run, op: str = ""):
+        """`op` is the kernel function of the phase that the causes are about; by default the slowest one."""
         self.run, self.e = run, run.experiment
         self.itemsize = ITEMSIZE.get(run.experiment.dtype, 4)
         self.evidence, self.roofs, self.cpu = model.evidence(run), roofs_of(model, run), cpu_facts(model, run)
         self.lines = tuple(line for line in phase_rows(model, run) if line.seconds > 0)
-        self.slowest = slowest_line(self.lines)
+        self.slowest = next((line for line in self.lines if line.key == op), None) if op else slowest_line(self.lines)
         phase = self.slowest.key if self.slowest is not None else None
         self.counters = counters_of(run, phase) if phase is not None else {}
         self.samples = samples_of(run, phase) if phase is not None else None
@@ -185,6 +186,12 @@ def hints(model: Model, run: Run) -> tuple[Hint, ...]:
     facts = RunFacts(model, run)
     rows = (*(RANKED if run.ranks else ()), *(CUDA if run.backend == "cuda" else CPU))
     return tuple(hint for row in rows if (not row.rung or _is_ahead(row.rung, run)) and (hint := _evaluate(row, facts)))
+
+
+def stall_gains(model: Model, run: Run, op: str) -> dict[str, float]:
+    """Map the stall reasons of a kernel function to bounds of the run's speedup without each; infinite if unknown."""
+    facts = RunFacts(model, run, op)
+    return {reason: facts.without(share) for reason, share in facts.stalls.items() if reason not in ELIGIBLE}
 
 
 def _evaluate(row: Cause, facts: RunFacts) -> Hint | None:

@@ -1,4 +1,4 @@
-"""Kernels as a staircase: among runs with the same distances, those faster than every earlier rung."""
+"""The ladder: among kernels with identical distances, those that are faster than every earlier rung."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fwtui_kernels import registry
 
 
 class Rung(NamedTuple):
-    """One step, with its speed-up over the first step and over the one before it."""
+    """A rung, with its speedup over the first rung and over the previous one of the whole ladder."""
 
     run: Run
     times: float = 1.0
@@ -18,21 +18,23 @@ class Rung(NamedTuple):
 
 
 def build_ladder(runs: Iterable[Run]) -> tuple[Rung, ...]:
-    """The steps of the graph and number type with the most of them (the largest graph, if several): each kernel's fastest
-    verified run in ladder order."""
-    answers: dict[tuple[int, str, str], dict[str, Run]] = {}
+    """Return the longest ladder of one graph and data type (of several, that of the largest graph).
+
+    A kernel's rung is its fastest verified run; kernels that are not faster than an earlier rung are omitted.
+    """
+    kernels: dict[tuple[int, str, str], dict[str, Run]] = {}
     for run in runs:
         if run.counts and run.seconds and run.verdict is not None and run.verdict.checksum:
-            best = answers.setdefault((run.n, run.verdict.checksum, run.experiment.dtype), {})
+            best = kernels.setdefault((run.n, run.verdict.checksum, run.experiment.dtype), {})
             kernel = run.experiment.kernel
             if kernel not in best or run.seconds < (best[kernel].seconds or 0.0):
                 best[kernel] = run
-    climbs = [_rising([best[kernel] for kernel in registry() if kernel in best]) for best in answers.values()]
-    return max(climbs, key=lambda rungs: (len(rungs), rungs[0].run.n if rungs else 0), default=())
+    ladders = [_rungs([best[kernel] for kernel in registry() if kernel in best]) for best in kernels.values()]
+    return max(ladders, key=lambda rungs: (len(rungs), rungs[0].run.n if rungs else 0), default=())
 
 
 def best_rates(runs: Iterable[Run], rungs: Sequence[Rung]) -> dict[str, float]:
-    """By kernel the best rate of a verified run, of any graph, with the number type of these steps."""
+    """Map each kernel to its best rate in verified runs of any graph with the data type of the ladder."""
     rates: dict[str, float] = {}
     for run in runs:
         if run.counts and rungs and run.experiment.dtype == rungs[0].run.experiment.dtype:
@@ -41,16 +43,13 @@ def best_rates(runs: Iterable[Run], rungs: Sequence[Rung]) -> dict[str, float]:
 
 
 def select_rungs(rungs: Sequence[Rung], most: int, marked: int = 0) -> tuple[Rung, ...]:
-    """At most that many of the steps (at least two): the first, the last, the one at `marked`, and the highest of the others."""
-    runs = {rung.run.experiment.kernel: rung.run for rung in rungs}
-    always = {rungs[place].run.experiment.kernel for place in (0, -1, marked)} if rungs else set[str]()
-    while len(runs) > max(most, len(always)):
-        gains = {rung.run.experiment.kernel: rung.gain for rung in _rising(tuple(runs.values()))}
-        del runs[min(gains.keys() - always, key=gains.__getitem__)]
-    return _rising(tuple(runs.values()))
+    """Return the first rung, the last, the one at `marked`, and those with the largest gains, at most `most` (at least two)."""
+    always = {0, len(rungs) - 1, marked} if rungs else set[int]()
+    others = sorted(set(range(len(rungs))) - always, key=lambda place: -rungs[place].gain)
+    return tuple(rungs[place] for place in sorted((*always, *others[: max(0, most - len(always))])))
 
 
-def _rising(runs: Sequence[Run]) -> tuple[Rung, ...]:
+def _rungs(runs: Sequence[Run]) -> tuple[Rung, ...]:
     rungs: list[Rung] = []
     for run in runs:
         seconds = run.seconds or 0.0

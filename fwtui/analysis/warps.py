@@ -184,6 +184,13 @@ def shares(reasons: Mapping[str, int]) -> dict[str, float]:
     return {reason: count / total for reason, count in ordered if count} if total else {}
 
 
+def percentages(reasons: Mapping[str, int], most: int) -> dict[str, int]:
+    """Return the whole percentages of the most frequent reasons; those of all others are the rest of 100 %, as OTHER."""
+    listed = {reason: round(100 * share) for reason, share in list(shares(reasons).items())[:most] if reason != OTHER}
+    rest = 100 - sum(listed.values())
+    return {**listed, OTHER: rest} if listed and rest > 0 else listed
+
+
 def busy_shares(reasons: Mapping[str, int]) -> tuple[float, float, float]:
     """Return the shares of samples that were issued, eligible but not selected, and throttled by the math pipe."""
     by_share = shares(reasons)

@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 from recorded_sessions import SESSION
 
+from fwtui.analysis.causes import hints, stall_gains
 from fwtui.analysis.disturbances import timers_distort
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import LAUNCHES, PEAK_ERROR, UNKNOWN, phase_rows, roofs_of
+from fwtui.analysis.warps import ELIGIBLE, main_samples, percentages
 from fwtui.common import units
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.explain.number_panels import PhaseTable, PhaseTableSubject
+from fwtui.tui.explain.warp_panel import MAX_REASONS
 from fwtui.tui.widgets import run_text
 from fwtui.tui.widgets.run_text import RunSubject
 
@@ -55,6 +58,20 @@ def test_numbers_of_one_name_are_equal_and_parts_add_up(path: Path) -> None:
         assert run.seconds is not None
         more = total > run.seconds and units.duration(total) != units.duration(run.seconds)
         assert (f"sum {units.duration(total)}" in head) == (f"sum {units.duration(total)}" in table) == more, path.name
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])
+def test_stall_reasons_add_up_and_have_the_bounds_of_the_hints(path: Path) -> None:
+    model, _ = load_model(path)
+    for run in model.runs.values():
+        for sampled in (one for one in run.warps if one.samples):
+            assert sum(percentages(sampled.reasons, MAX_REASONS).values()) == 100
+            gains = stall_gains(model, run, sampled.op)
+            assert all(gain >= 1 for gain in gains.values()) and not gains.keys() & ELIGIBLE
+        slowest = main_samples(run)
+        bounds = stall_gains(model, run, slowest.op).items() if slowest is not None else ()
+        known = {f"at most {units.gain(gain)} if no warp stalled on it" for _, gain in bounds}
+        assert {hint.gain for hint in hints(model, run) if hint.gain.endswith("no warp stalled on it")} <= known
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])

@@ -3,12 +3,14 @@ between two runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from textual.containers import VerticalScroll
 from textual.content import Content
 
+from fwtui.analysis.causes import MIN_GAIN, stall_gains
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.warps import (
     ELIGIBLE,
@@ -26,6 +28,7 @@ from fwtui.analysis.warps import (
     loop_rows,
     main_samples,
     mix_changes,
+    percentages,
     reason_changes,
     shares,
     stall,
@@ -77,6 +80,7 @@ class WarpSubject(NamedTuple):
     chosen: int  # index into hotspots
     occupancy: Occupancy | None
     issue_limit: float | None  # relaxations a second
+    gains: Mapping[str, float]  # by stall reason: bound of the run's speedup without it
 
     @property
     def place(self) -> int:
@@ -108,7 +112,8 @@ def warp_subject(model: Model, run: Run, op: str, place: int) -> WarpSubject:
     samples = next((samples for samples in run.warps if samples.op == op and samples.samples), None)
     title = {phase.key: phase.title for phase in run.phase_names}.get(op, op)
     occupancy = next((one for one in run.occupancies if one.op == op), None)
-    return WarpSubject(run, op, title, samples, run.listing(op), place, occupancy, issue_rate(model, run, samples))
+    gains = stall_gains(model, run, op) if samples is not None else {}
+    return WarpSubject(run, op, title, samples, run.listing(op), place, occupancy, issue_rate(model, run, samples), gains)
 
 
 def sign(reasons: dict[str, int]) -> tuple[str, str]:
@@ -134,10 +139,11 @@ class WarpHead(TextPanel[WarpSubject | None]):
             *line((subject.most_wait, STRONG)).wrap(width),
         ]
         named: list[Content] = []
-        for name, share in list(shares(subject.samples.reasons).items())[:MAX_REASONS]:
+        for name, share in percentages(subject.samples.reasons, MAX_REASONS).items():
             letter, colour = SIGNS.get(name, OTHERS)
-            gain = f", at most {units.gain(1 / (1 - share))}" if name not in ELIGIBLE and share < 1 else ""
-            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{100 * share:.0f} % {stall(name).label}", (f"{gain}   ", MUTED))
+            bound = subject.gains.get(name, inf)
+            gain = f", at most {units.gain(bound)}" if MIN_GAIN <= bound < inf else ""
+            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{share} % {stall(name).label}", (f"{gain}   ", MUTED))
             if named and named[-1].cell_length + piece.cell_length <= width:
                 named[-1] = line(named[-1], piece)
             else:

@@ -28,24 +28,19 @@ EACH_TICK = 7  # cells of a tick's number and what is free beside it
 
 
 class Ladder(NamedTuple):
-    """At least two steps, one line about all of them, where they were taken, and what this machine does, by kernel."""
+    """At least two rungs, a line about all of them, the device of the runs, and the rates of this machine by kernel."""
 
     rungs: tuple[Rung, ...]
     words: str
     where: str
     here: Mapping[str, float] = {}  # relaxations per second
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """Its words, the longest first."""
-        end = f"{units.gain(self.rungs[-1].times)} as fast · {self.where}"
-        what = f"all shortest paths between {self.rungs[0].run.n:,} vertices"
-        return (
-            f"Floyd-Warshall, {what}: {end}",
-            f"Floyd-Warshall, all shortest paths: {end}",
-            f"all shortest paths, {end}",
-            self.where,
-        )
+    def heads(self, hidden: int) -> tuple[str, ...]:
+        """Return the head in ever shorter texts; `hidden` is the number of rungs for which there is no room."""
+        n, gain = f"n = {self.rungs[0].run.n:,}", f"{units.gain(self.rungs[-1].times)} speedup"
+        short = f"{n}, {gain} · {self.where}"
+        less = f" · {units.counted(hidden, 'smaller gain')} hidden" if hidden else ""
+        return f"Floyd-Warshall, all shortest paths, {short}{less}", f"{short}{less}", short, f"{n} · {self.where}", n
 
 
 class RecordedLadder(NamedTuple):
@@ -64,12 +59,12 @@ class LadderData(NamedTuple):
 
 
 def ladder_of(runs: Iterable[Run], where: str) -> Ladder | None:
-    """The ladder of these runs; None if there are fewer than two steps."""
+    """Return the ladder of these runs; None if it has fewer than two rungs."""
     return ladder_on(build_ladder(runs), where)
 
 
 def ladder_on(rungs: tuple[Rung, ...], where: str) -> Ladder | None:
-    """The same of its steps."""
+    """Return the ladder of these rungs; None if there are fewer than two."""
     if len(rungs) < 2:
         return None
     rates = [large_number(rung.run.rate or 0.0) for rung in rungs]
@@ -83,20 +78,25 @@ class LadderSubject(NamedTuple):
 
 
 class LadderChart(TextPanel["LadderSubject | None"]):
-    """If there is too little room, only the highest steps; with more room, what is new in each."""
+    """A bar per rung. With little room the rungs with the smallest gains are hidden; with much room each has its summary.
+
+    The gain of a rung is always that over the previous rung of the whole ladder.
+    """
 
     def draw(self, subject: LadderSubject, width: int) -> Sequence[Content]:
         climb, rows, marked = subject
-        lines = [*Content(climb.words).stylize(STRONG).wrap(width), longest((line((head, MUTED)) for head in climb.heads), width)]
-        room = max(2, rows - len(lines) - 1)
+        lines = [*Content(climb.words).stylize(STRONG).wrap(width)]
+        room = max(2, rows - len(lines) - 2)
         rungs = select_rungs(climb.rungs, room, marked or 0)
+        heads = climb.heads(len(climb.rungs) - len(rungs))
+        lines.append(longest((line((head, MUTED)) for head in heads), width))
         name = min(MAX_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
         numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
         beside = RATE if climb.here and width >= WITH_HERE else 0
         bar = max(1, width - MARK - name - 1 - numbers - beside)
         rates = [rung.run.rate or 1.0 for rung in rungs]
         scale = Scale(10.0 ** floor(log10(rates[0])), max(*rates, 10 * rates[0]), True)
-        titles = f"{_numbers('time', 'relax/s', 'faster', width)}{'here' * bool(beside):>{beside}}"
+        titles = f"{_numbers('time', 'relax/s', 'gain', width)}{'here' * bool(beside):>{beside}}"
         lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{titles}", MUTED)))
         kernels = [registry().get(rung.run.experiment.kernel) for rung in rungs]
         news = [kernel.summary if kernel is not None else "" for kernel in kernels]

@@ -57,7 +57,8 @@ def test_the_ladder_is_of_the_graph_with_most_rungs() -> None:
     assert select_rungs(found, 5) == found
     assert kernels(select_rungs(found, 4)) == ["serial", "tiled-cpu", "katz-kider", "look-ahead"]
     assert kernels(select_rungs(found, 3)) == ["serial", "tiled-cpu", "look-ahead"]
+    for room in range(6):
+        assert all(rung in found for rung in select_rungs(found, room)), "a hidden rung changes no number of the others"
     assert kernels(select_rungs(found, 0)) == ["serial", "look-ahead"], "the ends always stay"
     assert kernels(select_rungs(found, 3, marked=2)) == ["serial", "naive", "look-ahead"]
-    assert select_rungs(found, 3)[2].gain == pytest.approx(10.0 / 1.4), "against the step that is shown before"
     assert select_rungs((), 3) == ()
