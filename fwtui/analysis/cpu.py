@@ -1,4 +1,4 @@
-"""What a run on a CPU says without privileges: busy cores, relaxations a cycle, vectors, and the cache that holds its matrix."""
+"""Facts of a run on a CPU that need no privileges: busy cores, relaxations per cycle, vectors, the cache of the matrix."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import ITEMSIZE
 
-MEMORY = 0  # the level beyond all caches
-ROOM = 0.9  # of a cache, that a matrix can take: other data needs some
+MEMORY = 0  # the level below all caches
+ROOM = 0.9  # share of a cache that is available for the matrix
 
 
 class CpuFacts(NamedTuple):
-    """Facts of a run on a CPU; None for what is not known."""
+    """Facts of a run on a CPU; None for unknown values."""
 
-    cores: int | None  # that it could use
-    busy: float | None  # of them, on average
+    cores: int | None  # available cores
+    busy: float | None  # mean number of busy cores
     clock_mhz: float | None
-    each: float | None  # relaxations of a busy core in a cycle
-    matrix: int  # bytes; 0 before it is planned
+    each: float | None  # relaxations per cycle of a busy core
+    matrix: int  # bytes; 0 before the plan
     level: int | None  # of the nearest cache that holds the matrix; MEMORY if none does
     caches: tuple[Cache, ...]
-    limit: LevelLimit | None  # of that level
-    scalar: bool = False  # whether its loop is a library's that does one relaxation an instruction
+    limit: LevelLimit | None  # measured bandwidth of that level
+    scalar: bool = False  # the loop is that of a library, with one relaxation per instruction
 
     @property
     def used(self) -> float:
-        """The share of the cores that it used; 1 if that is not known."""
+        """Share of the cores that were busy; 1 if it is unknown."""
         return min(self.busy / self.cores, 1.0) if self.busy and self.cores else 1.0
 
     @property
     def few(self) -> bool:
-        """Whether cores were idle."""
+        """True if at least a quarter of the cores was idle."""
         return self.cores is not None and self.busy is not None and self.busy < 0.75 * self.cores
 
     @property
     def bytes_per_second(self) -> float | None:
-        """What its busy cores could read and write at most in the level that holds the matrix."""
+        """Peak bandwidth of the busy cores in the level that holds the matrix; None if it is unknown or noisy."""
         if self.limit is None or self.limit.noisy or not self.limit.bytes_per_second:
             return None
-        alone = (self.limit.one_core or inf) * max(self.busy, 1.0) if self.busy else inf
-        return min(self.limit.bytes_per_second, alone)
+        of_cores = (self.limit.one_core or inf) * max(self.busy, 1.0) if self.busy else inf
+        return min(self.limit.bytes_per_second, of_cores)
 
     def instructions_a_cycle(self, loop: CpuLoop | None, each: float | None) -> float | None:
-        """Of a busy core in that loop, at that many relaxations a cycle."""
+        """Return the instructions per cycle of a busy core in that loop, at `each` relaxations per cycle."""
         countable = loop is not None and loop.relaxations and each
         return sum(loop.mix.values()) / loop.relaxations * each if loop is not None and countable and each else None
 
 
 def cpu_facts(model: Model, run: Run) -> CpuFacts | None:
-    """None for a run on another device."""
+    """Return the facts of a run on a CPU; None for a run on another device."""
     return model.once(_facts, run) if run.backend == "cpu" and not run.simulated else None
 
 
@@ -70,9 +70,9 @@ def _facts(model: Model, run: Run) -> CpuFacts:
         cores, clock = evidence.cores, evidence.cpu_clock_mhz
         if evidence.cpu is not None and cores:
             busy = max(0.0, evidence.cpu - (evidence.other_cpu or 0.0)) * cores
-    busy = min(busy, cores) if busy is not None and cores else busy  # a short run is measured roughly
+    busy = min(busy, cores) if busy is not None and cores else busy  # the CPU time of a short run is inaccurate
     kernel = None
-    with suppress(Refused):  # of a recording's kernel that is no longer known
+    with suppress(Refused):  # the kernel of an old recording may no longer exist
         kernel = kernel_named(run.experiment.kernel)
     itemsize = (kernel.itemsize if kernel is not None else 0) or ITEMSIZE.get(run.experiment.dtype, 4)
     matrix = (run.padded or run.n) ** 2 * itemsize
@@ -87,7 +87,7 @@ def _facts(model: Model, run: Run) -> CpuFacts:
 
 
 def per_cycle(relaxations: int, worked: float, clock_mhz: float | None) -> float | None:
-    """Relaxations of a busy core in a cycle, from seconds of CPU time."""
+    """Return the relaxations per cycle of a busy core, from `worked` seconds of CPU time; None if the clock is unknown."""
     cycles = worked * clock_mhz * 1e6 if clock_mhz else 0.0
     each = relaxations / cycles if cycles and relaxations else inf
     return each if isfinite(each) else None
@@ -98,40 +98,40 @@ def level_name(level: int | None) -> str:
 
 
 def the_level(level: int | None) -> str:
-    """With its article in a sentence."""
+    """Return the name of a level with its article."""
     return level_name(level) if not level else f"the {level_name(level)}"
 
 
 def has_minimum(loop: CpuLoop) -> bool:
-    """Whether the loop takes minimums of float32 as such, not of their bits."""
+    """Return True if the loop has floating-point minimums, not integer minimums of the bits."""
     return any(re.fullmatch(r"v?minps|fmin(nm)?", name) for name in loop.mix)
 
 
 def vectors(loop: CpuLoop) -> str:
-    """How much one instruction of a loop does: 16 relaxations an instruction (512 bits)."""
+    """Describe the vector width of a loop: 16 relaxations per instruction (512 bits)."""
     if loop.lanes == 1:
-        return "one relaxation an instruction"
-    return f"{loop.lanes} relaxations an instruction ({loop.lanes * loop.item_bits} bits)"
+        return "one relaxation per instruction"
+    return f"{loop.lanes} relaxations per instruction ({loop.lanes * loop.item_bits} bits)"
 
 
-def in_words(facts: CpuFacts, loop: CpuLoop | None) -> str:
-    """The facts in a sentence without its full stop; empty if there is none."""
-    words: list[str] = []
-    cores = cores_in_words(facts)
+def describe_cpu(facts: CpuFacts, loop: CpuLoop | None) -> str:
+    """Describe the facts: relaxations per cycle, busy cores, vectors, and the cache of the matrix; empty if all are unknown."""
+    parts: list[str] = []
+    cores = busy_cores(facts)
     if facts.each is not None and facts.busy is not None:
-        words.append(f"{units.digits(facts.each)} relaxations a cycle on each busy core" + f", {cores}" * bool(cores))
+        parts.append(f"{units.digits(facts.each)} relaxations per cycle on each busy core" + f", {cores}" * bool(cores))
     elif cores:
-        words.append(cores)
+        parts.append(cores)
     if loop is not None and loop.lanes:
-        words.append(vectors(loop))
+        parts.append(vectors(loop))
     if facts.matrix and facts.level is not None:
         verb = "does not fit in any cache" if facts.level == MEMORY else f"fits in {the_level(facts.level)}"
-        words.append(f"its matrix of {units.scaled(facts.matrix, 'B')} {verb}")
-    return "; ".join(words)
+        parts.append(f"its matrix of {units.scaled(facts.matrix, 'B')} {verb}")
+    return "; ".join(parts)
 
 
-def cores_in_words(facts: CpuFacts) -> str:
-    """How many cores were busy: 1.0 of 16 cores busy."""
+def busy_cores(facts: CpuFacts) -> str:
+    """Describe the busy cores: 1.0 of 16 cores busy; empty if they are unknown."""
     if facts.busy is None:
         return ""
     return f"{facts.busy:.1f} of {units.counted(facts.cores, 'core')} busy" if facts.cores else f"{facts.busy:.1f} cores busy"

@@ -7,7 +7,7 @@ from fwtui.stream.events import Device
 
 
 def fp32_lanes(device: Device | None) -> int | None:
-    """32-bit floating-point units of the whole GPU; None if it or its table row is unknown."""
+    """Return the number of FP32 units of a GPU; None if the GPU is unknown."""
     if device is None or device.compute_capability is None:
         return None
     each = TABLE.get(device.compute_capability)
@@ -15,7 +15,7 @@ def fp32_lanes(device: Device | None) -> int | None:
 
 
 def fp32_flops(device: Device | None) -> float | None:
-    """FLOP/s at the highest clock, a fused multiply-add counting as two; None if not known."""
+    """Return the FP32 FLOP/s at the highest clock (a fused multiply-add counts as two); None if unknown."""
     lanes = fp32_lanes(device)
     return 2.0 * lanes * device.max_clock_mhz * 1e6 if lanes and device is not None and device.max_clock_mhz else None
 
@@ -26,7 +26,7 @@ SHARED_BYTES_PER_CLOCK = 128
 
 
 def shared_bytes_per_second(device: Device | None) -> float | None:
-    """Bytes/s that all multiprocessors can read from shared memory at the highest clock; None if the GPU is not known."""
+    """Return the peak bandwidth of shared memory at the highest clock, in bytes/s; None if the GPU is unknown."""
     if device is None or not device.multiprocessors or not device.max_clock_mhz:
         return None
     return float(SHARED_BYTES_PER_CLOCK * device.multiprocessors * device.max_clock_mhz * 1e6)

@@ -1,4 +1,4 @@
-"""Estimates how long a run will take, from the session's most similar runs, and how far one is that does not tell."""
+"""Estimates of the time of a run from similar runs of the session, and of the progress of a run that reports none."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS, PHASE_PASSES, PHA
 
 LAUNCH_BOUND = 1024  # below this size, time on a GPU grows more slowly than n^3
 RATES = {"cpu": 1e9, "cuda": 2e11}  # relaxations/s of a kernel that has not run yet
-ORDERED_RATES = {"cpu": 1e10, "cuda": 1e13}  # of one for sparse graphs, whose product is that of the fastest rung
+ORDERED_RATES = {"cpu": 1e10, "cuda": 1e13}  # of sparse kernels, which use the min-plus product of the fastest rung
 FIRST_COMPILE = 2.0
 GROWING = tuple(stage.key for stage in STAGES.values() if stage.grows)
 REFERENCE = 1e-9  # seconds that SciPy takes per relaxation, once per graph
 ONLY_OVERHEAD = 256  # vertices up to which stage times are constant
-SILENT = 1.0  # seconds since a run told its progress, from which it is estimated
-NEARLY = 0.99  # the most that an estimate says is done
+SILENT = 1.0  # seconds after the last progress event from which the progress is estimated
+NEARLY = 0.99  # largest estimated progress
 
 
 class Expected(NamedTuple):
     """The estimated seconds of a run."""
 
-    one: float  # of one pass
+    one: float  # one repetition
     total: float  # from start to end
-    compiling: float  # part of the total, if no similar run is known
+    compiling: float  # part of the total
 
 
 def expect(
     model: Model, experiment: Experiment, brief: bool = False, rates: Mapping[str, float] = RATES, earlier: Sequence[Run] = ()
 ) -> Expected:
-    """Passes by the run's own rules, stages growing with n^2, verification, and compilation unless it is known.
+    """Estimate a run: repetitions, stages that grow with n^2, verification, and compilation unless it ran before.
 
-    A brief run has no phase passes. `earlier` runs are used in addition to those of the model.
+    A brief run has no instrumented repetitions. `earlier` runs are used in addition to those of the model.
     """
     runs, backend = [*earlier, *_timed(model)], kernel_named(experiment.kernel).backend
     alike = _alike(runs, experiment)
@@ -47,15 +47,15 @@ def expect(
     if nearest is None:
         one = experiment.n**3 / rates[backend]
     else:
-        known = median(run.seconds or 0.0 for run in alike if run.n == nearest.n)
-        one = seconds_at(known, nearest.n, experiment.n, backend)
+        measured = median(run.seconds or 0.0 for run in alike if run.n == nearest.n)
+        one = seconds_at(measured, nearest.n, experiment.n, backend)
     compiling = FIRST_COMPILE * (not _repeats(runs, experiment))
     stages = _grown(_nearest(alike or runs, experiment.n), experiment, *GROWING)
     return Expected(one, _passes(one, experiment, brief) + stages + _checking(runs, experiment) + compiling, compiling)
 
 
 def foreseen(model: Model, run: Run) -> float:
-    """Seconds of a pass of that run, whose plan is known: at the rate of its kernel's last run, else of its device's best one."""
+    """Estimate the seconds of a repetition of a planned run: at the rate of its kernel's last run, else of its device's best."""
     done = [r for r in _timed(model) if r.device == run.device and r.relaxations and r.id != run.id]
     same_kernel = [r.relaxations / (r.seconds or 1.0) for r in done if r.experiment.kernel == run.experiment.kernel]
     best = max((r.relaxations / (r.seconds or 1.0) for r in done), default=0.0)
@@ -64,13 +64,13 @@ def foreseen(model: Model, run: Run) -> float:
 
 
 def seconds_at(seconds: float, n: int, to_n: int, backend: str) -> float:
-    """Seconds of a pass at the wanted size, from one at n."""
+    """Scale the seconds of a repetition from size n to `to_n`."""
     bound = min(to_n, LAUNCH_BOUND if backend == "cuda" else 0)
     return seconds * max(1.0, bound / n) ** 2 * (to_n / max(n, bound)) ** 3
 
 
 def progress_now(model: Model, run: Run) -> Progress | None:
-    """How far a running run is: as it told; estimated if its last word is old, or in a step that takes a whole pass."""
+    """Return the progress of an active run: reported, or estimated if the last report is old or a stage is one repetition."""
     progress = run.progress
     if progress is not None:
         silent = model.t - progress.t
@@ -86,7 +86,7 @@ def progress_now(model: Model, run: Run) -> Progress | None:
         experiment = changed(run.experiment, n=run.n)
         one = run.seconds or expect(model, experiment).one
         after = _passes(one, experiment, brief=True) + one if run.stage == "warm-up" else 0.0
-    except Refused:  # a kernel that is no longer known
+    except Refused:  # the kernel no longer exists
         return None
     left = max(0.0, one - waited) + after if one else 0.0
     return Progress(t=model.t, run=run.id, stage=run.stage, done=min(waited / one, NEARLY) if one else 0.0, left=left or None)
@@ -100,7 +100,7 @@ def _passes(one: float, experiment: Experiment, brief: bool) -> float:
 
 
 def _checking(runs: Sequence[Run], experiment: Experiment) -> float:
-    """Seconds of verification: those of the nearest sampled run scaled by n^2, plus SciPy's time for a new graph."""
+    """Estimate the seconds of verification: those of the nearest sampled run, plus SciPy's time for a new graph."""
     sampled = _nearest([r for r in runs if _sampled(r.experiment.verify, r.n, r.backend)], experiment.n)
     seconds = _grown(sampled, experiment, "verify")
     no_new_reference = any(
@@ -111,12 +111,12 @@ def _checking(runs: Sequence[Run], experiment: Experiment) -> float:
 
 
 def _sampled(verify: str, n: int, backend: str) -> bool:
-    """Whether only a sample is compared with SciPy's result."""
+    """Return True if only a sample of the distances is verified."""
     return verify in ("sample", "off") or (verify == "auto" and n > FULL_CHECK.get(backend, 0))
 
 
 def _grown(run: Run | None, experiment: Experiment, *stages: str) -> float:
-    """Seconds of that run's stages scaled up to the wanted size."""
+    """Return the seconds of a run's stages, scaled to the experiment's size."""
     if run is None:
         return 0.0
     times = max(1.0, experiment.n / max(run.n, ONLY_OVERHEAD)) ** 2
@@ -128,13 +128,13 @@ def _timed(model: Model) -> list[Run]:
 
 
 def _repeats(runs: Sequence[Run], experiment: Experiment) -> list[Run]:
-    """Runs of exactly that experiment, at any size."""
+    """Return the runs of the experiment, at any size."""
     kernel = kernel_named(experiment.kernel)
     return [r for r in runs if same(r, experiment, kernel)]
 
 
 def _alike(runs: Sequence[Run], experiment: Experiment) -> list[Run]:
-    """Runs of exactly that experiment, else of the same kernel."""
+    """Return the runs of the experiment at any size, else those of the kernel."""
     return _repeats(runs, experiment) or [r for r in runs if r.experiment.kernel == experiment.kernel]
 
 

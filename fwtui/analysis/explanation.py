@@ -10,7 +10,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
-from fwtui.analysis.cpu import cpu_facts, in_words
+from fwtui.analysis.cpu import cpu_facts, describe_cpu
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.phase_table import OWNER, TIMERS, UNKNOWN, UNMEASURED, Bottleneck, counters_of, phase_rows, slowest_line
 from fwtui.analysis.rank_timing import describe_waiting, number_word
@@ -90,8 +90,8 @@ def explain(entrant: ComparedRun, baseline: ComparedRun | None) -> Explanation:
     busy_with = "mainly loads and addresses" if far else ""
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
-    cpu_words = in_words(facts, of_phase(run.loops, slowest.key if slowest is not None else "")) if facts is not None else ""
-    return Explanation(against, limiter, phase, missing, busy_with, describe_waiting(model, run), cpu_words)
+    cpu = describe_cpu(facts, of_phase(run.loops, slowest.key if slowest is not None else "")) if facts is not None else ""
+    return Explanation(against, limiter, phase, missing, busy_with, describe_waiting(model, run), cpu)
 
 
 def speedup_causes(comparison: Comparison) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Whether several GPUs work equally hard, and how full the links between them are."""
+"""Load balance of several GPUs, and the traffic of the links between them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model, within
 
-EVEN = 0.9  # of what the busiest GPU does: with the least at or above it, all do about the same
+EVEN = 0.9  # minimum load / maximum load from which the load counts as even
 IDLE = 0.05  # share of the time below which a GPU counts as idle
-WORK = ("sm_utilisation", "gpu_power_watts", "gpu_utilisation")  # what tells how hard a GPU works, the best first
+WORK = ("sm_utilisation", "gpu_power_watts", "gpu_utilisation")  # quantities of the load, best first
 LINK = "nvlink_bytes_per_second"
 
 
 class Balance(NamedTuple):
-    """Means over a stretch of time, by GPU."""
+    """Mean loads during an interval, by GPU."""
 
     name: str  # the quantity, one of WORK
     work: Mapping[DeviceId, float]
@@ -34,7 +34,7 @@ class Balance(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Which GPU does most and which least, or the range."""
+        """The least and the most loaded GPU with their loads, or the range."""
         quantity = QUANTITIES[self.name]
         least, most = (choose(self.work, key=self.work.__getitem__) for choose in (min, max))
         low, high = (quantity.unit.text(self.work[gpu]) for gpu in (least, most))
@@ -47,7 +47,7 @@ class Balance(NamedTuple):
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The most that a GPU sent and received over NVLink, in many words and in few; nothing if that is not known, or 0."""
+        """The largest NVLink traffic of a GPU, as a long and a short text; empty if it is unknown or 0."""
         if self.link is None or not self.link[1]:
             return ()
         gpu, carried, share = self.link
@@ -58,7 +58,7 @@ class Balance(NamedTuple):
 
 
 def balance(model: Model, gpus: Iterable[DeviceId], start: float, end: float) -> Balance | None:
-    """How these GPUs worked between two times; None unless two of them were read then."""
+    """Return the loads of these GPUs between two session times; None unless two of them have readings."""
     during = {gpu: within(model.readings.get(gpu, ()), start, end) for gpu in gpus}
 
     def means(name: str) -> dict[DeviceId, float]:

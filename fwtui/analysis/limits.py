@@ -1,8 +1,7 @@
-"""A run's share of its device's limit, and the limits kept between runs of the program."""
+"""Peak rates of devices: a run's share of its peak rate, and the stored measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import isfinite
 from typing import NamedTuple, TypeVar
 
@@ -25,19 +24,17 @@ L = TypeVar("L", events.FormLimit, events.LevelLimit)
 
 
 class Limit(NamedTuple):
-    """The limit of a run's device, or of all its devices together, for distances of that type and sign."""
+    """The peak rate of a run's device, or of all its devices together, for its data type and sign."""
 
     form: RelaxForm
-    relaxations_per_second: float  # at the run's own clock, if that and the probe's are known
-    share: float | None  # reached by the run; None without a time
-    clock_mhz: float | None = None  # the clock of the limit; None if not known
-    noisy: bool = False  # measured while other programs used the device: it can do more
+    relaxations_per_second: float  # scaled to the clock of the run, if both clocks are known
+    share: float | None  # rate of the run / peak rate; None without a time
+    clock_mhz: float | None = None  # of the peak rate
+    noisy: bool = False  # measured while other programs used the device, so that it may be too low
 
 
 def limit_of(model: Model, run: Run) -> Limit | None:
-    """The fastest form that is valid for the run's distances, on all its devices, and the run's share of it; None if none was
-    measured.
-    """
+    """Return the peak rate of the fastest form that is valid for the run's distances; None if none was measured."""
     return model.once(_limit_of, run)
 
 
@@ -47,7 +44,8 @@ def _limit_of(model: Model, run: Run) -> Limit | None:
         return None
     nonnegative = run.graph is None or run.graph.low is None or run.graph.low >= 0
     forms = {form.key: form for form in right_for(run.backend, run.experiment.dtype, nonnegative)}
-    best = _fastest(limits, forms)
+    valid = (form for form in limits.forms if form.form in forms and form.relaxations_per_second)
+    best = max(valid, key=lambda form: form.relaxations_per_second or 0.0, default=None)
     if best is None:
         return None
     factor = _clock_factor(model, run, best)
@@ -57,19 +55,14 @@ def _limit_of(model: Model, run: Run) -> Limit | None:
     return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock, best.noisy)
 
 
-def _fastest(limits: events.Limits, forms: Mapping[str, RelaxForm]) -> events.FormLimit | None:
-    speeds = [f for f in limits.forms if f.form in forms and f.relaxations_per_second]
-    return max(speeds, key=lambda f: f.relaxations_per_second or 0.0, default=None)
-
-
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
-    """Effective bandwidth as a share of the peak of its GPUs; None for a CPU kernel."""
+    """Return effective bandwidth / peak bandwidth of the run's GPUs; None for a CPU kernel."""
     peak = gpu.peak_bytes_per_second if gpu is not None and run.backend == "cuda" else None
     return run.bandwidth / peak / run.device_count if run.bandwidth and peak else None
 
 
 def _clock_factor(model: Model, run: Run, form: events.FormLimit) -> float:
-    """The run's clock / the probe's, so that a throttled run is compared with the limit of the throttled device."""
+    """Return the clock of the run / the clock of the measurement; 1 if one is unknown or the ratio is implausible."""
     evidence = model.evidence(run) if run.backend == "cuda" else None
     if evidence is None or not evidence.gpu_clock_mhz or not form.clock_mhz:
         return 1.0
@@ -78,7 +71,7 @@ def _clock_factor(model: Model, run: Run, form: events.FormLimit) -> float:
 
 
 def load(device: DeviceId) -> events.Limits | None:
-    """The measured limits of this device, or None."""
+    """Return the stored peak rates of a device of this machine; None if there are none."""
     event = device_cache.read(KIND, device, lambda data: codec.decode(data.rstrip(b"\n")))
     if not isinstance(event, events.Limits) or event.backend != device.backend or not event.complete:
         return None
@@ -86,8 +79,9 @@ def load(device: DeviceId) -> events.Limits | None:
 
 
 def save(limits: events.Limits) -> events.Limits:
-    """Store complete limits, and return them merged: the best ever measured on this device for each form.
-    Other work can only slow a probe down, so that one without noise is enough. What could not be measured is tried again.
+    """Store complete limits merged with the stored ones, and return them: the best measurement of each form counts.
+
+    Other work can only slow a measurement down. Limits with a note are not stored, so that they are measured again.
     """
     if not limits.complete or limits.note:
         return limits
@@ -110,7 +104,7 @@ def _best(before: events.Limits, now: events.Limits) -> events.Limits:
 
 
 def _better(before: L, now: L) -> L:
-    """The greater of each rate, noisy only if both are."""
+    """Return the larger of each rate, noisy only if both are."""
     names = [name for name in now.__struct_fields__ if name not in ("form", "level", "noisy", "clock_mhz")]
     best = max((before, now), key=lambda one: getattr(one, names[0]) or 0.0)
     rates = {name: max(getattr(before, name) or 0.0, getattr(now, name) or 0.0) or None for name in names}
@@ -118,8 +112,8 @@ def _better(before: L, now: L) -> L:
 
 
 def noise(limits: events.Limits) -> str:
-    """What to know of limits that were measured while other programs ran; empty if none was."""
+    """Return a warning if other programs ran while limits were measured; else empty."""
     parts = [*limits.forms, *limits.levels]
     if not (limits.copy_noisy or any(one.noisy for one in parts)):
         return ""
-    return "other programs ran while limits marked as noisy were measured, which can be too low; measure again when they do not"
+    return "limits marked as noisy may be too low, because other programs ran; measure them again on an idle machine"

@@ -1,4 +1,4 @@
-"""Theoretical occupancy from a table: how many blocks of a kernel fit on one multiprocessor at once.
+"""Theoretical occupancy: the number of blocks of a kernel that fit on one multiprocessor.
 
 Limits per compute capability: NVIDIA CCCL, `cuda/__device/arch_traits.h` (Apache-2.0). Allocation units and rules:
 CUDA C++ Programming Guide, appendix "Compute Capabilities", and the occupancy calculator of Nsight Compute; additions: table
@@ -18,7 +18,7 @@ MAX_REGISTERS = 255  # per thread
 REGISTERS = 65536  # per multiprocessor
 REGISTER_UNIT = 256  # registers are allocated per warp, in units of this many
 WARP_UNIT = 4  # a block's warps are rounded up to this for the register limit
-STATIC_SHARED = 48 * KIB  # the most for a block without opting in to more
+STATIC_SHARED = 48 * KIB  # limit of a block without opting in to more
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Estimate:
     blocks: int
     warps: int
     max_warps: int
-    limits: Mapping[str, int]  # blocks allowed by each resource alone; one that cannot limit is left out
-    limiters: tuple[str, ...]  # every resource that allows no more than `blocks`
+    limits: Mapping[str, int]  # blocks allowed by each resource; a resource that is not used is missing
+    limiters: tuple[str, ...]  # all resources that allow only `blocks`
 
     @property
     def fraction(self) -> float:
@@ -81,17 +81,16 @@ class Estimate:
 
 
 def occupancy(cc: tuple[int, int] | None, threads: int, registers: int, shared_bytes: int, barriers: int = 1) -> Estimate | None:
-    """The occupancy of blocks of `threads` threads with `registers` per thread and `shared_bytes` per block.
+    """Return the occupancy of blocks of `threads` threads with `registers` per thread and `shared_bytes` per block.
 
-    Shared memory is static and dynamic together; the largest carve-out is assumed, which is what the driver prefers by
-    default. None for a compute capability that is not in the table. Zero blocks if a single one is
-    already too big.
+    Shared memory is static plus dynamic memory, with the largest carve-out, which the driver prefers by default. None for an
+    unknown compute capability. Zero blocks if one block is too large.
     """
     has = TABLE.get(cc) if cc is not None else None
     if has is None:
         return None
     if threads < 1:
-        raise ValueError(f"a block of {threads} threads is empty; it takes at least 1")
+        raise ValueError(f"a block of {threads} threads is empty; pass at least 1")
     warps = -(-threads // WARP)
     limits = {"warps": has.warps // warps if threads <= MAX_THREADS else 0, "blocks": has.blocks}
     if registers > 0:

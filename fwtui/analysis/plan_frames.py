@@ -20,38 +20,38 @@ from fwtui.stream.stages import STAGES, doing
 from fwtui_kernels.plan import EVERY, Cost, EliminationOrder, Kernel, Rect, Shape, Step, Supernode
 
 MAX_FRAMES = 2048
-MAX_RECORDED = 512  # in a session, of a user's kernel
-SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds that are shown, steps of a round
-MAX_STEPS = 250_000  # of a plan; a longer one has no frames
+MAX_RECORDED = 512  # frames of a user kernel in a session
+SLOW_ROUNDS, SLOW_STEPS = 64, 8  # rounds in slow motion, and steps of each
+MAX_STEPS = 250_000  # steps of a plan; a longer plan has no frames
 
 
 class PlanFrame(NamedTuple):
     """One step (in a long plan, the heaviest of several). Rectangles are in vertices, in any of the matrices."""
 
-    first: int  # relaxations done before it
-    weight: int  # relaxations that it does
+    first: int  # relaxations before the step
+    weight: int  # relaxations of the step
     round: int  # from 1
     phase: str
-    sources: tuple[Rect, ...]  # read, and not written
+    sources: tuple[Rect, ...]  # read but not written
     targets: tuple[Rect, ...]  # written
-    sent: Rect | None = None  # on its way from its owner to all other ranks
+    sent: Rect | None = None  # panel that is being broadcast
 
 
 class Deal(NamedTuple):
-    """How rows of tiles are dealt out to ranks, in turn."""
+    """The block-cyclic distribution of rows of tiles to ranks."""
 
     ranks: int
     tile: int
 
     def owner(self, row: int) -> int:
-        """The rank that holds a row of the matrix."""
+        """Return the rank that holds a row of the matrix."""
         return row // self.tile % self.ranks
 
 
 class PlanFrames:
-    """The frames of one plan, made a few at a time: `process()` until it is `complete`.
+    """The frames of a plan, made a few steps at a time by `process()` until it is `complete`; without copies of tiles.
 
-    Copies of tiles for later steps are not in the picture.
+    A plan with more than MAX_FRAMES steps shares its frames among steps. One with more than MAX_STEPS steps has no frames.
     """
 
     def __init__(
@@ -60,14 +60,8 @@ class PlanFrames:
         rounds: Iterator[tuple[int, Step]],
         places: Callable[[Iterable[Rect]], tuple[Rect, ...]],
         deal: Deal | None = None,
-        most_frames: int = MAX_FRAMES,
-        most_steps: int = MAX_STEPS,
     ):
-        """Of steps with their rounds; `places` are those rectangles that are places of the matrix; `deal`: over several ranks.
-
-        A longer plan shares its frames among steps, and one of more steps than `most_steps` has no frames.
-        """
-        self._most_frames, self._most_steps = most_frames, most_steps
+        """`rounds` yields the steps with their rounds; `places` selects the rectangles of the matrix; `deal` is for ranks."""
         self.side = side
         self.deal = deal
         self.rounds = 0
@@ -81,14 +75,14 @@ class PlanFrames:
         self._sent: Rect | None = None
 
     @classmethod
-    def of(cls, kernel: Kernel, shape: Shape, **limits: int) -> PlanFrames:
-        """Of the kernel's plan; limits as in PlanFrames()."""
+    def of(cls, kernel: Kernel, shape: Shape) -> PlanFrames:
+        """Return the frames of the kernel's plan."""
         deal = Deal(shape.ranks, shape.tile) if shape.ranks > 1 else None
         steps = kernel.together(shape) if deal and kernel.together else kernel.plan(shape, True)
-        return cls(shape.padded, kernel.rounds(steps), kernel.places, deal, **limits)
+        return cls(shape.padded, kernel.rounds(steps), kernel.places, deal)
 
     def plan_steps(self) -> tuple[events.PlanStep, ...]:
-        """The frames as a session records them, once complete; none if one has too many rectangles."""
+        """Return the complete frames for a session; empty if one has too many rectangles."""
         frames = self._frames
         while len(frames) > MAX_RECORDED:
             frames = _halved(frames)
@@ -101,30 +95,30 @@ class PlanFrames:
         )
 
     def process(self, steps: int = MAX_STEPS) -> bool:
-        """Process that many more steps of the plan; return whether it is complete."""
+        """Process that many more steps of the plan. Return True if it is complete."""
         if not self.complete:
             count = self._processed
-            for number, step in islice(self._steps, max(0, min(steps, self._most_steps - count))):
+            for number, step in islice(self._steps, max(0, min(steps, MAX_STEPS - count))):
                 self._take(number, step)
-            self.complete = self._processed < min(count + steps, self._most_steps)
+            self.complete = self._processed < min(count + steps, MAX_STEPS)
         return self.complete
 
     @property
     def hopeless(self) -> bool:
-        """Whether the plan is too long to be shown."""
-        return not self.complete and self._processed >= self._most_steps
+        """True if the plan is too long for frames."""
+        return not self.complete and self._processed >= MAX_STEPS
 
     def at(self, done: int) -> PlanFrame:
-        """The step that runs once `done` relaxations have been done. Only once complete."""
+        """Return the frame after `done` relaxations; the frames must be complete."""
         return self._frames[max(0, bisect_right(self._frames, done, key=lambda frame: frame.first) - 1)]
 
     def heaviest(self, done: int) -> PlanFrame:
-        """The step that does most of that round's work."""
+        """Return the frame with the most relaxations of the round after `done` relaxations."""
         here = self.at(done).round
         return max((frame for frame in self._frames if frame.round == here), key=lambda frame: frame.weight)
 
     def slowly(self, most_rounds: int = SLOW_ROUNDS, most_steps: int = SLOW_STEPS) -> list[PlanFrame]:
-        """The steps of some evenly chosen rounds, in order, for slow motion."""
+        """Return the frames of some evenly chosen rounds, in order, for slow motion."""
         every = -(-self.rounds // most_rounds)
         by_round: dict[int, list[int]] = {}
         for place, frame in enumerate(self._frames):
@@ -144,7 +138,7 @@ class PlanFrames:
         if deal is not None and step.rank == EVERY:
             self._sent = Rect((number - 1) * deal.tile, 0, number * deal.tile, self.side)
         elif deal is not None and self._sent is not None and (step.lane or self._sent.top < number * deal.tile):
-            self._sent = None  # it is there, and the next one is not ready
+            self._sent = None  # the panel has arrived, and the next one is not ready
         frame = PlanFrame(self.relaxations, step.cost.relaxations, number, step.phase, sources, targets, self._sent)
         self.relaxations += step.cost.relaxations
         if self._processed % self._every:
@@ -152,23 +146,23 @@ class PlanFrames:
         else:
             self._frames.append(frame)
         self._processed += 1
-        if len(self._frames) > self._most_frames:
+        if len(self._frames) > MAX_FRAMES:
             self._frames = _halved(self._frames)
             self._every *= 2
 
 
 def _heavier(first: PlanFrame, second: PlanFrame) -> PlanFrame:
-    """The one of two neighbours with more work, starting where the first begins."""
+    """Return the heavier of two adjacent frames, from the start of the first."""
     return second._replace(first=first.first) if second.weight > first.weight else first
 
 
 def _halved(frames: list[PlanFrame]) -> list[PlanFrame]:
-    """The heavier frame of every two."""
+    """Return the heavier frame of each pair."""
     return [reduce(_heavier, frames[place : place + 2]) for place in range(0, len(frames), 2)]
 
 
 def frames_of(run: Run) -> PlanFrames | None:
-    """The frames of a run, none processed yet; None if its experiment has none (or is not known yet)."""
+    """Return the unprocessed frames of a run; None if its plan is unknown."""
     if run.experiment.code:
         return _from_session(run)
     try:
@@ -180,12 +174,12 @@ def frames_of(run: Run) -> PlanFrames | None:
         return None
     shape = replace(experiment.shape(run.n), order=_order(run))
     if kernel.ordered is not None and shape.padded != run.padded:
-        return None  # its order is not (or no longer) known
+        return None  # the elimination ordering is unknown
     return None if kernel.refuses(shape) else _frames_of_plan(kernel.id, shape)
 
 
 def _order(run: Run) -> EliminationOrder | None:
-    """The supernodes of a run, without the vertices; None if it has none, or a made-up session has no tree."""
+    """Return the supernodes of a run, without the vertices; None if it has none, or those of a forged session are no tree."""
     order = run.ordered
     if order is None or not len(order.sizes) == len(order.parents) == len(order.above):
         return None
@@ -197,7 +191,7 @@ def _order(run: Run) -> EliminationOrder | None:
 
 
 def _from_session(run: Run) -> PlanFrames | None:
-    """The frames of a user's kernel, from the session alone."""
+    """Return the recorded frames of a user kernel; None if they are missing or invalid."""
     steps = [step for part in run.plan for step in part.steps]
     if not steps or len(steps) != run.plan[0].of:
         return None
@@ -216,34 +210,34 @@ def _frames_of_plan(kernel: str, shape: Shape) -> PlanFrames:
 
 
 class Scene(NamedTuple):
-    """One picture of the matrix: what it lights up, and the words under it."""
+    """A picture of the matrix: the highlighted rectangles and the caption."""
 
     side: int  # vertices
-    words: tuple[str, ...]  # from the longest to the shortest text
+    words: tuple[str, ...]  # captions, from the longest to the shortest
     sources: tuple[Rect, ...] = ()
     targets: tuple[Rect, ...] = ()
-    filled: float = 0.0  # share of the rows done, if no step is followed
-    deal: Deal | None = None  # over several ranks
-    sent: Rect | None = None  # what its owner sends to all other ranks
+    filled: float = 0.0  # finished share of the rows, if no step is shown
+    deal: Deal | None = None  # of several ranks
+    sent: Rect | None = None  # panel that is being broadcast
 
 
-FOLLOWED = 5.0  # rounds per second that the eye can follow; above this only one every half second is shown
-STILL = 0.5  # seconds that a picture then stays
-MIN_PASS = 2.0  # seconds of a pass below which only the share is shown
+FOLLOWED = 5.0  # rounds per second that a reader can follow; with more, the picture changes every STILL seconds
+STILL = 0.5
+MIN_PASS = 2.0  # seconds of a repetition below which only the share is shown
 
 
 def slow_scene(frames: PlanFrames, run: Run, place: int) -> Scene:
-    """Step number `place` of the frames in slow motion, repeating endlessly."""
+    """Return the picture of frame number `place` in slow motion, which repeats endlessly."""
     steps = frames.slowly()
     return _lit(frames, steps[place % len(steps)], run, "slow motion: ")
 
 
 def scene(frames: PlanFrames, run: Run, now: float) -> Scene:
-    """The picture of a run at session time `now`: its actual round if that is known and slow enough.
+    """Return the picture of a run at session time `now`.
 
-    A warm-up reports its steps. A clean pass reports nothing while it runs, so its round is estimated from the time of a
-    pass, and the text says "about". Passes too short to see show the share of the work done; a finished run shows its
-    last round, and one that ended early no round.
+    The warm-up reports its steps. A timed repetition reports nothing, so its round is estimated from the time of a repetition,
+    and the caption begins with "about". Short repetitions show the finished share of the work. A finished run shows its last
+    round, an interrupted one no round.
     """
     if run.state == "running":
         estimate = _progress(run, now)
@@ -262,26 +256,25 @@ def scene(frames: PlanFrames, run: Run, now: float) -> Scene:
         )
     if run.state != "done":
         return Scene(frames.side, (run.state,), deal=frames.deal)
-    return _lit(
-        frames, frames.heaviest(frames.relaxations)._replace(round=frames.rounds), run, "finished: "
-    )  # of many it is one before
+    last = frames.heaviest(frames.relaxations)._replace(round=frames.rounds)  # with shared frames its round may be earlier
+    return _lit(frames, last, run, "finished: ")
 
 
 def raced_scene(frames: PlanFrames, run: Run, share: float, seconds: float) -> Scene:
-    """The picture at that share of one pass that takes that many seconds."""
+    """Return the picture at that share of a repetition of that many seconds."""
     done = Scene(frames.side, ("finished",), filled=1.0, deal=frames.deal)
     return _followed(frames, run, share, seconds, "") if share < 1 else done
 
 
 def _followed(frames: PlanFrames, run: Run, share: float, seconds: float, about: str) -> Scene:
-    """The step at that share of a pass of that many seconds, or the heaviest of its round if steps are too short to follow."""
-    # rounded: the share was a quotient of whole numbers, and a step ends at exactly such a number
+    """Return the picture of the step at that share of a repetition, or the heaviest of its round if steps are too short."""
+    # rounded, because the share is a quotient of integers, and a step ends exactly at such a quotient
     done = round(max(share, 0.0) * frames.relaxations)
     return _lit(frames, frames.at(done) if frames.rounds <= FOLLOWED * seconds else frames.heaviest(done), run, about)
 
 
 def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
-    """The present pass's progress (0..1), the length of a pass, and "about " for an estimate; None if no pass is running."""
+    """Return the progress of the current repetition (0 to 1), its seconds, and "about " for an estimate; None between them."""
     if run.stage not in STAGES or not STAGES[run.stage].passes:
         return None
     if run.stage == "warm-up":

@@ -1,4 +1,4 @@
-"""Recorded runs side by side: the progress of each at any time, and its time to any point."""
+"""Progress of recorded runs over time, for a race."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SECONDS = 8.0  # initial length of a race on screen, however short the runs are
 
 
 class Course(NamedTuple):
-    """A run's progress from 0 to 1 of its relaxations: shares and the seconds at which they are reached, both ascending.
+    """Shares (0 to 1) of a run's relaxations, and the seconds at which they are reached; both ascending.
 
-    `sampled`: from the rounds of its phase pass, scaled to the median of its clean passes; else a straight line.
+    `sampled`: from the rounds of the instrumented repetition, scaled to the median time; else a straight line.
     """
 
     shares: tuple[float, ...]
@@ -28,21 +28,21 @@ class Course(NamedTuple):
         return self.seconds[-1]
 
     def share_at(self, seconds: float) -> float:
-        """Its progress after that many seconds."""
+        """Return the progress after that many seconds."""
         return _between(self.seconds, self.shares, seconds)
 
     def seconds_at(self, share: float) -> float:
-        """When it reaches that share."""
+        """Return the seconds at which the run reaches that share."""
         return _between(self.shares, self.seconds, share)
 
 
 def can_race(run: Run) -> bool:
-    """Whether it has ended and has a time."""
+    """Return True for a finished run with a time."""
     return run.state == "done" and bool(run.seconds)
 
 
 def course(run: Run) -> Course | None:
-    """The run's progress; None for a run without a time."""
+    """Return the progress of a run over time; None for a run without a time."""
     if not can_race(run) or not run.seconds:
         return None
     rounds = sorted({r.first: r for r in run.rounds}.values(), key=lambda r: r.index)
@@ -62,25 +62,25 @@ def course(run: Run) -> Course | None:
 
 
 class RacePosition(NamedTuple):
-    """Where a runner is: its share of the work and its seconds so far."""
+    """A run's share of the work and its elapsed seconds."""
 
     share: float
     seconds: float
 
 
 def by_time(courses: Sequence[Course], watched: float) -> list[RacePosition]:
-    """Each runner after the same time, `watched` (0..1) of the slowest one's total."""
+    """Return the position of each run after the same time: `watched` (0 to 1) of the slowest run's total."""
     now = watched * max((c.total for c in courses), default=0.0)
     return [RacePosition(c.share_at(now), min(now, c.total)) for c in courses]
 
 
 def by_round(courses: Sequence[Course], watched: float) -> list[RacePosition]:
-    """Each runner at the same share of the work, with its time to that point."""
+    """Return the position of each run at the same share of the work."""
     return [RacePosition(watched, c.seconds_at(watched)) for c in courses]
 
 
 def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
-    """Linear between the points, and no further than their ends."""
+    """Interpolate linearly between the points; constant beyond their ends."""
     place = bisect_right(xs, x)
     if not place:
         return ys[0]

@@ -1,4 +1,4 @@
-"""The ratio between two sets of passes, without assuming a distribution."""
+"""The ratio of the times of two runs with its confidence interval, for any distribution of the repetitions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from statistics import NormalDist, median
 from typing import NamedTuple
 
 CONFIDENCE = 0.95
-_EXACT_UP_TO = 60  # passes of both together; above this the normal approximation is as good
-MIN_SECONDS = 1e-12  # no clock measures less; a made-up file may claim it
+_EXACT_UP_TO = 60  # repetitions of both runs; for more the normal approximation is accurate
+MIN_SECONDS = 1e-12  # below the resolution of any clock; a forged file may contain less
 
 
 class Interval(NamedTuple):
@@ -25,17 +25,17 @@ class Interval(NamedTuple):
 
 
 def ratio(seconds: Sequence[float], baseline: Sequence[float]) -> Interval | None:
-    """Time of a pass as a multiple of the baseline's, with its 95 % interval; None for too few passes to have one.
+    """Return time / baseline time with its 95 % interval; None if there are too few repetitions for an interval.
 
     The Hodges-Lehmann estimate (the median of all pairwise ratios) and the interval between two of those ratios that
     inverts the Mann-Whitney test: E. L. Lehmann, Nonparametrics, 1975, section 2.6; M. Hollander, D. A. Wolfe,
-    Nonparametric Statistical Methods, section 4.3. It assumes that passes are independent and that one distribution is
-    the other one scaled, nothing about their form. Both need at least four passes, or 3 and 5.
+    Nonparametric Statistical Methods, section 4.3. It assumes independent repetitions and two distributions that differ by
+    a factor. At least four repetitions of both runs are needed, or 3 and 5.
     """
     return _ratio(*(array("d", passes).tobytes() for passes in (seconds, baseline)))
 
 
-@lru_cache(maxsize=256)  # two tables of a hundred runs; packed, a key takes a fifth
+@lru_cache(maxsize=256)  # two tables of a hundred runs; packed keys take a fifth of the memory
 def _ratio(seconds: bytes, baseline: bytes) -> Interval | None:
     ours, theirs = (
         sorted(s for s in array("d", packed) if math.isfinite(s) and s >= MIN_SECONDS) for packed in (seconds, baseline)
@@ -49,7 +49,7 @@ def _ratio(seconds: bytes, baseline: bytes) -> Interval | None:
 
 @lru_cache(maxsize=256)
 def _rank(few: int, many: int, exact_up_to: int = _EXACT_UP_TO) -> int:
-    """The rank k such that the interval runs from the k-th smallest to the k-th greatest pairwise ratio; 0 for no interval."""
+    """Return the rank k of the interval, from the k-th smallest to the k-th largest pairwise ratio; 0 for no interval."""
     if not few:
         return 0
     if few + many > exact_up_to:
@@ -60,7 +60,7 @@ def _rank(few: int, many: int, exact_up_to: int = _EXACT_UP_TO) -> int:
 
 
 def _arrangements(few: int, many: int) -> Sequence[int]:
-    """The number of arrangements of both samples for each value of Mann and Whitney's U: Gaussian binomial coefficients."""
+    """Return the number of arrangements of both samples for each value of the Mann-Whitney U (Gaussian binomials)."""
     counts = [1] + [0] * (few * many)
     for i in range(1, few + 1):
         for u in range(len(counts) - 1, many + i - 1, -1):

@@ -1,4 +1,4 @@
-"""The source of a run as it was recorded: what changed since the version before, and where its warps were sampled."""
+"""The recorded source of a run: changes since the previous version, and the PC samples of its lines."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from fwtui.stream.events import Source
 from fwtui.stream.listing import CodeLine
 from fwtui.stream.run import Run
 
-MAX = 40  # lines that are shown at once
-USUAL = 12  # without a choice of lines
-MAX_COMPARED = 1000  # changed lines of a file: a longer change is one of all lines between its first and its last
+MAX = 40  # lines of an excerpt
+DEFAULT = 12  # lines of an excerpt without chosen lines
+MAX_COMPARED = 1000  # changed lines of a file; a longer change replaces all lines between its first and its last
 ADDED, REMOVED, SAME = "+", "-", " "
 
 
 class SourceRow(NamedTuple):
-    """A line, and whether it is new since the version before (ADDED), was there only then (REMOVED), or is the SAME."""
+    """A line that is new since the previous version (ADDED), existed only there (REMOVED), or is in both (SAME)."""
 
     sign: str
     line: CodeLine
 
 
 class SourceExcerpt(NamedTuple):
-    """Lines of a run's source; `before` is the run of the version before, 0 for none."""
+    """Lines of a run's source; `before` is the run of the previous version, 0 for none."""
 
     file: str
     rows: tuple[SourceRow, ...]
     before: int
-    total: int  # samples in all of the file
-    most: int  # and in the line with the most
+    total: int  # samples of the file
+    most: int  # samples of its hottest line
 
 
 def excerpt(runs: Iterable[Run], run: Run, first: int = 0, last: int = 0) -> SourceExcerpt:
-    """Those lines of a run's source, of one among others the recorded `runs`; by default what changed, else where most warps
-    were. Raises Refused if they were not recorded.
+    """Return lines `first` to `last` of a run's source; by default the longest change since the previous of `runs`, else the
+    hottest lines. Raises Refused if the source was not recorded.
     """
     sampled, listed = _sampled(run)
     files = _texts(run.source) or listed
     if not files:
-        raise Refused(f"the source of run {run.id} was not recorded up to here; `fwtui run --record-source` keeps it")
+        raise Refused(f"the source of run {run.id} was not recorded up to this moment; `fwtui run --record-source` records it")
     totals = {file: sum(sum(lines.values()) for of, lines in sampled.items() if of[0] == file) for file in files}
     file = max(reversed(files), key=lambda name: totals[name])
     lines = files[file]
@@ -58,9 +58,9 @@ def excerpt(runs: Iterable[Run], run: Run, first: int = 0, last: int = 0) -> Sou
     counts = {number: sum(sampled.get((file, number), {}).values()) for number in numbers}
     if not first:
         hottest = max(numbers, key=lambda number: counts[number])
-        usual = hottest - USUAL // 2 if counts[hottest] else numbers[0]
-        first = max(numbers[0], _longest({*added, *deletions}) - 1 if before else usual)
-        last = first + USUAL - 1
+        around = hottest - DEFAULT // 2 if counts[hottest] else numbers[0]
+        first = max(numbers[0], _longest({*added, *deletions}) - 1 if before else around)
+        last = first + DEFAULT - 1
     rows: list[SourceRow] = []
     for number in range(first, min(max(first, last), first + MAX - 1) + 1):
         rows += [SourceRow(REMOVED, CodeLine(file, 0, text)) for text in deletions.get(number, ())]
@@ -68,12 +68,12 @@ def excerpt(runs: Iterable[Run], run: Run, first: int = 0, last: int = 0) -> Sou
             sign = ADDED if number in added else SAME
             rows.append(SourceRow(sign, CodeLine(file, number, lines[number], dict(sampled.get((file, number), {})))))
     if not rows:
-        raise Refused(f"{file} of run {run.id} has no line {first}; its last is {numbers[-1]}")
+        raise Refused(f"{file} of run {run.id} has no line {first}; choose a line up to {numbers[-1]}")
     return SourceExcerpt(file, tuple(rows[:MAX]), before, totals[file], max(counts.values(), default=0))
 
 
 def _longest(numbers: set[int]) -> int:
-    """The first of the most numbers in a row, the later ones of as many; 1 for none."""
+    """Return the first number of the longest (of several, the last) range of consecutive numbers; 1 for none."""
     begins = [number for number in numbers if number - 1 not in numbers]
 
     def length(begin: int) -> int:
@@ -83,7 +83,7 @@ def _longest(numbers: set[int]) -> int:
 
 
 def _texts(parts: Sequence[Source]) -> dict[str, dict[int, str]]:
-    """The lines of each file by their numbers."""
+    """Map each file to its lines by number."""
     files: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for part in parts:
         files[part.file].update(enumerate(part.lines, part.first))
@@ -91,7 +91,7 @@ def _texts(parts: Sequence[Source]) -> dict[str, dict[int, str]]:
 
 
 def _sampled(run: Run) -> tuple[Mapping[tuple[str, int], Counter[str]], dict[str, dict[int, str]]]:
-    """The samples of each line of each file in all operations, and the lines that the compiler named."""
+    """Return the samples of each line in all kernel functions, and the lines of the listings."""
     sampled: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     files: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for op, _ in run.code:
@@ -103,9 +103,9 @@ def _sampled(run: Run) -> tuple[Mapping[tuple[str, int], Counter[str]], dict[str
     return sampled, {file: dict(sorted(lines.items())) for file, lines in files.items()}
 
 
-@lru_cache(maxsize=16)  # a card is drawn again and again
+@lru_cache(maxsize=16)  # a card is drawn at every refresh
 def _changes(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[frozenset[int], dict[int, tuple[str, ...]]]:
-    """Places in `new` that differ from `old`, and by their place the lines that were there instead."""
+    """Return the indices of new lines, and the removed lines by the index at which they were."""
     same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))])
     most = min(len(old), len(new)) - same
     end = (

@@ -26,8 +26,6 @@ ALL_CORES = "tiled-cpu"  # the CPU's rung that uses every core
 MIN_GAIN = 1.1  # smallest predicted speedup that is worth a run
 MARKS = r"\((R|TM)\)| CPU| Processor"  # parts of a processor's name that are not shown
 MAX_SIZE_RATIO = {"cpu": 9, "cuda": 2}  # a recording predicts nothing for graphs smaller by more than this factor
-
-
 BOTTLENECK, NEXT = "bottleneck", "try next"  # labels of the summary
 SPEEDUP_FROM, SLOWER_FROM, UNCLEAR_REASON = "speedup from", "slower from", "unclear"
 LABELS = (SPEEDUP_FROM, SLOWER_FROM, UNCLEAR_REASON, BOTTLENECK, NEXT)

@@ -1,4 +1,4 @@
-"""What a plan for a sparse graph leaves out, in words, before its first pass; and its elimination tree, drawn in text."""
+"""Properties of a plan for a sparse graph before its first repetition, and its elimination tree as text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fwtui.stream.events import Ordered
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import ITEMSIZE
 
-NO_SEPARATORS = "no small separators: nothing is left out, and dense kernels are as fast"
+NO_SEPARATORS = "no small separators: no relaxation is skipped, and dense kernels are equally fast"
 
 
-def in_words(run: Run, seconds: float | None = None) -> list[str]:
-    """Its parts, with the foreseen time of a pass; nothing for a kernel that does not order the vertices."""
+def describe_order(run: Run, seconds: float | None = None) -> list[str]:
+    """Describe the order of a run with the estimated time of a repetition; empty if its kernel does not order the vertices."""
     if run.ordered is None or not run.padded:
         return []
     if not run.ordered.sizes:
@@ -25,19 +25,19 @@ def in_words(run: Run, seconds: float | None = None) -> list[str]:
         *fill,
         f"{units.gain(run.n**3 / run.needed)} fewer relaxations than dense",
         units.memory(run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)),
-        *([f"about {units.duration(seconds)} a pass"] if seconds is not None else []),
+        *([f"about {units.duration(seconds)} per repetition"] if seconds is not None else []),
     ]
 
 
 class _Block(NamedTuple):
-    """A drawn subtree: rows of one width, and the column of its root."""
+    """A subtree as text: rows of equal width, and the column of its root."""
 
     rows: tuple[str, ...]
     at: int
 
 
 def tree(ordered: Ordered, width: int, deepest: int = 4) -> list[str]:
-    """The upper levels of an elimination tree, as many as have room: the size of each supernode over those of its children."""
+    """Return the upper levels of an elimination tree that fit: the size of each supernode above those of its children."""
     sizes, children, subtree = ordered.sizes, dict[int, list[int]](), [*ordered.sizes]
     parents = [*ordered.parents[: len(sizes)], *[-1] * (len(sizes) - len(ordered.parents))]
     for number, parent in enumerate(parents):
@@ -51,8 +51,8 @@ def tree(ordered: Ordered, width: int, deepest: int = 4) -> list[str]:
     root = max(children[-1], key=lambda number: subtree[number])
     block = next((b for d in range(deepest, 1, -1) if len((b := _block(root, sizes, children, d)).rows[0]) <= width), None)
     rows = block.rows if block is not None else (str(sizes[root]),)
-    apart = len(children[-1]) - 1
-    others = f", beside {units.counted(apart, 'tree')} that no edge joins to it" if apart else ""
+    more = len(children[-1]) - 1
+    others = f"; {units.counted(more, 'other tree')} without an edge to it" if more else ""
     return [*(row.rstrip() for row in rows), f"the upper levels of {units.counted(len(sizes), 'supernode')} by size{others}"]
 
 

@@ -1,6 +1,6 @@
-"""What the samples of a GPU's warps mean: stall reasons in words, the reason with its line, and how instructions bound a rate.
+"""Warp states from PC samples, the source lines with most of them, and the rate that the instructions of a loop allow.
 
-Meanings: NVIDIA, Nsight Compute documentation, "Kernel Profiling Guide", section "Warp Stall Reasons".
+The meanings are those of NVIDIA, Nsight Compute documentation, "Kernel Profiling Guide", section "Warp Stall Reasons".
 """
 
 from __future__ import annotations
@@ -172,13 +172,13 @@ def samples_of(run: Run, phase: str) -> WarpSamples | None:
 
 
 def main_samples(run: Run) -> WarpSamples | None:
-    """Samples of the phase that takes longest; None if there are none."""
+    """Return the PC samples of the longest phase; None if it was not sampled."""
     slowest = max(run.phases, key=lambda phase: phase.seconds, default=None)
     return samples_of(run, slowest.key if slowest is not None else "")
 
 
 def shares(reasons: Mapping[str, int]) -> dict[str, float]:
-    """The share of each reason, the greatest first; empty without samples."""
+    """Return the share of each reason, largest first; empty without samples."""
     total = sum(reasons.values())
     ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     return {reason: count / total for reason, count in ordered if count} if total else {}
@@ -227,7 +227,7 @@ def warp_reason(samples: WarpSamples, listing: Listing | None = None) -> WarpRea
 
 
 class LoopFacts(NamedTuple):
-    """What the instructions of an inner loop say, for one relaxation of one thread; None for loops without minimums."""
+    """Instruction counts of an inner loop, and the relaxations of a thread in one iteration (0 for a loop without minimums)."""
 
     instructions: int
     relaxations: int
@@ -242,16 +242,16 @@ class LoopFacts(NamedTuple):
 
     @property
     def per_cycle(self) -> float | None:
-        """Relaxations per cycle of a multiprocessor whose schedulers issue an instruction in each, and wait for nothing."""
+        """Relaxations per cycle of an SM whose schedulers issue an instruction in every cycle."""
         return SCHEDULERS * WARP / self.each if self.each else None
 
     def rate(self, multiprocessors: int, hertz: float) -> float | None:
-        """The same of a GPU, per second."""
+        """Return the relaxations per second of a GPU at that issue rate."""
         return multiprocessors * hertz * self.per_cycle if self.per_cycle else None
 
 
 def loop_facts(code: WarpSamples | Listing) -> LoopFacts:
-    """From how often each instruction is in its loop."""
+    """Count the instructions of an inner loop by kind."""
 
     def of(pattern: str) -> int:
         return sum(count for name, count in code.mix.items() if re.match(pattern, name))
@@ -260,7 +260,7 @@ def loop_facts(code: WarpSamples | Listing) -> LoopFacts:
 
 
 def issue_rate(model: Model, run: Run, samples: WarpSamples | None) -> float | None:
-    """Relaxations a second of one GPU if its schedulers only ever issued the sampled inner loop; None if that is not known."""
+    """Return the issue-rate ceiling of the sampled inner loop on one GPU, in relaxations per second; None if it is unknown."""
     gpu, evidence = model.gpu_of(run), model.evidence(run)
     clock = (evidence.gpu_clock_mhz if evidence is not None else None) or (gpu.max_clock_mhz if gpu is not None else None)
     if samples is None or gpu is None or not gpu.multiprocessors or not clock:
@@ -269,14 +269,14 @@ def issue_rate(model: Model, run: Run, samples: WarpSamples | None) -> float | N
 
 
 def derived(listing: Listing) -> str:
-    """What follows from the instructions of an inner loop alone; empty if there are none."""
+    """Describe the rate that the instructions of an inner loop allow; empty if there are none."""
     facts = loop_facts(listing)
     loads = [
         f"{units.digits(count / facts.relaxations)} loads from {memory} per relaxation"
         for count, memory in ((facts.shared_loads, "shared memory"), (facts.global_loads, "device memory"))
         if count and facts.relaxations
     ]
-    limit = "none of its instructions is a minimum, so what a relaxation takes is not known"
+    limit = "no instruction is a minimum, so the instructions per relaxation are unknown"
     if facts.each is not None and facts.per_cycle is not None:
         each, most = units.digits(facts.each), units.digits(facts.per_cycle)
         limit = (
@@ -299,7 +299,7 @@ def state_at(line: CodeLine) -> str:
 
 
 def describe_mix(mix: Mapping[str, int], most: int = 3) -> str:
-    """The mix of a loop: 64 of 97 instructions are VIADDMNMX, 16 LDS.128."""
+    """Describe the instruction mix of a loop: 64 of 97 instructions are VIADDMNMX, 16 LDS.128."""
     total = sum(mix.values())
     named = Counter(mix).most_common(most)
     if not total:
@@ -314,7 +314,7 @@ _ABSENT: tuple[CodeLine | None, float | None] = None, None
 
 
 class ShareChange(NamedTuple):
-    """What a reason or a line has of the samples of two runs; None if a run has no such line."""
+    """The shares of a reason or a line in the samples of two runs; None if a run does not have the line."""
 
     baseline: float | None
     run: float | None
@@ -327,13 +327,13 @@ class ShareChange(NamedTuple):
 
 
 def reason_changes(run: WarpSamples, baseline: WarpSamples) -> list[ShareChange]:
-    """The reasons whose share differs, the greatest change first."""
+    """Return the reasons with different shares, largest change first."""
     ours, theirs = shares(run.reasons), shares(baseline.reasons)
     return _moved([ShareChange(theirs.get(name, 0.0), ours.get(name, 0.0), reason=name) for name in {**theirs, **ours}])
 
 
 def line_changes(run: Listing, baseline: Listing) -> list[ShareChange]:
-    """The lines whose share differs, the greatest change first: lines of one text are one line, in whatever file."""
+    """Return the lines with different shares, largest change first; lines with the same text are the same line."""
     ours, theirs = _line_shares(run), _line_shares(baseline)
     changes: list[ShareChange] = []
     for key in {**ours, **theirs}:
@@ -343,7 +343,7 @@ def line_changes(run: Listing, baseline: Listing) -> list[ShareChange]:
 
 
 def _line_shares(listing: Listing) -> dict[tuple[object, ...], tuple[CodeLine, float]]:
-    """The share of each line, by its text and how often that came before; by its place if the text was not recorded."""
+    """Map each line to its share. The key is its text and the number of equal lines before it; without text its position."""
     total = sum(line.samples for line in listing.lines) or 1
     occurrences: Counter[str] = Counter()
     shares: dict[tuple[object, ...], tuple[CodeLine, float]] = {}
@@ -359,14 +359,14 @@ def _moved(changes: list[ShareChange]) -> list[ShareChange]:
 
 
 class LoopRow(NamedTuple):
-    """An instruction of two inner loops: "-" only in the baseline's, "+" only in the run's, " " in both by its name."""
+    """An instruction of two inner loops: "-" only in the baseline, "+" only in the run, " " in both (by name)."""
 
     sign: str
     instruction: Instruction
 
 
 def loop_rows(run: Listing, baseline: Listing) -> list[LoopRow]:
-    """The inner loop of the baseline turned into that of the run, by the names of their instructions."""
+    """Return the difference of two inner loops, by the names of their instructions."""
     ours, theirs = run.inner, baseline.inner
     names = [[opcode(one.text) for one in loop] for loop in (theirs, ours)]
     rows: list[LoopRow] = []
@@ -379,6 +379,6 @@ def loop_rows(run: Listing, baseline: Listing) -> list[LoopRow]:
 
 
 def mix_changes(run: Mapping[str, int], baseline: Mapping[str, int]) -> Sequence[tuple[str, int, int]]:
-    """The instructions that are more or less often in one loop than in the other: name, there, here; the greatest first."""
+    """Return (name, count in the baseline, count in the run) of instructions with different counts, largest change first."""
     rows = [(name, baseline.get(name, 0), run.get(name, 0)) for name in {**baseline, **run}]
     return sorted((row for row in rows if row[1] != row[2]), key=lambda row: -abs(row[2] - row[1]))

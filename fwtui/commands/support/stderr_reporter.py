@@ -47,7 +47,7 @@ class StderrReporter:
                 self._fault = ""
             case events.Planned(run=number) if self._model is not None and number in self._model.runs:
                 run = self._model.runs[number].after(line.event)
-                if left_out := sparsity.in_words(run, None if run.simulated else foreseen(self._model, run)):
+                if left_out := sparsity.describe_order(run, None if run.simulated else foreseen(self._model, run)):
                     print_message(f"run {number}: {', '.join(left_out)}")
             case events.RunDone():
                 self._show("", None)

@@ -421,7 +421,7 @@ def checked(s: RunSubject, width: int) -> list[Content]:
     ]
     options = [f"{name} {value}" for name, value in e.options.items()] if s.details else run_labels.chosen_options(e)
     lines += hanging_indent("settings", label_cells(width), [*set_here, *options], width, most=4) if set_here or options else []
-    if left_out := sparsity.in_words(run, s.foreseen if run.seconds is None else None):
+    if left_out := sparsity.describe_order(run, s.foreseen if run.seconds is None else None):
         lines += hanging_indent("order", label_cells(width), left_out, width)
     if run.answers is not None:
         lines += hanging_indent("answers", label_cells(width), answers.in_short(run.answers), width)

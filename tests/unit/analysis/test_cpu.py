@@ -96,7 +96,7 @@ def test_a_bottleneck_is_named_only_if_it_is_proven(case: str) -> None:
 def test_the_facts_of_a_run_follow_its_reason() -> None:
     model = modelled(0.125, LOOP, each_bytes=0)
     assert why(model).endswith(
-        "3.20 relaxations a cycle on each busy core, 1.0 of 8 cores busy; 16 relaxations an instruction (512 bits); "
+        "3.20 relaxations per cycle on each busy core, 1.0 of 8 cores busy; 16 relaxations per instruction (512 bits); "
         "its matrix of 4.00 MB fits in the L3 cache."
     )
     told = result(model, model.runs[1])["cpu"]

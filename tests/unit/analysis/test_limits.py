@@ -44,7 +44,7 @@ def test_a_noisy_limit_is_stored_and_shown_as_noisy_until_a_quiet_one_comes(cach
     levels = (events.LevelLimit(2, 1e11, 5e10, noisy=True), events.LevelLimit(0, 2e10, 1e10))
     noisy = replace(CPU, forms=(FormLimit("int32", 1e11, noisy=True),), levels=levels, copy_noisy=True)
     kept = limits.save(noisy)
-    assert limits.load(CPU.device_id) == replace(noisy, t=0.0) and "measure again" in limits.noise(kept)
+    assert limits.load(CPU.device_id) == replace(noisy, t=0.0) and "measure them again" in limits.noise(kept)
     shown = "\n".join(limit_lines(kept))
     assert shown.count("(noisy)") == 3 and "other programs ran" in shown
     model = Model()

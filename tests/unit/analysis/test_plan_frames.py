@@ -93,16 +93,18 @@ def test_rounds_begin_at_the_first_phase() -> None:
     assert frame.sources == (Rect(41, 0, 42, 100), Rect(0, 41, 100, 42)), "its row and column, for everybody"
 
 
-def test_long_plans_keep_few_frames_and_too_long_ones_are_never_complete() -> None:
+def test_long_plans_keep_few_frames_and_too_long_ones_are_never_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = registry()["katz-kider"]
-    made = PlanFrames.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)), most_frames=10)
+    monkeypatch.setattr("fwtui.analysis.plan_frames.MAX_FRAMES", 10)
+    made = PlanFrames.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
     assert made.process()
     assert len(made) <= 10 and made.rounds == 64 and made.relaxations == (32 * 64) ** 3
     rounds = [made.at(made.relaxations * i // 10).round for i in range(10)]
     assert rounds == sorted(rounds) and rounds[-1] > 50
     assert {made.at(made.relaxations * i // 10).phase for i in range(10)} == {"rest"}
     assert made.at(0).first == 0
-    made = PlanFrames.of(registry()["naive"], shape_of(registry()["naive"], 60), most_steps=50)
+    monkeypatch.setattr("fwtui.analysis.plan_frames.MAX_STEPS", 50)
+    made = PlanFrames.of(registry()["naive"], shape_of(registry()["naive"], 60))
     assert not made.process() and not made.process()
 
 
@@ -186,7 +188,7 @@ def test_a_race_shows_steps_if_they_are_slow_and_rounds_otherwise() -> None:
 
 def test_separators_are_drawn_above_their_halves() -> None:
     drawn = tree(Ordered(t=0.0, run=1, sizes=(12, 8, 30, 7, 9), parents=(2, 2, -1, 4, -1)), 72)
-    assert drawn == [" 30", " ┌┴─┐", "12  8", "the upper levels of 5 supernodes by size, beside 1 tree that no edge joins to it"]
+    assert drawn == [" 30", " ┌┴─┐", "12  8", "the upper levels of 5 supernodes by size; 1 other tree without an edge to it"]
     ordered = load_model(shipped_folder() / "h200-sparse-grid.fwt.jsonl.gz")[0].runs[2].ordered
     assert ordered is not None
     drawn = {width: tree(ordered, width) for width in (72, 20, 3)}

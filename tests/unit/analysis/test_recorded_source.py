@@ -33,7 +33,7 @@ def test_changes_since_the_previous_version_are_marked() -> None:
     assert added == [30], "without lines those that changed"
     same = [*runs[:3], replace(runs[3], source=runs[2].source)]
     assert excerpt(same, same[3], 1, 9).before == 2, "a run of the same source is no version before"
-    with pytest.raises(Refused, match=r"mine.py of run 1 has no line 90; its last is 32"):
+    with pytest.raises(Refused, match=r"mine.py of run 1 has no line 90; choose a line up to 32"):
         excerpt(runs, runs[0], 90, 92)
 
 

@@ -125,7 +125,7 @@ def test_an_inner_loop_says_how_many_instructions_a_relaxation_takes_where_it_ha
     assert describe_mix(mix) == "64 of 96 instructions are VIADDMNMX, 16 LDS.128, 13 IADD3" and describe_mix({}) == ""
     assert loop_facts(Listing()).each is None and loop_facts(Listing(mix={"BRA": 1})).rate(132, 2e9) is None
     said = derived(Listing(mix={"HFMA2.MMA": 8, "LDS": 2}, total=10))
-    assert said.startswith("none of its instructions is a minimum, ") and "8 of 10 instructions are HFMA2" in said
+    assert said.startswith("no instruction is a minimum, ") and "8 of 10 instructions are HFMA2" in said
     assert derived(Listing()) == ""
 
 

@@ -273,8 +273,8 @@ def test_a_session_without_cue_cards_gives_a_skeleton_whose_questions_its_runs_a
 @pytest.mark.parametrize(
     ("place", "lines", "said"),
     [
-        ("run 1", "200-220", "line 1: mine.py of run 1 has no line 200; its last is"),
-        ("run 1", "1-40", "line 1: mine.py of run 1 has no line 40; its last is"),
+        ("run 1", "200-220", "line 1: mine.py of run 1 has no line 200; choose a line up to"),
+        ("run 1", "1-40", "line 1: mine.py of run 1 has no line 40; choose a line up to"),
         ("20s", "200", "mine.py of run"),
     ],
 )
