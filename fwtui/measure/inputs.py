@@ -8,8 +8,8 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.loaded import check_taken
 from fwtui.engine.memory import check_memory
 from fwtui.engine.searches import distances_from
-from fwtui.experiment.experiment import SIMULATOR_MAX_N, changed
-from fwtui.experiment.generate import Fill, generate
+from fwtui.experiment.experiment import SIMULATOR_MAX_N
+from fwtui.experiment.generate import Fill, compile_fill, generate
 from fwtui.graphs.bounds import check_range
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.loading import read
@@ -22,11 +22,10 @@ Key = tuple[object, ...]  # equal keys, equal graphs
 
 
 class Inputs:
-    """Keeps the last graph, and remembers which generators are compiled."""
+    """The last graph, for the next run that needs it."""
 
     def __init__(self) -> None:
         self._last: tuple[Key, GraphInput] | None = None
-        self._compiled: set[tuple[object, str]] = set()
 
     def graph(self, job: Job) -> tuple[Key, GraphInput, Shape]:
         """The experiment's graph, its key, and the kernel's shape for it, reported as a Graph event.
@@ -70,11 +69,7 @@ class Inputs:
 
     def _generated(self, job: Job) -> GraphInput:
         fill = fill_for(job.engine, job.experiment.n)
-        compiled = (fill, job.experiment.dtype)
-        if compiled not in self._compiled:
-            # compile first, so that the stage times only generating
-            generate(changed(job.experiment, n=2, density=1.0), fill)
-            self._compiled.add(compiled)
+        compile_fill(job.experiment, fill)
         with job.stage("graph"):
             return generate(job.experiment, fill)
 

@@ -9,8 +9,8 @@ from fwtui.common.atomic_file import check_place
 from fwtui.common.serve import serve
 from fwtui.common.streams import report
 from fwtui.common.units import counted, duration, memory, vertices
-from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
-from fwtui.experiment.generate import check_room, generate
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
+from fwtui.experiment.generate import check_room, compile_fill, generate
 from fwtui.graphs.formats import written_as
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.loading import read
@@ -37,7 +37,7 @@ def save(experiment: Experiment, out: str, force: bool = True) -> None:
     else:
         from fwtui.engine.generate_cpu import fill  # brings numba
 
-        generate(changed(experiment, n=2, density=1.0), fill)  # compiles
+        compile_fill(experiment, fill)
         begin = time.perf_counter()
         graph = generate(experiment, fill)
     saving = time.perf_counter()

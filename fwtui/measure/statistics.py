@@ -9,6 +9,7 @@ from statistics import median
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 
 MAX_RUNS = 10_000  # passes of kernels so short that half a second would hold more
+MAX_OVERRUN = 1.1  # times the budget: the end of the last repetition, so that a budget of 0.5 s is not left at 0.49 s
 MAX_OVERHEAD = 2  # times the budget: the limit including restoring the input and reporting
 STABLE = 0.005
 _LOOK_AGAIN = 1.1  # sorting all samples after each would soon cost more than the passes
@@ -85,7 +86,8 @@ def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
         return len(samples) >= repeats
     if not samples:
         return False
-    if samples.total + samples.middle > budget or wall > MAX_OVERHEAD * budget or len(samples) >= MAX_RUNS:
+    spent = samples.total >= budget or samples.total + samples.middle > MAX_OVERRUN * budget
+    if spent or wall > MAX_OVERHEAD * budget or len(samples) >= MAX_RUNS:
         return True
     return not indicative(samples) and samples.width is not None and samples.width < STABLE
 
