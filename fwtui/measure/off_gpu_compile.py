@@ -158,11 +158,9 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
         if not request.path or not _outside(error, Path(request.path)):
             raise
         message = describe_error(error, Path(request.path)).partition(": ")[2]
-        named = re.search(r"Function\(<(?:built-in )?function (?:\w+\.)*(\w+)", message)
+        named = re.search(r"(?:Function\(<(?:built-in )?function (?:\w+\.)*|name ')(\w+)", message)
         what = f"{function.__name__} does not compile: {message}"
-        raise at_function(
-            Path(function.__code__.co_filename), function.__name__, what, *([f"{named[1]}("] if named else [])
-        ) from None
+        raise at_function(Path(function.__code__.co_filename), function.__name__, what, *([named[1]] if named else [])) from None
 
 
 def _answer(request: CompileRequest, parent: Parent) -> None:

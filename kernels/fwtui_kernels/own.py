@@ -176,7 +176,8 @@ def at_function(path: Path, name: str, message: str, *within: str) -> UserKernel
     if first is None:
         return UserKernelError(f"{path.name}: {message}")
     last = next((at for at in range(first + 1, len(lines)) if ends.match(lines[at])), len(lines))
-    place = next((at for at in range(first, last) if any(word in lines[at] for word in within)), first)
+    words = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in within]
+    place = next((at for at in range(first, last) if any(word.search(lines[at]) for word in words)), first)
     return UserKernelError(_sentence(path.name, place + 1, lines[place], message))
 
 
