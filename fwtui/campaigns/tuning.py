@@ -137,7 +137,7 @@ class Tuner:
             before = self.best(problem, own_kernel)
             trial = self._measured(queue, problem, config, candidate)
             if code_of(own_kernel) != config.code:
-                raise Refused(f"the file of {own_kernel} has changed meanwhile; the same command tunes it as it is now")
+                raise Refused(f"the file of {own_kernel} has changed; run the command again to tune the new version")
             self.trials[problem, config] = trial
             self.saved = tuned.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))

@@ -24,7 +24,7 @@ def execute(args: argparse.Namespace) -> int:
     from fwtui.tui import run_dashboard, run_read_only
 
     if args.offer and not args.read_only:
-        raise Refused("--offer names sessions for --read-only; give that too, or open one with `fwtui replay`")
+        raise Refused("--offer names sessions for --read-only; pass it too, or open one with `fwtui replay`")
     if args.read_only and args.record is not None:
         raise Refused("--read-only and --record cannot be combined; pass only one")
     settings = merge_settings(args)

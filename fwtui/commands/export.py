@@ -83,7 +83,7 @@ def execute(args: argparse.Namespace) -> int:
         if getattr(args, name):
             option = {"start": "from", "stop": "to"}.get(name, name).replace("_", "-")
             endings = " or ".join(KINDS)
-            raise Refused(f"--{option} is for a replay, and this is none; give -o a name that ends in {endings}")
+            raise Refused(f"--{option} applies only to a replay; pass an output file that ends in {endings}")
     if args.format is None and (args.out or "").endswith(trace_events.ENDING):
         return _trace(args)
     form = _format(args)
@@ -149,7 +149,7 @@ def _replay(args: argparse.Namespace) -> int:
     for out in outs:
         check_place(out, str(source), force=args.force)
         if [Path(other).resolve() for other in outs].count(Path(out).resolve()) > 1:
-            raise Refused(f"{quoted(Path(out).name)} is named twice; give each picture a name of its own")
+            raise Refused(f"{quoted(Path(out).name)} is named twice; pass a different name for each file")
     rate = max(KINDS[Path(out).suffix].rate for out in outs)
     path, loaded, whole = filmed_session(args, rate)
     for out in outs:
@@ -187,10 +187,10 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
 
     start, stop = args.start or 0.0, math.inf if args.stop is None else args.stop
     if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN
-        raise Refused(f"from {start:g} to {stop:g} is not a stretch of seconds; give something like --from 10 --to 20")
+        raise Refused(f"from {start:g} to {stop:g} is not a range of seconds; pass something like --from 10 --to 20")
     rate = rate if args.fps is None else args.fps
     if not MIN_RATE <= rate <= MAX_RATE:
-        raise Refused(f"{rate:g} pictures a second is outside {MIN_RATE} to {MAX_RATE}; give something like --fps 5")
+        raise Refused(f"{rate:g} pictures a second is outside {MIN_RATE} to {MAX_RATE}; pass something like --fps 5")
     speed = 1.0 if args.speed is None else args.speed
     gap = USUAL_GAP if args.max_gap is None else args.max_gap or None
     check_speed(speed, gap)

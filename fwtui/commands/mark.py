@@ -53,7 +53,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.edit:
         return _edit(args, source)
     if args.out is None:
-        raise Refused("--out is missing; say where the new session goes, such as -o talk.fwt.jsonl")
+        raise Refused("--out is missing; pass the path of the new session, such as -o talk.fwt.jsonl")
     if args.notes is None:
         title, markers = "", [(_place(place), Marker(t=0.0, text=_words(words))) for place, words in args.at]
         noun = ("marker more", "markers more")
@@ -166,20 +166,22 @@ def _opened(editor: str, text: Path, ended: Event) -> Iterator[subprocess.Popen[
 def _check_out(out: str | os.PathLike[str]) -> None:
     """Raises Refused if a session cannot be written there, whatever is there."""
     if os.fspath(out).endswith(PACKED):
-        raise Refused(f"{clean(os.path.basename(out))} would be packed, and sessions are written unpacked; add -o talk{SUFFIX}")
+        raise Refused(
+            f"{clean(os.path.basename(out))} would be compressed, but sessions are written uncompressed; pass -o talk{SUFFIX}"
+        )
     if in_use(Path(out)):
-        raise Refused(f"{clean(os.path.basename(out))} is being recorded; wait for its end, or add -o talk{SUFFIX}")
+        raise Refused(f"{clean(os.path.basename(out))} is being recorded; wait for its end, or pass -o talk{SUFFIX}")
 
 
 def _place(text: str) -> Mark:
     found = notes.place(text)
     if found is None:
-        raise Refused(f"{quoted(text)} is not a place in a session; give {notes.PLACES}")
+        raise Refused(f"{quoted(text)} is not a position in a session; pass {notes.PLACES}")
     return found
 
 
 def _words(text: str) -> str:
     words = clean(text).strip()
     if not 1 <= len(words) <= notes.MAX_WORDS:
-        raise Refused(f"a marker of {len(words)} characters is outside 1 to {notes.MAX_WORDS}; say it in a line")
+        raise Refused(f"a marker of {len(words)} characters is outside 1 to {notes.MAX_WORDS}; shorten it")
     return words

@@ -142,7 +142,7 @@ def _every(live: Live, args: argparse.Namespace) -> list[Settled]:
     for kernel, reason in left_out:
         print_message(f"left out: {kernel}: {reason}")
     if not settled:
-        raise Refused("no kernel takes that here; ask for another n or dtype")
+        raise Refused("no kernel accepts this experiment here; pass another n or dtype")
     return settled
 
 

@@ -61,13 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     begun = time.monotonic()
     if bool(args.source) != bool(args.target):
-        raise Refused("a path has two ends; give both --from and --to")
+        raise Refused("a path has two ends; pass both --from and --to")
     if args.source and args.pairs:
         raise Refused("--pairs and --from cannot be combined; pass only one")
     if args.sources or args.targets:
         option = "--sources" if args.sources else "--targets"
         if not args.out:
-            raise Refused(f"{option} needs an output; give -o OUT too")
+            raise Refused(f"{option} needs an output file; pass -o OUT too")
         if args.source or args.pairs or args.summary or args.devices:
             raise Refused(f"{option} cannot be combined with --pairs, --from, --summary or --devices; omit these")
         if args.targets and args.paths:

@@ -125,7 +125,7 @@ def base_and_axes(args: argparse.Namespace, gpu: bool) -> tuple[Experiment, list
     check_device(args, [kernel.id for kernel in kernels] or [base.kernel])
     axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]
     if all(len(axis.values) < 2 for axis in axes):
-        raise Refused("nothing varies; give several values of something, like `fwtui sweep -n 256..4096 --tile all`")
+        raise Refused("nothing varies; pass several values of an option, such as `fwtui sweep -n 256..4096 --tile all`")
     if args.field_budget is None:
         base = changed(base, budget=PASSES_SECONDS)
     return base, axes
@@ -140,7 +140,7 @@ def _earlier(name: str, live: Live) -> Model:
     here |= {gpu.name for gpu in hardware.gpus().gpus}
     if not there <= here:
         other = ", ".join(sorted(there - here)) or "an unknown machine"
-        raise Refused(f"{clean(path.name)} was recorded on {clean(other)}; a sweep goes on where it began")
+        raise Refused(f"{clean(path.name)} was recorded on {clean(other)}, and a sweep continues only on its machine; omit it")
     return model
 
 

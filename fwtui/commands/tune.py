@@ -62,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
     device_text = BY_NAME["device"].read(args.device)["device"]
     share = BY_NAME["negative"].read(args.negative)["negative"]
     if device_text == "simulator":
-        raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
+        raise Refused("the simulator measures no times, so it cannot tune kernels; pass auto or a CUDA device index")
     graph = Experiment(device=device_text, negative=share, verify="auto")
     device = auto_device(graph)
     sizes = parse_choices(args.n, "n") if args.n is not None else SIZES[device.backend]
@@ -101,7 +101,7 @@ def _kernels(names: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
     kernels = [kernel_named(word.strip()) for word in names.split(",")]
     for kernel in kernels:
         if kernel.id == AUTO.id:
-            raise Refused("auto itself is tuned by this; name other kernels, or none for the best known ones")
+            raise Refused("auto cannot be tuned; name other kernels, or omit --kernel for the best known ones")
         if kernel.backend != backend:
             if backend == "cpu":
                 why = gpus().reason or "numba-cuda is not installed"

@@ -279,7 +279,7 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
     grid = GRID if e.real else 1
     for weight in (e.low, e.high):
         if weight * grid != int(weight * grid):
-            unit = "a multiple of 1/256" if e.real else "a whole number"
+            unit = "a multiple of 1/256" if e.real else "an integer"
             way = "round it" if e.real else "round it, or ask for real weights"
             raise Refused(f"weight {weight:g} is not {unit}; {way}")
     if e.exact and e.kind != "random":

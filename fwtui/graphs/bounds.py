@@ -90,7 +90,7 @@ def choices(graph: EdgeFacts, dtype_text: str | None, reach_within: Callable[[fl
     cannot hold the weights.
     """
     if dtype_text is not None and dtype_text not in DTYPES:
-        raise Refused(f"dtype {quoted(str(dtype_text))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
+        raise Refused(f"dtype {quoted(str(dtype_text))} is not supported; choose one of {', '.join(DTYPES)}")
     if reason := unfit(graph, dtype_text or _NARROW_FIRST[-1]):
         raise Refused(reason)
     reach: float | None = None
@@ -128,7 +128,7 @@ def unfit(graph: EdgeFacts, dtype: str) -> str | None:
             return f"a weight that is not 0 would become 0 in float32, beside weights up to {greatest:g}; choose float64"
         return None
     if not graph.integer:
-        return f"weights that are not whole do not fit {dtype}; choose float32 or float64"
+        return f"weights that are not integers do not fit {dtype}; choose float32 or float64"
     if dtype == "int16" and low < 0:
         return f"int16 takes no negative weights, and {low:g} is one; choose int32 or float64"
     if max(-low, high) >= NO_EDGE[dtype] or limit(graph, dtype) <= 0:

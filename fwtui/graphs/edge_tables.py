@@ -104,7 +104,7 @@ def _numbered(sources: np.ndarray, targets: np.ndarray, name: str) -> tuple[np.n
     for row, pair in enumerate(ends.tolist()):
         for what, label in zip(("source", "target"), pair, strict=True):
             if not (isinstance(label, str | int) if text else label.is_integer()):
-                raise Refused(f"{name}, row {row} has the {what} {quoted(str(label))}; give a text or a whole number")
+                raise Refused(f"{name}, row {row} has the {what} {quoted(str(label))}; use text or an integer")
     vertices = NamedVertices()
     numbers = vertices.add(*([str(label) for label in column.tolist()] for column in ends.T))
     again, labels = vertices.merged()

@@ -49,7 +49,7 @@ class GraphLimits(NamedTuple):
         if dtype is None or dtype in FLOATS:
             return f"is beyond {LARGEST:g}; scale the weights down" if abs(weight) > LARGEST else None
         if weight != int(weight):
-            return f"is not a whole number, as {dtype} needs; choose float32 or float64"
+            return f"is not an integer, which {dtype} needs; choose float32 or float64"
         if dtype == "int16" and weight < 0:
             return "is negative, which int16 does not take; choose int32 or float32"
         if abs(weight) >= NO_EDGE[dtype]:
@@ -66,7 +66,7 @@ class GraphLimits(NamedTuple):
         largest = max(abs(facts.low or 0), abs(facts.high or 0))
         if facts.integer and self.dtype in FLOATS and largest > (most := held_below(facts, self.dtype)):
             way = "int32 or float64" if self.dtype == "float32" else "smaller weights"
-            raise Refused(f"{name} has whole weights beyond {most:,.0f}, which {self.dtype} cannot hold exactly; choose {way}")
+            raise Refused(f"{name} has integer weights beyond {most:,.0f}, which {self.dtype} cannot hold exactly; choose {way}")
 
 
 @contextmanager

@@ -137,7 +137,7 @@ def weights_in(values: Any) -> np.ndarray:
     masked = isinstance(values, np.ma.MaskedArray)
     array = values if masked else np.asarray(values)
     if array.dtype.kind not in "fiub":
-        raise Refused(f"weights of type {array.dtype} cannot be added up; convert them to float64 or int64")
+        raise Refused(f"weights of type {array.dtype} are not supported; convert them to float64 or int64")
     if array.dtype == bool:
         raise Refused("True and False are not weights; give scipy.sparse.csr_array(matrix), or weights with +inf for no edge")
     if masked or array.dtype.itemsize > 8 or array.dtype == np.float16:
@@ -157,14 +157,14 @@ def check_sparse(matrix: Any) -> None:
         sound = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] <= len(matrix.data)
         sound = sound and not (pointers[1:] < pointers[:-1]).any()
     if not sound:
-        raise Refused("the sparse matrix names places that it does not have: its arrays are damaged; make it again")
+        raise Refused("the sparse matrix has indices outside its shape: its arrays are damaged; build it again")
 
 
 def _of_sparse(matrix: Any) -> Adjacency:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise Refused(f"a matrix of shape {matrix.shape} is not a graph; give n x n weights")
     if matrix.dtype.kind not in "fiub":
-        raise Refused(f"weights of type {matrix.dtype} cannot be added up; convert them to float64")
+        raise Refused(f"weights of type {matrix.dtype} are not supported; convert them to float64")
     check_sparse(matrix)
     rows = matrix.tocsr()
     if not rows.has_canonical_format:

@@ -215,11 +215,11 @@ class Form(NamedTuple):
                 return Refused(f"{source.name}, line {number} {fields}; correct it")
             for letter, what in (("u", "source"), ("v", "target")):
                 if not row[self.columns.index(letter)]:
-                    return Refused(f"{source.name}, line {number} names no {what}; fill it in")
+                    return Refused(f"{source.name}, line {number} has no {what}; add it")
             word = row[self.columns.index("w")] if "w" in self.columns else "1"
             if parsed_weights([word], self.decimal_comma) is None:
                 return source.wrong(number, f"weight {clean(word)[:40]!r} is not a number; correct it")
-        return Refused(f"{source.name}: the lines from {rows[0][0]} on cannot be understood; check the format")
+        return Refused(f"{source.name}: the lines from {rows[0][0]} on are not valid; check the format")
 
     def _complaint(self, text: str, first_line: int, source: GraphFile) -> Refused:
         for number, line in enumerate(text.split("\n"), first_line):
@@ -227,7 +227,7 @@ class Form(NamedTuple):
             fields = line.split(self.delimiter) if line.strip() else []
             if fields and (why := self._mistake([field.strip() for field in fields], source)):
                 return source.wrong(number, why)
-        return Refused(f"{source.name}: the lines from {first_line} on cannot be understood; check the format")
+        return Refused(f"{source.name}: the lines from {first_line} on are not valid; check the format")
 
     def _mistake(self, fields: list[str], source: GraphFile) -> str | None:
         meaning = {"u": "from", "v": "to", "w": "weight", "-": "ignored"}
@@ -244,7 +244,7 @@ class Form(NamedTuple):
                     return f"weight {clean(word)[:40]} {reason}"
             elif letter in "uv":
                 if self.whole == "i8" and not word.lstrip("+-").isdecimal() and np.isfinite(value):
-                    return f"vertex {clean(word)[:40]} is not a whole number; correct the line"
+                    return f"vertex {clean(word)[:40]} is not an integer; correct the line"
                 hint = ", or name the file .csv, where vertices are names" if MAX_WHOLE == self.high < value < np.inf else ""
                 if not (self.low <= value <= self.high and value == int(value)):
                     return f"vertex {clean(word)[:40]} is outside {self.low} to {self.high:,}; correct the line{hint}"

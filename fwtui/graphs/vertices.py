@@ -46,7 +46,7 @@ class Vertices:
         if vertex is None:
             raise self._unknown(name)
         if vertex < 0:
-            raise Refused(f"vertex {quoted(name)} stands for more than one vertex; rename them in the file")
+            raise Refused(f"vertex {quoted(name)} is the name of several vertices; rename them in the file")
         return vertex
 
     def row(self, label: Hashable) -> int:
@@ -54,7 +54,7 @@ class Vertices:
         vertex = self._by_label.get(label)
         if vertex is None and isinstance(label, str) and len(self) and all(isinstance(one, int) for one in self.labels):
             numbers = f"the vertices are numbers, {self.name(0)} to {self.name(len(self) - 1)}"
-            raise Refused(f"{quoted(label)} is a text, and {numbers}; give one without quotes")
+            raise Refused(f"{quoted(label)} is text, but {numbers}; pass one without quotes")
         if vertex is None:
             raise self._unknown(str(label))
         return vertex

@@ -151,7 +151,7 @@ def delete(path: Path) -> None:
     """Delete one of the user's own sessions. Raises Refused if it ships with the program, or the system refuses."""
     name = clean(stem(path))
     if path.parent.resolve() not in (own_folder().resolve(), kept_folder().resolve()):
-        raise Refused(f"{name} is not one of your own sessions and cannot be deleted here; delete its file")
+        raise Refused(f"{name} is not in your data folder and cannot be deleted here; delete its file")
     with refusing(f"{name} cannot be deleted", "look at its folder"):
         path.unlink()
 

@@ -201,7 +201,7 @@ def first_line(name: str, raw: bytes) -> Header:
         header = event
     if not isinstance(header, Header) or header.format != FORMAT:
         raise Refused(
-            f"{name} is not a fwtui session: its first line is not a whole header; `fwtui list` shows the sessions here"
+            f"{name} is not a fwtui session: its first line is not a complete header; `fwtui list` shows the sessions here"
         )
     if header.version > VERSION:
         raise TooNew(name, header)

@@ -42,7 +42,7 @@ def carry_out(request: argparse.Namespace, begun: float) -> None:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
         check_place(request.out, request.graph, request.pairs, request.sources, request.targets, force=request.force)
     elif request.paths and not request.pairs:
-        raise Refused("--paths needs an output; give -o OUT or --pairs FILE too, or --from and --to for one path")
+        raise Refused("--paths needs an output file; pass -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = SolveProgress(sys.stderr)
     clock = Clock(time.monotonic() - begun)
     clock.lap("set-up")

@@ -139,7 +139,7 @@ async def test_a_mistake_is_shown_under_its_row_and_nothing_starts(app: FwtuiApp
     async with opened(app) as pilot:
         app.screen.query_one("#field-n", Input).value = "512..64"
         shown = await go(pilot, ticks=1)
-        assert "runs backwards" in shown and app.screen.query_one("#run", Button).disabled
+        assert "is in descending order" in shown and app.screen.query_one("#run", Button).disabled
         await proceed(pilot, "r", ticks=2)
         assert not live.started
         app.screen.query_one("#field-n", Input).value = "64"

@@ -49,7 +49,7 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
     read = _range if name == "n" else lambda word: [_value(name, word)]
     values = _all(name, kernels) if words == [ALL] else [value for word in words for value in read(word)]
     if not values:
-        raise Refused(f"{name} has no values to sweep; give some, separated by commas")
+        raise Refused(f"{name} has no values to sweep; pass some, separated by commas")
     if len(values) > MAX_VALUES:
         raise Refused(f"{name} has {len(values)} values, and a sweep takes {MAX_VALUES}; give fewer")
     return SweepAxis(name, tuple(_sorted(name, values)))
@@ -129,7 +129,7 @@ def _range(text: str) -> list[str]:
     last, plus, step = rest.partition("+")
     low, high = int(_value("n", first)), int(_value("n", last))
     if low > high:
-        raise Refused(f"n {brief(text)} runs backwards; write {high}..{low}")
+        raise Refused(f"n {brief(text)} is in descending order; write {high}..{low}")
     if plus:
         sizes = range(low, high + 1, int(_value("n", step)))
         if len(sizes) > MAX_VALUES:
@@ -144,7 +144,7 @@ def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
     field = BY_NAME.get(name)
     if field is not None:
         if field.choices is None or name == DEVICES:
-            raise Refused(f"{name} has unlimited values; give some, separated by commas")
+            raise Refused(f"{name} has no list of all values; pass some, separated by commas")
         return [choice for kernel in kernels for choice in field.choices(kernel, False)]
     return [str(v) for kernel in kernels for o in kernel.options if o.name == name for v in o.values]
 

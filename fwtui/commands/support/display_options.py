@@ -31,9 +31,9 @@ def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     width, _, height = size.partition("x")
     sides = [int(side) if side.isdecimal() and len(side) <= MAX_DIGITS else 0 for side in (width, height)]
     if not (1 <= sides[0] <= 500 and 1 <= sides[1] <= 200):
-        raise Refused(f"size {quoted(size)} is not columns x rows up to 500x200; give something like 120x40")
+        raise Refused(f"size {quoted(size)} is not columns x rows up to 500x200; pass something like 120x40")
     if sides[0] < MIN[0] or sides[1] < MIN[1]:
-        raise Refused(f"size {size} has no room for a screen, which needs {MIN[0]}x{MIN[1]}; give that or more")
+        raise Refused(f"size {size} is too small for a screen; pass at least {MIN[0]}x{MIN[1]}")
     screen = place_names()[0] if args.screen is None else args.screen
     if screen not in place_names():
         raise Refused(f"there is no screen {quoted(screen)} in a replay; {instead(screen, place_names())}")
@@ -53,7 +53,7 @@ def check_speed(speed: float, max_gap: float | None) -> None:
     if speed not in SPEEDS:
         raise Refused(f"speed {speed:g} is not supported; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
     if max_gap is not None and not MIN_GAP <= max_gap <= MAX_GAP:
-        raise Refused(f"a gap of {max_gap:g} s is outside {MIN_GAP:g} to {MAX_GAP:g} s; give something like --max-gap 1")
+        raise Refused(f"a gap of {max_gap:g} s is outside {MIN_GAP:g} to {MAX_GAP:g} s; pass something like --max-gap 1")
 
 
 def add_display_options(parser: argparse.ArgumentParser) -> None:

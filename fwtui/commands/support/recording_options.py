@@ -50,7 +50,7 @@ def live_session(args: argparse.Namespace, device: str = "") -> Live:
     """A live session as the recording flags ask, already recording if they say so, with the device's telemetry."""
     for name, rate in (("telemetry", args.telemetry_hz), ("recording", args.record_hz)):
         if (rate and not MIN_HZ <= rate <= MAX_HZ) or rate < 0:
-            raise Refused(f"{name} rate {rate:g} is neither 0 nor {MIN_HZ} to {MAX_HZ} readings per second; choose one")
+            raise Refused(f"{name} rate {rate:g} Hz is neither 0 nor in {MIN_HZ} to {MAX_HZ} Hz; pass a rate in this range")
     device = device or getattr(args, "field_device", None) or "auto"
     live = Live(telemetry_hz=args.telemetry_hz, device=device, identify=args.identify)
     live.record_source = args.record_source

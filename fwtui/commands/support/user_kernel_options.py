@@ -68,7 +68,7 @@ def confirm_trust(paths: Sequence[Path], trusting: bool) -> None:
     if not new:
         return
     if not trusting and not _ask_for_trust(new):
-        raise Refused(f"{_files(new)} not run; look at what it does, then say y, or --trust")
+        raise Refused(f"{_files(new)} not run; read the code, then answer y or pass --trust")
     for path in new:
         trust.trust(path)
 
@@ -95,7 +95,7 @@ def _ask_for_trust(new: Sequence[Path]) -> bool:
     others = f", and so is the content of {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
     it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Refused(f"{words}{others}; say --trust to run {it}, and from now on what else is in {its}")
-    question = f"Run {it}, and from now on what else is in {its}? [y/N] "
+        raise Refused(f"{words}{others}; pass --trust to run {it} and, from now on, everything in {its}")
+    question = f"Run {it} and, from now on, everything in {its}? [y/N] "
     print(f"fwtui: {words}{others}.\n{question}", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

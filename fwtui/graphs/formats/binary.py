@@ -58,7 +58,7 @@ def write_distances(distances: np.ndarray, file: IO[bytes], name: str) -> None:
     reached = np.isfinite(distances)
     finite = distances[reached]
     if (finite != np.rint(finite)).any() or (np.abs(finite) >= FAR).any():
-        raise Refused(f"{name} holds whole distances below {FAR:,} only, and some are not; choose .npy")
+        raise Refused(f"{name} stores only integer distances below {FAR:,}, and some are not; choose .npy")
     cells = np.full(distances.shape, FAR, _WORD)
     cells[reached] = finite
     file.write(cells.tobytes())

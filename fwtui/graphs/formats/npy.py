@@ -88,7 +88,7 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
         check(shape[0])
     data = file.read(count * dtype.itemsize)
     if file.read(1):  # at the end of an archive's member its checksum is compared
-        raise Refused(f"{name} goes on after its array of shape {quoted(str(shape))}; save it again")
+        raise Refused(f"{name} has data after its array of shape {quoted(str(shape))}; save it again")
     if len(data) != count * dtype.itemsize:
         raise Refused(f"{name} ends after {len(data):,} bytes of an array of {count * dtype.itemsize:,}; fetch it again")
     array = np.frombuffer(data, dtype=dtype, count=count) if data else np.empty(0, dtype=dtype)

@@ -112,7 +112,7 @@ def _sparse(array: Any, source: GraphFile) -> GivenGraph:
         raise Refused(f"{name} is a sparse matrix of form {quoted(form)}; save csr, csc or coo (scipy.sparse.save_npz)")
     first, second, weights, shape = (array(key) for key in _SPARSE[form])
     if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in (first, second, shape)) or len(shape) != 2:
-        raise Refused(f"{name} has indices that are not whole numbers in a row; save it again with scipy.sparse.save_npz")
+        raise Refused(f"{name} has indices that are not a row of integers; save it again with scipy.sparse.save_npz")
     if shape[0] != shape[1] or shape[0] < 0:
         raise Refused(f"{name} is {shape[0]} x {shape[1]}, and a graph's matrix is square; choose another file")
     n = int(shape[0])

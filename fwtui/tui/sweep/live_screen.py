@@ -187,7 +187,7 @@ class SweepDraft(Draft):
         rows = [row for row in self.rows() if row.shown and row.text.strip()]
         axes = [self._axis(row) for row in rows if row.key not in NO_AXES]
         if all(len(axis.values) < 2 for axis in axes):
-            raise Refused("nothing varies; give several values of something, like n 256..4096")
+            raise Refused("nothing varies; pass several values of an option, such as n 256..4096")
         return Grid(self.base, axes, self._settled())
 
     def check(self) -> None:

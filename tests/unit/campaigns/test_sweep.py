@@ -108,18 +108,18 @@ def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[s
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("n", "900..100", "runs backwards"),
+        ("n", "900..100", "is in descending order"),
         ("n", "1..65536+1", "take larger steps"),
         ("n", "x", "n 'x' is not an integer"),
         ("n", ",".join(map(str, range(1, MAX_VALUES + 2))), "give fewer"),
         ("n", " , ", "has no values"),
-        ("density", "all", "unlimited values"),
+        ("density", "all", "has no list of all values"),
         ("threads", "7", "is offered by no kernel"),
         ("kernel", "fastest", "there is no kernel"),
         ("seed", "1,2", "cannot be swept"),
         ("devices", "0,1", "devices 0: a sweep takes numbers of devices, 1 to 64, like 1,2,4"),
         ("devices", "cpu,cpu", "takes numbers of devices"),
-        ("devices", "all", "unlimited values"),
+        ("devices", "all", "has no list of all values"),
     ],
 )
 def test_invalid_axes_are_refused_in_a_sentence(name: str, text: str, words: str) -> None:

@@ -157,7 +157,7 @@ def test_the_command_continues_a_recorded_sweep(tmp_path: Path, capsys: pytest.C
     assert len(load_model(second)[0].runs) == 1 and "(3 sizes)" in out
     recorded = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
     assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
-    assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
+    assert "was recorded on NVIDIA H200, and a sweep continues only on its machine; omit it" in capsys.readouterr().err
     assert main([*asked, "--file", "graph.gr", "-n", "8,16"]) == 2
     assert "--file and --n, which is for generated graphs, cannot be combined" in capsys.readouterr().err
 

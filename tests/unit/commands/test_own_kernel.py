@@ -176,7 +176,7 @@ def test_a_kernel_is_judged_once(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").touch()
-    assert main(["watch", "mine.py", "--once"]) == 2 and "say --trust to run it" in capsys.readouterr().err
+    assert main(["watch", "mine.py", "--once"]) == 2 and "pass --trust to run it" in capsys.readouterr().err
     if whole:
         right = fwtui(tmp_path, "watch", "mine.py", "--once", "--trust", "--device", "simulator", "--course")
         assert right.returncode == 0, right.stdout + right.stderr

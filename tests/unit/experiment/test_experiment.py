@@ -197,7 +197,7 @@ SETTLED: list[tuple[dict[str, Any], bool, tuple[str, ...]]] = [
     ({"budget": 0.0}, False, ("budget 0", "0.1 to 3600", "pass")),
     ({"low": 5, "high": 2}, False, ("weight", "pass")),
     ({"low": math.inf, "high": math.inf}, False, ("weight", "inf", "65536")),
-    ({"high": 2.5}, False, ("2.5", "whole number", "real weights")),
+    ({"high": 2.5}, False, ("2.5", "integer", "real weights")),
     ({"high": 2.001, "real": True}, False, ("2.001", "1/256", "round it")),
     ({"real": True, "dtype": "int32"}, False, ("int32", "float32")),
     ({"dtype": "int16", "low": -1}, False, ("int16", "negative", "int32 or float32")),

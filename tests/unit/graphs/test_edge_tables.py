@@ -49,7 +49,7 @@ def test_a_table_of_any_library(library: str) -> None:
     assert result.distances.tolist() == [[0, 1, 3], [np.inf, 0, 2], [np.inf, np.inf, 0]]
     numbered = of_table(made_by(library, {"source": [7, 5], "target": [5, 2**40]}))
     assert numbered.vertices.labels == [7, 5, 2**40] and numbered.all_arcs().weights.tolist() == [1, 1]
-    with pytest.raises(Refused, match=r"the table, row 1 has the target '(nan|None)'; give a text or a whole number"):
+    with pytest.raises(Refused, match=r"the table, row 1 has the target '(nan|None)'; use text or an integer"):
         of_table(made_by(library, {"source": ["a", "b"], "target": ["b", None]}))
 
 

@@ -139,10 +139,10 @@ def test_every_format_gives_kernels_the_same_matrix(tmp_path: Path, name: str, d
 @pytest.mark.parametrize("name", EVERY)
 def test_every_format_refuses_what_the_type_or_the_kernel_does_not_take(tmp_path: Path, name: str) -> None:
     for weight, dtype, said in (
-        (0.5, "int32", r"weight 0.5 is not a whole number, as int32 needs; choose float32 or float64"),
+        (0.5, "int32", r"weight 0.5 is not an integer, which int32 needs; choose float32 or float64"),
         (-3, "int16", r"weight -3 is negative, which int16 does not take; choose int32 or float32"),
         (16383, "int16", r"weight 16383 does not fit int16, which ends at 16382; choose int32"),
-        (16777217, "float32", r"whole weights beyond 16,777,216, which float32 cannot hold exactly; choose int32"),
+        (16777217, "float32", r"integer weights beyond 16,777,216, which float32 cannot hold exactly; choose int32"),
     ):
         with pytest.raises(Refused, match=said) as refusal:
             read(written(tmp_path, name, [*ARCS, (2, 4, weight)]), dtype)

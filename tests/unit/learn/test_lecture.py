@@ -313,14 +313,14 @@ def test_an_editor_changes_the_talk_with_each_save(
     gone = "fwtui: talk.md is gone, and talk.fwt.jsonl stays; `fwtui mark --to` writes the text again\n"
     assert edited("rm $1") == (2, gone) and load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker]
     for given, why in (
-        (("h200-n1024-naive-blocked",), "h200-n1024-naive-blocked.fwt.jsonl.gz would be packed"),
+        (("h200-n1024-naive-blocked",), "h200-n1024-naive-blocked.fwt.jsonl.gz would be compressed"),
         (("h200-n1024-naive-blocked", "-o", "talk.fwt.jsonl"), "talk.fwt.jsonl exists already"),
     ):
         code, said = edited(given=given)
         assert code == 2 and why in said
     with open("talk.fwt.jsonl", "rb") as recorded:
         fcntl.flock(recorded, fcntl.LOCK_EX)
-        assert edited() == (2, "fwtui: talk.fwt.jsonl is being recorded; wait for its end, or add -o talk.fwt.jsonl\n")
+        assert edited() == (2, "fwtui: talk.fwt.jsonl is being recorded; wait for its end, or pass -o talk.fwt.jsonl\n")
     monkeypatch.setenv("EDITOR", "/no/such/editor")
     assert main(["mark", "talk.fwt.jsonl", "--edit"]) == 2 and "/no/such/editor did not start" in capsys.readouterr().err
 

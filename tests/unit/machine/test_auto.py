@@ -172,7 +172,7 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pret
     edited = tuner(answer, kernels=[mine])
     assert edited.best(problem, "mine") is None and edited.tune([problem], 60.0) and edited.best(problem, "mine") is not None
     path.write_text("saved meanwhile")
-    with pytest.raises(Refused, match="the file of mine has changed meanwhile; the same command tunes it as it is now"):
+    with pytest.raises(Refused, match="the file of mine has changed; run the command again to tune the new version"):
         tuner(answer, kernels=[mine]).tune([problem], 60.0)
     path.write_text("one")
     again = tuner(answer, kernels=[mine])
@@ -220,8 +220,8 @@ def test_the_tune_command_shows_what_it_tries(pretend: Pretend, capsys: pytest.C
     for bad, sentence in (
         (["--seconds", "0"], "outside 1 to 86400"),
         (["-k", "naive"], "naive runs on a GPU, and none is available: there is no GPU here; omit it"),
-        (["-k", "auto"], "auto itself is tuned"),
-        (["--device", "simulator"], "nothing is timed in the simulator"),
+        (["-k", "auto"], "auto cannot be tuned"),
+        (["--device", "simulator"], "the simulator measures no times"),
         (["-n", "0"], "n 0 is outside 1 to 262144"),
         (["--negative", "2"], "outside 0 to 0.45"),
     ):

@@ -209,7 +209,7 @@ def test_own_sessions_can_be_deleted_and_shipped_ones_cannot(packed: Path) -> No
     assert files_in(own_folder()) == []
     with pytest.raises(Refused, match="old cannot be deleted: no such file or directory; look at its folder"):
         delete(packed)
-    with pytest.raises(Refused, match="is not one of your own sessions and cannot be deleted here; delete its file"):
+    with pytest.raises(Refused, match="is not in your data folder and cannot be deleted here; delete its file"):
         delete(GOLDEN)
     assert GOLDEN.exists()
 

@@ -128,7 +128,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (["--from", "Berlin"], "give both --from and --to"),
+            (["--from", "Berlin"], "pass both --from and --to"),
             (["--from", "Bonn", "--to", "Berlin"], "there is no vertex 'Bonn'"),
             (["--from", "a", "--to", "b", "--pairs", "p.csv"], "cannot be combined"),
             (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .parquet, .csv, .tsv, .bin, .out"),
@@ -137,8 +137,8 @@ class TestMistakes:
             (["--pairs", "none.csv"], "none.csv cannot be read"),
             (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, in which pairs"),
             (["--paths", "-o", "o.npy"], "choose .npz for paths too"),
-            (["--paths"], "give -o OUT or --pairs FILE too"),
-            (["--dtype", "int8"], "'int8' is not one that kernels have"),
+            (["--paths"], "pass -o OUT or --pairs FILE too"),
+            (["--dtype", "int8"], "'int8' is not supported"),
             (["--kernel", "swift"], "there is no kernel 'swift'"),
             (["--device", "first"], "device 'first' is neither auto, cpu nor"),
         ],
@@ -284,7 +284,7 @@ class TestStopping:
             ("--help", ">/dev/full", 1, FULL),
             ("nonsense", "2>/dev/full", 2, ""),
             ("solve towns.csv", "2>/dev/full", 0, ""),
-            ("replay -", "<&-", 2, "its first line is not a whole header; `fwtui list` shows the sessions here\n"),
+            ("replay -", "<&-", 2, "its first line is not a complete header; `fwtui list` shows the sessions here\n"),
             ("solve towns.csv", "| true", 0, ""),
         ],
     )

@@ -197,7 +197,7 @@ def test_refusals_are_those_of_the_host() -> None:
     assert said["infinite"].startswith("Refused: -inf is not a weight")
     assert said["zeros"].startswith("Refused: zeros off the diagonal") and "numpy.ma.array" in said["zeros"]
     assert said["vanishing"] == said["vanishing arc"] == f"Refused: {VANISHING}"
-    assert said["no vertex"].startswith("Refused: the sparse matrix names places that it does not have")
+    assert said["no vertex"].startswith("Refused: the sparse matrix has indices outside its shape")
     assert said["path"] == [0, 1, 2, 3, 4] and said["no room"] is True
 
 

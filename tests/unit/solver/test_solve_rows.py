@@ -128,7 +128,7 @@ def test_searches_report_negative_cycles() -> None:
         ({"sources": []}, "sources is empty"),
         ({"sources": [0, 9]}, "source 9 is outside 0 to 8; choose"),
         ({"sources": [-1]}, "source -1 is outside"),
-        ({"targets": ["1"]}, "'1' is a text, and the vertices are numbers, 0 to 8; give one without quotes"),
+        ({"targets": ["1"]}, "'1' is text, but the vertices are numbers, 0 to 8; pass one without quotes"),
         ({"sources": [0], "devices": "cpu,cpu"}, "omit sources, or comm, devices and gather"),
         ({"sources": 3}, "sources is not a list of vertices"),
         ({"targets": np.arange(9) == 3}, "targets is not a list of vertices; pass one like"),
@@ -167,13 +167,13 @@ def test_the_command_writes_the_rows_of_a_file(towns: str, tmp_path: Path, capfd
     assert saved["vertices"][saved["targets"]].tolist() == ["Hamburg", "Berlin"] and saved["distances"].shape == (4, 2)
     capfd.readouterr()
     wanted.write_text("Berlin\nHamburg\nBerlin\n")
-    assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
+    assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "new.npz")]) == 2
     assert "wanted.txt, line 3: 'Berlin' is there already; name each vertex once" in capfd.readouterr().err
     wanted.write_text("Bonn\n")
-    assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
+    assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "new.npz")]) == 2
     assert "wanted.txt, line 1: there is no vertex 'Bonn'" in capfd.readouterr().err
     assert main(["solve", towns, "--sources", str(wanted)]) == 2
-    assert "--sources needs an output; give -o OUT too" in capfd.readouterr().err
+    assert "--sources needs an output file; pass -o OUT too" in capfd.readouterr().err
 
 
 @pytest.fixture
