@@ -43,7 +43,7 @@ from fwtui.stream.requests import SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
 from fwtui_kernels.compiled.cubin_cache import CompiledCode
 from fwtui_kernels.plan import EVERY, Kernel, Link, Shape, Step
-from fwtui_kernels.programs.cuda_program import functions_of, kept_cubins
+from fwtui_kernels.programs.cuda_program import cached_cubins, functions_of
 
 cuda: Any = core  # a package of compiled modules
 ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
@@ -126,7 +126,7 @@ def planned(request: SampleRequest, engine: Engine) -> KernelPlan:
 def get_ready(request: SampleRequest, engine: Engine) -> None:
     """Have the code that is on the disk disassembled, which takes half a second. Passes may be timed: nothing is launched."""
     kernel, shape, plan = planned(request, engine)
-    for cubin in kept_cubins(engine.build(kernel, shape), plan, engine.target.cc or (0, 0)):
+    for cubin in cached_cubins(engine.build(kernel, shape), plan, engine.target.cc or (0, 0)):
         disassembler().begin(cubin)
 
 

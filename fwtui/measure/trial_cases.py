@@ -100,7 +100,7 @@ def watching(active: bool, looked_at: Counter[Any]) -> AbstractContextManager[An
         return nullcontext()
     from fwtui_kernels.compiled import simulator_races
 
-    return simulator_races.watching(looked_at)
+    return simulator_races.race_log(looked_at)
 
 
 def misuse_in(log: Any, wrong: bool) -> tuple[str, str]:

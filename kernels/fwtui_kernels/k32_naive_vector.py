@@ -49,7 +49,7 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="The naive kernel in 16 bit, four neighbouring columns per thread, loaded and stored 64 bits at a time.",
     lesson=(
-        "16-bit distances halve the bytes, but a thread that loads two bytes uses little of what one instruction can carry. Here "
+        "16-bit distances halve the bytes, but a thread that loads two bytes uses little of the width of one instruction. Here "
         "each thread takes four neighbouring columns: one 64-bit load brings four cells, one 64-bit store writes four, and d[i, "
         "k] is loaded once for all of them. A quarter of the threads issue a quarter of the memory instructions for the same "
         "cells. The accesses need rows that start at a multiple of 8 bytes, so rows are padded in memory. But the whole matrix "

@@ -73,7 +73,7 @@ def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) 
     fresh = compiled(kernel.py_func, types, cc, kernel.targetoptions)
     code = CompiledCode(fresh.entry, fresh.cubin, fresh.cooperative)
     if place is not None and name:
-        keep(place, name, code)
+        store(place, name, code)
     return code
 
 
@@ -97,7 +97,7 @@ def load(place: Path, name: str) -> CompiledCode | None:
     return CompiledCode(entry.decode(), cubin, data[:1] == b"1")
 
 
-def keep(place: Path, name: str, code: CompiledCode, max_bytes: int = MAX_BYTES) -> None:
+def store(place: Path, name: str, code: CompiledCode, max_bytes: int = MAX_BYTES) -> None:
     """Write a kernel to the cache, unless it is already there. Errors are ignored: the next process compiles it again."""
     if load(place, name) is not None:
         return

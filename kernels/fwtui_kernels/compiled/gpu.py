@@ -12,6 +12,7 @@ from cuda import core
 
 from fwtui_kernels.compiled.cubin_cache import CompiledCode, found_or_compiled
 from fwtui_kernels.compiled.cuda_memory import DEFAULT, Array, SharedArray, Size
+from fwtui_kernels.plan import Resources
 
 cuda: Any = core  # a package of compiled modules
 # numba's names of scalar types
@@ -35,21 +36,11 @@ class LoadedFunction:
         )
         return partial(cuda.launch, stream, config, self._kernel)
 
-    @property
-    def regs_per_thread(self) -> int:
-        return self._kernel.attributes.num_regs
-
-    @property
-    def local_mem_per_thread(self) -> int:
-        return self._kernel.attributes.local_size_bytes
-
-    @property
-    def shared_mem_per_block(self) -> int:
-        return self._kernel.attributes.shared_size_bytes + self._dynamic
-
-    def blocks_per_multiprocessor(self, threads: int) -> int:
-        """Return the number of resident blocks of that many threads."""
-        return self._kernel.occupancy.max_active_blocks_per_multiprocessor(threads, self._dynamic)
+    def resources(self, threads: int, occupancy: bool) -> Resources:
+        """Return the compiled resources for blocks of that many threads; with `occupancy`, also the resident blocks."""
+        used, dynamic = self._kernel.attributes, self._dynamic
+        resident = self._kernel.occupancy.max_active_blocks_per_multiprocessor(threads, dynamic) if occupancy else None
+        return Resources(threads, used.num_regs, used.shared_size_bytes + dynamic, used.local_size_bytes, resident)
 
 
 functions: WeakSet[LoadedFunction] = WeakSet()  # all functions that this process has loaded

@@ -1,8 +1,8 @@
-"""`cuda` where GPUs are simulated: the names of numba.cuda that kernels and their host code use, in plain Python.
+"""A simulator of numba.cuda in plain Python, with the names that kernels and their host code use.
 
-Between two barriers the threads of a block run one after another, each time in another order, as do the blocks of a launch; a
-correct kernel does not depend on it. A thread is a greenlet, because switching between threads of the host takes a hundred times
-longer. While simulator_races watches, every access to memory is logged.
+Between two barriers the threads of a block run one after another in random order, as do the blocks of a launch, because a correct
+kernel does not depend on their order. A thread is a greenlet: switching between threads of the operating system takes a hundred
+times longer. During race checks (simulator_races) every memory access is logged.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Dim3(NamedTuple):
     z: int
 
 
-# of the thread that runs: a kernel reads them as cuda.threadIdx and the like
+# the indices of the running thread, which a kernel reads as cuda.threadIdx and so on
 gridDim = blockDim = blockIdx = threadIdx = Dim3(0, 0, 0)
 _running: _Fiber | None = None
 
 
 class SimulatedKernel:
-    """A function that is launched as `kernel[grid, block, stream, shared_bytes](*arguments)`, or called by another kernel."""
+    """A kernel function, launched as `kernel[grid, block, stream, shared_bytes](*arguments)` or called by another kernel."""
 
     overloads: Mapping[Any, Any] = {}  # nothing is compiled
 
@@ -51,14 +51,14 @@ class SimulatedKernel:
 
 
 def jit(function: Any = None, device: bool = False, **options: Any) -> Any:
-    """Stand for numba.cuda.jit, also with a signature in place of the function; options of the compiler change nothing."""
+    """Replace numba.cuda.jit, also called with a signature; options of the compiler are ignored."""
     if not callable(function):
         return lambda function: jit(function, device)
     return function if device else SimulatedKernel(function)
 
 
 class _Launch:
-    """Calling it with the kernel's arguments runs its blocks."""
+    """A configured launch; a call with the kernel's arguments runs all blocks."""
 
     def __init__(self, function: Callable[..., Any], grid: Dim3, threads: Dim3, shared_bytes: int):
         self.function, self.grid, self.threads, self.shared_bytes = function, grid, threads, shared_bytes
@@ -72,11 +72,11 @@ class _Launch:
         waiting: list[_Block] = []
         try:
             for index in _shuffled(_places(self.grid)):
-                watched = races.wants(self.function.__code__)
+                watched = races.watches(self.function.__code__)
                 waiting.append(_Block(self, index, logged if watched else arguments, watched))
                 if waiting[-1].run():
                     waiting.pop()
-            while waiting:  # at a barrier of the grid
+            while waiting:  # at a grid-wide barrier
                 random.shuffle(waiting)
                 waiting = [block for block in waiting if not block.run()]
         finally:
@@ -86,25 +86,25 @@ class _Launch:
 
 
 class _Block(races.SimulatedBlock):
-    """The threads of a block, and its arrays in shared memory by the place in the code that makes them."""
+    """The threads of a block, and its shared arrays by the instruction that creates them."""
 
     def __init__(self, launch: _Launch, index: Dim3, arguments: tuple[Any, ...], watched: bool):
-        self.unbegun = _shuffled(launch.places)
-        super().__init__(index, len(self.unbegun))
+        self.pending = _shuffled(launch.places)  # threads that have not started
+        super().__init__(index, len(self.pending))
         self.launch, self.arguments, self.watched = launch, arguments, watched
         self.votes = np.zeros(launch.threads, np.bool_)
         self.shared: dict[object, Any] = {}
         self._alive: list[_Fiber] = []
 
     def run(self) -> bool:
-        """Run the threads until all wait at a barrier of the grid; return whether all have ended instead."""
+        """Run the threads until all have ended or wait at a grid-wide barrier; return True if all have ended."""
         global blockIdx
         blockIdx = self.index
         while True:
             random.shuffle(self._alive)
             for fiber in self._alive:
                 fiber.switch()
-            while self.unbegun:
+            while self.pending:
                 self._alive.append(_Fiber(self))
                 self._alive[-1].switch()
             self._alive = [fiber for fiber in self._alive if not fiber.dead]
@@ -114,14 +114,14 @@ class _Block(races.SimulatedBlock):
                 return not self._alive
 
     def end(self) -> None:
-        """End the threads that a failure has left at a barrier: no garbage collector ends a greenlet."""
+        """End the threads that an error has left at a barrier, because garbage collection does not end a greenlet."""
         for fiber in self._alive:
             with suppress(BaseException):
                 fiber.throw()
 
 
 class _Fiber(greenlet):
-    """Runs threads of a block, one after another, until one waits at a barrier; from then on only that one."""
+    """A greenlet that runs threads of a block one after another until one waits at a barrier, and then only that one."""
 
     def __init__(self, block: _Block):
         super().__init__(self._work)
@@ -131,15 +131,15 @@ class _Fiber(greenlet):
 
     def _work(self) -> None:
         block = self.block
-        while block.unbegun and not self._barriers:
-            self.index = block.unbegun.pop()
-            self.copies: list[list[Any]] = [[]]  # of simulator_intrinsics
+        while block.pending and not self._barriers:
+            self.index = block.pending.pop()
+            self.copies: list[list[Any]] = [[]]  # groups of asynchronous copies (simulator_intrinsics)
             self._resume()
             try:
                 block.launch.function(*block.arguments)
             except Exception as error:
                 error.add_note(f"in block {races.pair(block.index)}, thread {races.pair(self.index)}")
-                raise  # in run(), which switched here
+                raise  # greenlet raises it in run()
 
     def wait(self, grid: bool = False) -> None:
         """Wait at a barrier of the block or of the grid."""
@@ -153,7 +153,7 @@ class _Fiber(greenlet):
         self._resume()
 
     def vote(self, value: Any) -> np.ndarray:
-        """Wait for all threads of the block; return the values that they give."""
+        """Wait for all threads of the block; return the values of all threads."""
         votes = self.block.votes
         votes[self.index] = value
         self.wait()
@@ -168,9 +168,9 @@ class _Fiber(greenlet):
 
 
 def running() -> _Fiber:
-    """Return the thread that runs. Raises RuntimeError on the host."""
+    """Return the running thread. Raises RuntimeError on the host."""
     if _running is None:
-        raise RuntimeError("only a kernel that is launched can call this")
+        raise RuntimeError("only a launched kernel can call this")
     return _running
 
 
@@ -206,7 +206,7 @@ class _GridGroup:
 
 
 def _atomic(change: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the operation that replaces array[index] by `change(array[index], *values)` and returns what was there."""
+    """Return the atomic operation array[index] = change(array[index], *values), which returns the old value."""
 
     def operation(array: Any, index: Any, *values: Any) -> Any:
         old = array[index]
@@ -218,7 +218,7 @@ def _atomic(change: Callable[..., Any]) -> Callable[..., Any]:
 
 def _shared_array(shape: Any, dtype: Any, alignment: int | None = None) -> Any:
     block, frame, number = running().block, sys._getframe(1), _number(dtype)
-    dynamic = shape == 0  # the memory that the launch gives, which is the same in all places
+    dynamic = shape == 0  # all dynamic arrays share the memory of the launch
     place: object = number if dynamic else (frame.f_code, frame.f_lasti)
     if place not in block.shared:
         new = races.poisoned(block.launch.shared_bytes // number.itemsize if dynamic else shape, number)
@@ -233,7 +233,7 @@ def _local_array(shape: Any, dtype: Any, alignment: int | None = None) -> np.nda
 
 
 def _number(dtype: Any) -> np.dtype:
-    """Return NumPy's type of that name; Numba's types have the same names."""
+    """Return NumPy's type for a type of NumPy or Numba."""
     return np.dtype(dtype if isinstance(dtype, type | np.dtype) else str(dtype))
 
 
@@ -243,17 +243,17 @@ def _three(sizes: Any) -> Dim3:
 
 
 def _places(sizes: Dim3) -> list[Dim3]:
-    """Return all places in a grid or in a block."""
+    """Return all indices in a grid or a block."""
     return list(starmap(Dim3, product(*map(range, sizes))))
 
 
 def _shuffled(places: list[Dim3]) -> list[Dim3]:
-    """Return them in random order."""
+    """Return the indices in random order."""
     return random.sample(places, len(places))
 
 
 class _Names:
-    """Names within `cuda`, such as those of cuda.shared. Reading another name raises NoTrial."""
+    """A namespace in `cuda`, such as cuda.shared. Other names raise NoTrial."""
 
     def __init__(self, path: str, **members: Callable[..., Any]):
         self.__dict__.update(members, _path=path)

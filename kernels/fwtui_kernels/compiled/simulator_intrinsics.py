@@ -11,7 +11,7 @@ from fwtui_kernels.forms import FORMS
 
 
 def load4(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
-    """Return four neighbouring cells; `at` counts cells from the first one of the array, whatever its shape."""
+    """Return four neighbouring cells; `at` counts cells from the start of the array, for any shape."""
     flat = array.reshape(-1)
     return flat[at], flat[at + 1], flat[at + 2], flat[at + 3]
 
@@ -22,7 +22,7 @@ def store4(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
 
 
 def _words(array: Any) -> Any:
-    """Return the memory of an array as words."""
+    """Return the cells of an array as words."""
     flat = array.reshape(-1)
     return flat if flat.dtype.itemsize >= 4 else flat.view(np.int32)
 
@@ -40,7 +40,7 @@ def spread(cell: Any) -> Any:
 
 
 def copy_async(shared: Any, to: int, matrix: Any, at: int) -> None:
-    # as late as possible, so that a missing wait shows
+    # copied as late as possible, so that a missing wait shows
     running().copies[-1].append((shared.reshape(-1)[to : to + 4], _words(matrix)[at : at + 4]))
 
 
@@ -74,7 +74,7 @@ def relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, de
     cell = np.dtype(np.int16) if relaxation.lanes == 2 else best.dtype
     tos = lines(to, to_at, rows, high).view(cell).reshape(depth, rows, 1, relaxation.lanes)
     middles = lines(middle, middle_at, columns, wide).view(cell).reshape(depth, 1, columns, relaxation.lanes)
-    # some forms compare float32 by their bits, as integers
+    # some forms compare float32 as integers
     compared = np.dtype(np.int32) if relaxation.two and cell == np.float32 else cell
     cells = best.view(compared).reshape(rows, columns, relaxation.lanes)
     cells[...] = np.minimum(cells, (tos + middles).view(compared).min(axis=0))

@@ -1,4 +1,4 @@
-"""Memory and streams of a simulated GPU: the part of cuda_memory.py and of cuda.core that runs without a GPU."""
+"""Memory and streams of a simulated GPU, with the interface of cuda_memory.py and cuda.core."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class DeviceArray:
-    """An array on the device. Kernels index its `cells`; the host copies, as it cannot pass this to NumPy."""
+    """A device array. Kernels access its `cells`; the host must copy it, as from a GPU."""
 
     def __init__(self, cells: np.ndarray):
         self.cells = cells
@@ -32,22 +32,22 @@ class DeviceArray:
         return DeviceArray(self.cells.view(dtype))
 
     def copy_to_device(self, source: Any, stream: Any = None) -> None:
-        """Copy an array of the host or of the device. Raises ValueError for another shape or type."""
+        """Copy an array from the host or the device. Raises ValueError for another shape or data type."""
         if source.shape != self.shape or source.dtype != self.dtype:
-            raise ValueError(f"{source.dtype} {source.shape} is copied to {self.dtype} {self.shape}")
+            raise ValueError(f"{source.dtype} {source.shape} cannot be copied to {self.dtype} {self.shape}")
         self.cells[...] = cells_of(source)
 
     def copy_to_host(self, out: np.ndarray | None = None, stream: Any = None) -> np.ndarray:
         if out is None:
             return self.cells.copy("K")
         if out.shape != self.shape or out.dtype != self.dtype:
-            raise ValueError(f"{self.dtype} {self.shape} is copied to {out.dtype} {out.shape}")
+            raise ValueError(f"{self.dtype} {self.shape} cannot be copied to {out.dtype} {out.shape}")
         out[...] = self.cells
         return out
 
 
 def cells_of(argument: Any) -> Any:
-    """Return the cells of a device array; anything else unchanged."""
+    """Return the cells of a device array; other arguments unchanged."""
     return argument.cells if isinstance(argument, DeviceArray) else argument
 
 
@@ -60,7 +60,7 @@ def to_device(array: np.ndarray, stream: Any = None) -> DeviceArray:
 
 
 def host_array(shape: Any, dtype: Any) -> np.ndarray:
-    """Return memory of the host, which kernels reach as well."""
+    """Return host memory, which simulated kernels can access."""
     return np.empty(shape, dtype)
 
 
@@ -81,7 +81,7 @@ def copy_back(there: DeviceArray, row: int, here: np.ndarray, stream: Any) -> No
 
 
 class Stream:
-    """Nothing runs asynchronously, so there is nothing to wait for."""
+    """A stream on which nothing runs asynchronously."""
 
     def sync(self) -> None:
         pass

@@ -1,7 +1,7 @@
-"""Race check of simulated launches: a log of every access to memory.
+"""The race check of simulated launches: a log of every memory access.
 
-Two accesses to a cell race if at least one writes, no barrier and no end of a launch orders them, and not both are atomic. A
-write that leaves the value as it was does no harm, and is reported separately.
+Two accesses to a cell race if at least one writes, no barrier or end of a launch orders them, and not both are atomic. A write
+that does not change the value is harmless and is reported separately.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# by kind and bytes of a number: so short that a path over it shows in every result, and two of them can be added
+# initial values by kind and size: so small that a path over one shows in every result, without overflow in one addition
 POISON = {("f", 4): -1e6, ("f", 8): -1e6, ("i", 8): -(2**20), ("i", 4): -(2**20), ("i", 2): -(2**13)}
 MAX_RACES, MAX_UNWRITTEN = 100, 10_000  # pairs of lines, and cells
-MAX_ACCESSES = 60_000  # of a function, after which none of its further blocks is watched
-_ATOMIC = str(Path(__file__).with_name("simulator.py"))  # accesses memory only in atomic operations
-# code that accesses memory for a kernel
+MAX_ACCESSES = 60_000  # logged accesses per function, after which no further block of it is watched
+_ATOMIC = str(Path(__file__).with_name("simulator.py"))  # its only memory accesses are atomic operations
+# files whose code accesses memory on behalf of a kernel
 _INSIDE = {_ATOMIC, __file__, str(Path(__file__).with_name("simulator_intrinsics.py"))}
 At = tuple[CodeType, int]  # an instruction
 
 
 class SimulatedBlock:
-    """A block of a launch. `ordered`: it has used an atomic operation, by which it may have waited for others."""
+    """A block of a launch. It is `ordered` after an atomic operation, by which it may have waited for other blocks."""
 
     def __init__(self, index: tuple[int, ...], threads: int):
         self.index, self.threads, self.ordered, self.accesses = index, threads, False, 0
@@ -36,7 +36,7 @@ class SimulatedBlock:
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A thread between two barriers, and the number of barriers of its block and of the grid that it has passed."""
+    """A thread between two barriers, with the number of block and grid barriers that it has passed."""
 
     block: SimulatedBlock
     thread: tuple[int, ...]
@@ -54,7 +54,7 @@ class Access:
     atomic: bool
 
     def races(self, earlier: Access) -> bool:
-        """Return whether nothing orders this access after the earlier one."""
+        """Return True if nothing orders this access after the earlier one."""
         if self.atomic and earlier.atomic:
             return False
         this, that = self.turn, earlier.turn
@@ -72,13 +72,13 @@ class Access:
 
 
 class Race(NamedTuple):
-    """Two accesses that nothing orders; the first is a read if one of them is."""
+    """Two unordered accesses, of which the second is a write."""
 
     memory: str  # shared or global
     reads: bool
     access: Access
     write: Access
-    harms: bool  # whether the write changed the value
+    harms: bool  # True if the write changed the value
 
     def __str__(self) -> str:
         does, line, written = "reads what" if self.reads else "writes where", self.access.line, self.write.line
@@ -90,19 +90,16 @@ class Race(NamedTuple):
 
 
 class RaceLog:
-    """All mistakes that `watching` finds.
+    """The errors that race_log() finds. `logged` counts the logged accesses of each function."""
 
-    `looked_at` counts accesses by function: of a function with very many, no further block is watched.
-    """
-
-    def __init__(self, looked_at: Counter[CodeType]) -> None:
-        self.looked_at, self.divergence = looked_at, ""
-        self.unread: list[_Cell] = []  # that were read before they were written
+    def __init__(self, logged: Counter[CodeType]) -> None:
+        self.logged, self.divergence = logged, ""
+        self.unread: list[_Cell] = []  # cells that were read before they were written
         self._races: dict[tuple[At, At, bool], Race] = {}
 
     @property
     def races(self) -> Sequence[Race]:
-        """All races: first those that harm, and of these first those in shared memory."""
+        """All races, harmful ones first, and among these races in shared memory first."""
         return sorted(self._races.values(), key=lambda race: (not race.harms, race.memory == "global"))
 
     def add(self, race: Race) -> None:
@@ -111,12 +108,12 @@ class RaceLog:
 
     @property
     def unwritten(self) -> str | None:
-        """The line that reads shared memory which no thread has written, or none before the next barrier."""
+        """The line that reads shared memory before any thread has written it, if the write follows after a barrier or never."""
         return next((cell.unwritten.line for cell in self.unread if cell.unwritten is not None), None)
 
     def came_to_barrier(self, block: SimulatedBlock, function: CodeType, waiting: Sequence[At]) -> None:
-        """Note that these threads of a block wait, each at its barrier, and that its other threads have ended."""
-        self.looked_at[function] += block.accesses
+        """Record that threads of a block wait at these barriers and that its other threads have ended."""
+        self.logged[function] += block.accesses
         block.accesses = 0
         places, ended = Counter(waiting), block.threads - len(waiting)
         if self.divergence or not waiting or (len(places) == 1 and not ended):
@@ -124,7 +121,7 @@ class RaceLog:
         counts = [f"{count} wait at {_line(at)}" for at, count in places.most_common()]
         *some, last = [*counts, f"{ended} have ended"] if ended else counts
         threads = f"of the {block.threads} threads of block {pair(block.index)} {', '.join(some)} and {last}"
-        self.divergence = f"{threads}, and all have to come to the same barrier"
+        self.divergence = f"{threads}; all threads of a block must reach the same barrier"
 
 
 @dataclass(slots=True)
@@ -132,14 +129,14 @@ class _Cell:
     """The last accesses to a cell."""
 
     written: Access | None = None
-    changed: Access | None = None  # with another value than before
+    changed: Access | None = None  # a write of another value
     read: Access | None = None
     read_before: Access | None = None  # by another thread
-    unwritten: Access | None = None  # a read before it was written
+    unwritten: Access | None = None  # a read before the first write
 
 
 class _LoggedMemory:
-    """The cells of an array and of all its views."""
+    """The logged cells of an array and of its views."""
 
     def __init__(self, log: RaceLog, kind: str):
         self.log, self.kind, self.shared = log, kind, kind == "shared"
@@ -166,14 +163,14 @@ class _LoggedMemory:
             if cell.written is not None and access.races(cell.written):
                 self.log.add(Race(self.kind, False, access, cell.written, changes))
         if cell.unwritten is not None and cell.unwritten.turn.barriers == access.turn.barriers:
-            cell.unwritten = None  # the threads race
+            cell.unwritten = None  # reported as a race instead
         cell.written = access
         if changes:
             cell.changed = access
 
 
 class LoggedArray:
-    """An array or a part of one in a kernel, of which every access is logged; `places` numbers its cells in memory."""
+    """An array or a view in a kernel whose accesses are logged; `places` are the numbers of its cells in memory."""
 
     def __init__(self, array: np.ndarray, memory: _LoggedMemory, places: np.ndarray | None = None):
         self._array, self._memory = array, memory
@@ -215,7 +212,7 @@ class LoggedArray:
         return LoggedArray(self._array.reshape(*shape), self._memory, self._places.reshape(*shape))
 
     def view(self, dtype: Any) -> LoggedArray:
-        """Return the cells as other numbers: of the cells in one such number the first stands for all."""
+        """Return the cells as another type; the first of the cells in a value stands for all of them."""
         seen = self._array.view(dtype)
         each = self._array.shape[-1] // seen.shape[-1]
         return LoggedArray(seen, self._memory, self._places[..., ::each])
@@ -225,18 +222,15 @@ class LoggedArray:
             self._memory.read(place, access)
 
 
-log: RaceLog | None = None  # of the launches now
-turn: Turn | None = None  # of the thread that runs; None if its block is not watched
+log: RaceLog | None = None  # the active log
+turn: Turn | None = None  # the running thread; None if its block is not watched
 
 
 @contextmanager
-def watching(looked_at: Counter[CodeType]) -> Iterator[RaceLog]:
-    """Watch the launches of this process within; the log is theirs.
-
-    Several logs that share their counts together take no longer than one.
-    """
+def race_log(logged: Counter[CodeType]) -> Iterator[RaceLog]:
+    """Log the launches of this process during the block. Logs that share `logged` share one limit of accesses."""
     global log
-    log = RaceLog(looked_at)
+    log = RaceLog(logged)
     try:
         yield log
     finally:
@@ -244,22 +238,22 @@ def watching(looked_at: Counter[CodeType]) -> Iterator[RaceLog]:
 
 
 def poisoned(shape: Any, number: np.dtype) -> np.ndarray:
-    """Return an array of numbers that no graph has, as a kernel must not read what nobody has written."""
+    """Return an array filled with a value that no graph has, which exposes reads of uninitialised memory."""
     return np.full(shape, POISON.get((number.kind, number.itemsize), 1), number)
 
 
-def wants(function: CodeType) -> bool:
-    """Return whether a block of that function is to be watched."""
-    return log is not None and log.looked_at[function] < MAX_ACCESSES
+def watches(function: CodeType) -> bool:
+    """Return True if the next block of that function is to be logged."""
+    return log is not None and log.logged[function] < MAX_ACCESSES
 
 
 def shared(array: np.ndarray) -> Any:
-    """Return a block's array in shared memory for its threads."""
+    """Return a block's shared array, logged if the block is watched."""
     return array if log is None or turn is None else LoggedArray(array, _LoggedMemory(log, "shared"))
 
 
 def in_global(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a launch's arguments with their arrays logged; an array that is passed twice is one."""
+    """Return a launch's arguments with logged arrays; an array that is passed twice is one memory."""
     if log is None:
         return arguments
     arrays = {at: one for at, one in enumerate(arguments) if isinstance(one, np.ndarray)}
@@ -269,14 +263,14 @@ def in_global(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def kernel_frame(frame: FrameType) -> FrameType:
-    """Return the innermost frame that is the kernel's own."""
+    """Return the innermost frame of kernel code."""
     while frame.f_code.co_filename in _INSIDE and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
 def _access() -> Access:
-    """Return the access that has called a method of LoggedArray."""
+    """Return the access that called a method of LoggedArray."""
     assert turn is not None
     frame = sys._getframe(2)
     atomic = frame.f_code.co_filename == _ATOMIC
@@ -287,7 +281,7 @@ def _access() -> Access:
 
 
 def _line(at: At) -> str:
-    """Return an instruction's line as file.py:12."""
+    """Return the line of an instruction as file.py:12."""
     code, instruction = at
     lines = (line for first, last, line in code.co_lines() if first <= instruction < last and line is not None)
     return f"{Path(code.co_filename).name}:{next(lines, code.co_firstlineno)}"

@@ -11,14 +11,14 @@ from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Per round: the pivot tile, then the tiles of its row and column, then all others."""
+    """Yield the steps of each round: the pivot tile, then the tiles of its row and column, then all others."""
     n, tile = shape.padded, shape.tile  # n rounded up to whole tiles
     others, cell_bytes = n // tile - 1, tile * tile * shape.itemsize
     for p in range(n // tile):
         low, high = p * tile, (p + 1) * tile
         pivot = Rect(low, low, high, high)
         yield Step("pivot", "pivot", (p,), Cost(tile**3, 2 * cell_bytes), reads=(pivot,), writes=(pivot,))
-        if not others:  # a rectangle must not be empty, and a step must write something
+        if not others:  # rectangles must not be empty, and every step must write
             return
         spans = [(first, end) for first, end in ((0, low), (high, n)) if first < end]
         panels = (*[Rect(low, a, high, b) for a, b in spans], *[Rect(a, low, b, high) for a, b in spans])
@@ -96,5 +96,5 @@ def build(shape: Shape, target: Target) -> Program:
 
 
 PHASES = {"pivot": "pivot", "panels": "panels", "rest": "remainder"}
-# a kernel that works with one tile only leaves simulator_tiles out, and the simulator takes that one
+# without simulator_tiles the simulator uses the smallest of the tiles
 KERNEL = own(plan, build, phases=PHASES, tiles=(8, 16, 32), default_tile=32, simulator_tiles=(4, 8))

@@ -7,9 +7,9 @@ from fwtui_kernels.parts import blocked
 from fwtui_kernels.plan import Program, Shape, Target
 from fwtui_kernels.programs.cuda_source import Launch, number, program
 
-MAX_N = 32768  # whose cells an int of the kernel can count
-INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
-DEFINE: dict[str, object] = {}  # macros, besides TILE, NUMBER and the kernel's options
+MAX_N = 32768  # the kernel numbers the cells with an int
+INCLUDE: tuple[str, ...] = ()  # folders for #include, relative to this file's
+DEFINE: dict[str, object] = {}  # further macros; TILE, NUMBER and the kernel's options are defined
 
 
 def build(shape: Shape, target: Target) -> Program:

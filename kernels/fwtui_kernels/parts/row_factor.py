@@ -47,7 +47,7 @@ class Tree(NamedTuple):
 
     @property
     def relaxations(self) -> tuple[float, float]:
-        """Those of the elimination, and those of each row."""
+        """The relaxations of the elimination, and of each row."""
         closed, side = self.nodes[:, CLOSED].astype(float), self.nodes[:, SIDE].astype(float)
         return float((closed * side**2).sum()), float((closed * self.nodes[:, DEPTH]).sum())
 

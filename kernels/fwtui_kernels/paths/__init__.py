@@ -1,1 +1,1 @@
-"""Predecessors and paths."""
+"""Predecessors on a GPU."""

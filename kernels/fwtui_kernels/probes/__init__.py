@@ -1,1 +1,1 @@
-"""Measures the limits of a device."""
+"""Microbenchmarks of the peak rates of a device."""

@@ -1,14 +1,13 @@
-"""Measures this CPU's relaxation limit: c = min(c, a + b) on whole vector registers, on every core.
+"""Microbenchmark of this CPU's peak relaxation rate: c = min(c, a + b) in vector registers, on every core.
 
-Only the inner loop of a tile product. A tile of c stays in registers; a row of b comes from the first-level cache
-as whole vectors, one value of a for each row of the tile is spread over a vector:
+It is only the inner loop of a tile product. A tile of c stays in registers; a row of b is loaded from the L1 cache as whole
+vectors, and one value of a per row of the tile is broadcast:
 
         b b b b        depth times: every c[i][j] = min(c[i][j], a[i] + b[j]),
-    a   c c c c        so each vector that is loaded serves several relaxations
+    a   c c c c        so each loaded vector serves several relaxations
     a   c c c c
 
-The vectors are written out in LLVM's own vector types, because a compiled plain loop is what kernels use,
-not the limit to compare them with.
+The loop uses LLVM's vector types, because a plain compiled loop might not reach the peak.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from fwtui_kernels.forms import RelaxForm
 
 
 class Tile(NamedTuple):
-    """Vectors of c that are kept in registers, and k per iteration of the loop."""
+    """The vectors of c in registers, and the values of k per iteration."""
 
     rows: int
     columns: int
@@ -30,7 +29,7 @@ class Tile(NamedTuple):
 
 
 class ProbeLoop(NamedTuple):
-    """A compiled loop for one form and tile. Arrays have one row for each thread."""
+    """A compiled loop for one form and tile. Arrays have one row per thread."""
 
     run: Callable[[Any, Any, Any, int, int], None]  # (c, a, b, turns, stride); c is both input and result
     dtype: str
@@ -44,12 +43,12 @@ class ProbeLoop(NamedTuple):
 
     @property
     def relaxations(self) -> int:
-        """Of one thread in one turn."""
+        """Relaxations of one thread in one turn."""
         return self.tile.depth * self.tile.rows * self.width
 
 
 def tiles() -> tuple[Tile, ...]:
-    """Tiles worth trying: with 32 registers, or with the 16 of older x86. The kernels' own is among them."""
+    """Return the tiles to measure, for 32 vector registers or for the 16 of older x86, including that of the kernels."""
     from fwtui_kernels.compiled.cpu_vectors import features_of_cpu
 
     features = features_of_cpu()
@@ -59,12 +58,12 @@ def tiles() -> tuple[Tile, ...]:
 
 
 def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
-    """The loop for a form of fwtui_kernels.probes.probe_forms, compiled when it first runs."""
+    """Return the loop for a form of probe_forms; the first run compiles it."""
     from numba import njit, prange
 
     from fwtui_kernels.compiled.probe_loop import probe_loop
 
-    # the order of the bits is that of the numbers from 0 up
+    # non-negative floats are ordered like their bits
     turn, lanes = probe_loop(form.dtype, *tile, by_bits=form.nonnegative)
 
     @njit(parallel=True)
@@ -76,7 +75,7 @@ def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
 
 
 def build_copy() -> Callable[[Any, Any], None]:
-    """Copies one array to another of the same size, every core a part of it."""
+    """Return the function that copies one array to another of the same size on all cores."""
     from numba import prange
 
     from fwtui_kernels.compiled.locked_njit import njit
@@ -86,14 +85,14 @@ def build_copy() -> Callable[[Any, Any], None]:
         parts = 64
         for part in prange(parts):
             first, end = source.size * part // parts, source.size * (part + 1) // parts
-            for i in range(first, end):  # an assignment of slices takes numba a second longer
+            for i in range(first, end):  # a slice assignment takes numba a second longer to compile
                 to[i] = source[i]
 
     return copy
 
 
 def build_update() -> Callable[[Any, int, int], None]:
-    """Adds a number to each of its cells, `turns` times in each row before the next: every thread has a row."""
+    """Return the function that adds a number to each cell `turns` times; every thread has a row."""
     from numba import prange
 
     from fwtui_kernels.compiled.locked_njit import njit
@@ -109,14 +108,14 @@ def build_update() -> Callable[[Any, int, int], None]:
     return update
 
 
-LINKS = 200_000  # about 0.1 ms: shorter than another process's usual time slice
-CYCLES = 2  # of a link: an addition and an exclusive or, of registers
+LINKS = 200_000  # about 0.1 ms, which is shorter than a time slice
+CYCLES = 2  # per link: an addition and an exclusive or in registers
 
 
 def clock_mhz() -> float:
-    """A core's clock, by a chain of instructions of which each needs the result before it and takes one cycle.
+    """Return a core's clock rate, from a chain of dependent instructions that take one cycle each.
 
-    The best of several short looks: a core that waits counts no cycles.
+    The fastest of several short measurements counts, because other processes only slow it down.
     """
     chain = _chain()
     chain(1, 3, 5)

@@ -1,15 +1,14 @@
-"""Measures this GPU's relaxation limit: only the inner loop of the fastest kernels, in each form of the hardware.
+"""Microbenchmark of this GPU's peak relaxation rate: the inner loop of the fastest kernels, in each form.
 
-A block of 256 threads keeps a 128 x 128 tile of words in registers, 8 x 8 of it in each thread as 2 x 2 groups of 4 x 4 that lie
-64 rows and columns apart; slabs of the operands, 16 k deep, are in shared memory, and each k takes four 128-bit loads a thread:
+A block of 256 threads holds a 128 x 128 tile of words in registers, 8 x 8 per thread as 2 x 2 groups of 4 x 4 with a stride of 64
+rows and columns. Slabs of the operands, 16 k deep, are in shared memory, and each k takes four 128-bit loads per thread:
 
                         k: middle[128]
                         ....####........####....    a thread's 8 columns
            k: to[128] # best                best
                       # best                best    for k in 0 .. 15: best[i][j] = min(best[i][j], to[k][i] + middle[k][j])
 
-It is the kernels' own relax_tile, but without device memory, copied slabs or barriers: only its instructions limit
-it.
+It is the kernels' relax_tile without device memory, slab copies or barriers, so that only instruction issue limits it.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from fwtui_kernels.forms import FORMS
 from fwtui_kernels.plan import ITEMSIZE
 
 BLOCK, SIDE, DEPTH = 256, 128, 16
-RESULTS = 8  # by as many per thread
+RESULTS = 8  # rows and columns per thread
 SLAB = DEPTH * SIDE  # words
 CELLS = RESULTS * RESULTS  # words per thread
-BLOCKS_PER_MULTIPROCESSOR = 2  # of words of 4 bytes
+BLOCKS_PER_MULTIPROCESSOR = 2  # with words of 4 bytes
 
 
 def resident(form: int) -> int:
-    """Return how many blocks a multiprocessor's registers hold."""
+    """Return the resident blocks per multiprocessor, which its registers limit."""
     return BLOCKS_PER_MULTIPROCESSOR * 4 // max(4, ITEMSIZE[FORMS[form].dtype])
 
 
 def build(form: int) -> Any:
-    """For a place in FORMS: probe(cells, source, stride, turns, clocks), launched with BLOCK threads and any number of blocks.
+    """Return the kernel probe(cells, source, stride, turns, clocks) for an index into FORMS.
 
-    `cells` are CELLS words for each thread, input and result; `source` the slabs of both operands, one behind the other;
-    `clocks` gets the clock cycles that each block took. `stride` is 0, which only the caller knows, so that the loads stay inside
-    the loop.
+    Launch it with BLOCK threads and any number of blocks. `cells` has CELLS words per thread, input and result; `source` has the
+    slabs of both operands, one after the other; `clocks` receives the cycles of each block. `stride` must be 0, which the
+    compiler cannot know, so that the loads stay inside the loop.
     """
     word = WORD[FORMS[form].dtype]
 
@@ -64,7 +63,7 @@ def build(form: int) -> Any:
         for turn in range(turns):
             at = turn * stride
             relax_tile(best, to, at + row, middle, at + column, RESULTS, RESULTS, SIDE, SIDE, DEPTH, form)
-        # written before the clock is read, so that no work is deferred
+        # stored before the clock is read, so that no work is deferred
         for cell in range(CELLS):
             cells[own + cell] = best[cell]
         cuda.syncthreads()
@@ -76,7 +75,7 @@ def build(form: int) -> Any:
 
 
 def expected(form: int, cells: Any, source: Any) -> Any:
-    """The result of one block of `probe`, computed by NumPy: the same words, (BLOCK, CELLS)."""
+    """Compute the result of one block of `probe` with NumPy: (BLOCK, CELLS) words."""
     thread = np.arange(BLOCK)
     lane, warp = thread & 31, thread >> 5
     step = np.arange(RESULTS) // 4 * (SIDE // 2) + np.arange(RESULTS) % 4
@@ -94,6 +93,6 @@ def expected(form: int, cells: Any, source: Any) -> Any:
 
 
 def words(form: int, numbers: Any) -> Any:
-    """Small whole numbers as words of a form; packed forms have them in both halves."""
+    """Convert small integers to words of a form; packed forms have them in both halves."""
     cells = numbers.astype(FORMS[form].dtype)
     return np.repeat(cells, 2, axis=-1).view(np.int32) if FORMS[form].lanes == 2 else cells

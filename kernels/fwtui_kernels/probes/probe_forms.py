@@ -1,4 +1,4 @@
-"""The forms of a relaxation, c = min(c, a + b), with a measured limit. Pure data."""
+"""The forms of a relaxation, c = min(c, a + b), with a measured peak rate. Pure data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fwtui_kernels import forms
 from fwtui_kernels.forms import RelaxForm
 
-EDITION = 3  # of the probes; limits from another edition are ignored
+EDITION = 3  # version of the microbenchmarks; peak rates of another version are ignored
 FORMS = (
     *forms.FORMS,
     RelaxForm("float32", "float32", "add + minimum", ("float32",), backend="cpu"),
@@ -21,10 +21,10 @@ FORMS = (
 
 
 def forms_of(backend: str, capability: tuple[int, int] | None = None) -> Sequence[RelaxForm]:
-    """The forms that can be measured on that backend."""
+    """Return the forms that can be measured on that backend."""
     return [f for f in FORMS if f.backend == backend and f.capability <= (capability or (0, 0))]
 
 
 def right_for(backend: str, dtype: str, nonnegative: bool) -> Sequence[RelaxForm]:
-    """The forms that give right distances of that type and sign, whether or not a kernel uses them."""
+    """Return the forms that compute correct distances for that data type and sign."""
     return [f for f in FORMS if f.backend == backend and dtype in f.dtypes and (nonnegative or not f.nonnegative)]

@@ -1,7 +1,7 @@
-"""Measures what this GPU reads from shared memory and from its L2 cache: threads that only load, 16 bytes each at a time.
+"""Microbenchmark of the read bandwidth of shared memory and of the L2 cache: threads that only load 16 bytes at a time.
 
-A block has a piece of THREADS quads of words before it at each turn. In device memory the pieces go through a matrix that only L2
-holds, each block through all of it, so that a multiprocessor's own cache never has the next one; in shared memory there are two.
+In each turn a block reads a piece of THREADS quads of words. In device memory each block passes over a matrix that fits into L2
+but not into L1, so that no piece is still in L1; in shared memory there are two pieces.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 
 from fwtui_kernels.compiled.device import ALIGN16, cuda, jit, load4, uint32
 
-THREADS = 1024  # of a block; a multiprocessor gets one
-WORDS = 4  # of 4 bytes, by one load
+THREADS = 1024  # per block; one block per multiprocessor
+WORDS = 4  # words of 4 bytes per load
 NEAR = 2  # pieces in shared memory: 32 KiB
-ONWARD = 617  # pieces from turn to turn: odd, so that a power of two of them are all read before one is read again
+ONWARD = 617  # pieces from turn to turn; odd, so that all of a power of two are read before one repeats
 
 
 @jit(device=True)
 def _read(words, pieces, turns, threads):
-    """The exclusive or of what this thread reads of the words: a quad of another piece at each turn."""
+    """Return the exclusive or of the words that this thread reads, a quad of another piece in each turn."""
     checksum = words[0] ^ words[0]
     for turn in range(turns):
         piece = (cuda.blockIdx.x + turn * ONWARD) & (pieces - 1)
@@ -30,9 +30,10 @@ def _read(words, pieces, turns, threads):
 
 
 def build(shared: bool, threads: int = THREADS) -> Any:
-    """reads(source, pieces, turns, found), launched with `threads` threads a block: an exclusive or of the words that each read.
+    """Return the kernel reads(source, pieces, turns, sums), launched with `threads` threads per block.
 
-    `source` has `pieces` (a power of two) times `threads` quads; only NEAR of them are read from shared memory.
+    Each thread stores the exclusive or of the words that it reads. `source` has `pieces` (a power of two) times `threads` quads;
+    only NEAR pieces are read from shared memory.
     """
 
     words = NEAR * threads * WORDS  # in shared memory

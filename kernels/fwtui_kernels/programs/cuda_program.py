@@ -171,7 +171,9 @@ class CudaProgram(Program):
 
     def resources(self) -> Mapping[str, Resources]:
         compiled = {name: compiled_for(op, self.shape.dtype) for name, op in self.ops.items()}
-        return {name: resources_of(self.ops[name], code, self._target) for name, code in compiled.items() if code is not None}
+        threads = {name: op.block[0] * op.block[1] for name, op in self.ops.items()}
+        occupancy = bool(self._target.multiprocessors)
+        return {name: code.resources(threads[name], occupancy) for name, code in compiled.items() if code is not None}
 
     def _row_major(self, buffers: Buffers) -> Any:
         """Return the buffer of the unpacked result."""
@@ -207,18 +209,6 @@ def compiled_for(op: Op, dtype: str) -> Any | None:
     return next((code for types, code in overloads if isinstance(types, str) or dtype in str(types[0])), None)
 
 
-def resources_of(op: Op, function: Any, target: Target) -> Resources:
-    """Return the compiled resources of an op, with the driver's number of resident blocks."""
-    threads = op.block[0] * op.block[1]
-    return Resources(
-        threads=threads,
-        registers=function.regs_per_thread,
-        shared_bytes=function.shared_mem_per_block,
-        spill_bytes=function.local_mem_per_thread,
-        blocks_per_multiprocessor=function.blocks_per_multiprocessor(threads) if target.multiprocessors else None,
-    )
-
-
 def types_of(op: Op, shape: Shape, args: int) -> tuple[str, ...]:
     """Return the argument types of an op with that many args, for compilation without a GPU."""
     return signature(shape, args, len(op.buffers((0,) * args))) if op.types is None else op.types
@@ -231,7 +221,7 @@ def functions_of(program: Program, op: str) -> tuple[Any, ...]:
     return tuple(program.ops[op].function.overloads.values())
 
 
-def kept_cubins(program: Program, plan: Sequence[Step], cc: tuple[int, int]) -> Iterator[bytes]:
+def cached_cubins(program: Program, plan: Sequence[Step], cc: tuple[int, int]) -> Iterator[bytes]:
     """Yield the cached cubins of a program's ops, without launching them."""
     place, ops = cubin_cache.here(), getattr(program, "ops", {})
     for name, args in {step.op: len(step.args) for step in plan}.items():

@@ -1,1 +1,1 @@
-"""Graphs that are larger than the memory of the GPU."""
+"""Out-of-core: graphs that are larger than device memory."""

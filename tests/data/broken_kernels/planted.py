@@ -59,7 +59,7 @@ PLANTED = {
         _PIVOT,
         _PIVOT.replace("        cuda.syncthreads()\n", "        if x > y:\n            cuda.syncthreads()\n"),
         "wrong",
-        _APART + r"wait at mine\.py:\d+, and all have to come to the same barrier.*",
+        _APART + r"wait at mine\.py:\d+; all threads of a block must reach the same barrier.*",
     ),
     "a barrier in each branch": _edit(
         PHASES,
@@ -69,14 +69,14 @@ PLANTED = {
             "        if x % 2:\n            cuda.syncthreads()\n        else:\n            cuda.syncthreads()\n",
         ),
         "wrong",
-        _APART + r"wait at mine\.py:\d+, and all have to come to the same barrier.*",
+        _APART + r"wait at mine\.py:\d+; all threads of a block must reach the same barrier.*",
     ),
     "threads that end before a barrier": _edit(
         PHASES,
         _PIVOT,
         _PIVOT.replace("        cuda.syncthreads()\n", "        if i > j:\n            return\n        cuda.syncthreads()\n"),
         "wrong",
-        _APART + r"have ended, and all have to come to the same barrier.*",
+        _APART + r"have ended; all threads of a block must reach the same barrier.*",
     ),
     "as many barriers as a thread's column": _edit(
         PHASES, f"        for k in range(tile):\n{_STEP}", f"        for k in range(x):\n{_STEP}", "wrong", _APART + ".*"

@@ -13,7 +13,7 @@ import pytest
 from processes import ROOT
 
 from fwtui_kernels.compiled import cubin_cache, locked_njit
-from fwtui_kernels.compiled.cubin_cache import CompiledCode, NoKey, keep, key, load
+from fwtui_kernels.compiled.cubin_cache import CompiledCode, NoKey, key, load, store
 
 CODE = CompiledCode("entry", b"\x7fELF\0cubin")
 
@@ -47,14 +47,14 @@ def test_the_compiler_is_identified_by_its_packages() -> None:
 @pytest.mark.parametrize("harm", ["cut", "changed", "renamed", "writable", "foreign", "a folder"])
 def test_damaged_and_foreign_files_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
     place = cubin_cache.folder(str(tmp_path))
-    keep(place, "a", CODE)
+    store(place, "a", CODE)
     assert load(place, "a") == CODE and (place / "a").stat().st_mode & 0o777 == 0o600 and load(place, "b") is None
     data = (place / "a").read_bytes()
     with monkeypatch.context() as other:
         if harm in ("cut", "changed"):
             (place / "a").write_bytes(data[:-1] if harm == "cut" else data[:-1] + b"?")
         elif harm == "renamed":
-            keep(place, "b", CompiledCode("other", b""))
+            store(place, "b", CompiledCode("other", b""))
             os.replace(place / "b", place / "a")
         elif harm == "writable":
             (place / "a").chmod(0o622)
@@ -65,7 +65,7 @@ def test_damaged_and_foreign_files_are_replaced(tmp_path: Path, monkeypatch: pyt
             (place / "a").unlink()
             (place / "a").mkdir()
         assert load(place, "a") is None
-        keep(place, "a", CODE)
+        store(place, "a", CODE)
     if harm == "a folder":
         assert [*place.iterdir()] == [place / "a"], "nothing is left of what could not be kept"
     else:
@@ -74,10 +74,10 @@ def test_damaged_and_foreign_files_are_replaced(tmp_path: Path, monkeypatch: pyt
 
 def test_the_least_recently_used_code_is_removed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for age, name in enumerate("abc"):
-        keep(tmp_path, name, CODE)
+        store(tmp_path, name, CODE)
         os.utime(tmp_path / name, (100 - age, 100 - age))
     assert load(tmp_path, "c") == CODE, "used now"
-    keep(tmp_path, "d", CODE, max_bytes=3 * (tmp_path / "a").stat().st_size)
+    store(tmp_path, "d", CODE, max_bytes=3 * (tmp_path / "a").stat().st_size)
     assert {file.name for file in tmp_path.iterdir()} == {"a", "c", "d"}
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     assert not cubin_cache.some()
@@ -85,7 +85,7 @@ def test_the_least_recently_used_code_is_removed_first(tmp_path: Path, monkeypat
     assert not cubin_cache.some()
     place = cubin_cache.here()
     assert place is not None
-    keep(place, "a", CODE)
+    store(place, "a", CODE)
     assert cubin_cache.some()
     monkeypatch.setattr(cubin_cache, "SIMULATED", True)
     assert not cubin_cache.some()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 UNIT = Path(__file__).resolve().parents[1]
-# names the kernels whose launches look for other files than kept_cubins()
+# names the kernels whose launches look for other files than cached_cubins()
 SCRIPT = """
 import json
 import fake_cuda_core
@@ -16,7 +16,7 @@ fake_cuda_core.all_kernels_kept()
 from fwtui_kernels import registry
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.plan import Shape, Target
-from fwtui_kernels.programs.cuda_program import kept_cubins
+from fwtui_kernels.programs.cuda_program import cached_cubins
 
 load, names, stream = cubin_cache.load, set(), fake_cuda_core.Stream()
 cubin_cache.load = lambda place, name: (names.add(name), load(place, name))[1]
@@ -30,7 +30,7 @@ for kernel in registry().values():
         program = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=132))
         plan = list(kernel.plan(shape, False))
         names.clear()
-        cubins = len(list(kept_cubins(program, plan, (9, 0))))
+        cubins = len(list(cached_cubins(program, plan, (9, 0))))
         ahead = {*names}
         names.clear()
         buffers = program.allocate()
