@@ -1,4 +1,4 @@
-"""The device that computes, or those of a run on several: "0,1", "cpu,cpu"."""
+"""The device of a run, or the devices of its ranks: "0,1", "cpu,cpu"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeviceId(Struct, frozen=True, order=True):
             force_setattr(self, "index", 0)  # only GPUs are numbered
 
     def __str__(self) -> str:
-        """The text that parses to it."""
+        """Return the text that parse() converts to this device."""
         return str(self.index) if self.backend == "cuda" else self.backend
 
     @property
@@ -38,7 +38,7 @@ class DeviceId(Struct, frozen=True, order=True):
         return self.backend == "simulator"
 
     def on(self, backend: str) -> DeviceId:
-        """This choice as a device of that backend: a GPU without a number is the first."""
+        """Return this choice as a device of a backend; a GPU without a number is the first."""
         return DeviceId(backend, self.index)
 
     @classmethod
@@ -66,7 +66,7 @@ class RankDevice(NamedTuple):
 
 
 def places(text: str) -> tuple[RankDevice, ...]:
-    """The place of each rank; empty for no devices. Raises Refused for what can be on no machine."""
+    """Return the device of each rank; empty for no devices. Raises Refused for an invalid list."""
     if text in ("", ALL):
         return ()
     words = [word.strip() for word in text.split(",")]
@@ -92,5 +92,5 @@ def _place(word: str, text: str) -> RankDevice:
 
 
 def places_text(all_places: tuple[RankDevice, ...]) -> str:
-    """The text that parses to them."""
+    """Return the text that places() converts to these devices."""
     return ",".join(map(str, all_places))

@@ -1,4 +1,4 @@
-"""A user's request: one frozen record, and whether it can run."""
+"""A request for a run, and its validation."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def places(self) -> tuple[RankDevice, ...]:
-        """The places of its ranks; none if it names no devices, or a made-up session names nonsense."""
+        """The devices of its ranks; empty for a run on one device, or if those of a forged session are invalid."""
         try:
             return places(self.devices)
         except Refused:
@@ -90,7 +90,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def device_id(self) -> DeviceId:
-        """The device in `device`; auto if a made-up session names none."""
+        """The device in `device`; auto if that of a forged session is invalid."""
         try:
             return DeviceId.parse(self.device)
         except Refused:
@@ -122,7 +122,7 @@ class Settled(Experiment, frozen=True, kw_only=True):
 
     @property
     def gpus(self) -> list[DeviceId]:
-        """The GPUs of this machine that it runs on."""
+        """The GPUs of this machine that the run uses."""
         here = [DeviceId("cuda", place.gpu) for place in self.places if place.gpu is not None and not place.host]
         return here or [self.runs_on] * (self.runs_on.backend == "cuda")
 
@@ -138,7 +138,7 @@ class Settled(Experiment, frozen=True, kw_only=True):
 
 
 def kernel_named(name: str) -> Kernel:
-    """The kernel with that id, or from that file if admitted. Raises Refused with the known ids. Loads no file."""
+    """Return the kernel with that id, or that of a registered file. Raises Refused with the available ids. Loads no file."""
     if name == AUTO.id:
         return AUTO
     kernels = known_kernels()
@@ -151,7 +151,7 @@ def kernel_named(name: str) -> Kernel:
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:
-    """A copy with some fields replaced, which has to be settled again."""
+    """Return a copy with some fields replaced, which is not settled."""
     return Experiment(**_fields(experiment) | changes)
 
 
@@ -162,7 +162,7 @@ def for_kernel(experiment: Experiment, kernel: Kernel) -> Experiment:
 
 
 def as_it_ran(experiment: Experiment, device: DeviceId) -> Settled:
-    """The experiment of a run on that device, which was settled before it began."""
+    """Return the settled experiment of a run on that device."""
     return Settled(**_fields(experiment), runs_on=device)
 
 
@@ -173,7 +173,7 @@ def _fields(experiment: Experiment) -> dict[str, Any]:
 
 
 def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:
-    """A key that is equal for experiments that differ only in the ignored fields; a file is known by its name."""
+    """Return a key that is equal for experiments that differ only in the ignored fields; a file counts by its name."""
     plain = experiment.without_path if experiment.file else experiment
     values = [getattr(plain, name) for name in Experiment.__struct_fields__ if name not in ignoring]
     return tuple([tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values])
@@ -220,7 +220,7 @@ def defaults(gpu: bool) -> Experiment:
 
 
 def first_steps(gpu: bool) -> tuple[Experiment, Experiment]:
-    """A newcomer's first run in the dashboard, and the one that it offers next: several times as fast."""
+    """Return the first run of a new dashboard, and the faster one that it suggests next."""
     usual = defaults(gpu) if gpu else changed(defaults(gpu), budget=FIRST_BUDGET)
     return changed(usual, kernel="naive" if gpu else "serial"), usual
 

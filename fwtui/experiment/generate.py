@@ -1,4 +1,4 @@
-"""Generated graphs: G(n, p) or an exact number of edges, the same bytes on every machine; checked beforehand for size."""
+"""Generated graphs: G(n, p) or an exact number of edges, with the same bytes on every machine; their size is checked first."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CellRule(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """A graph's parameters as integers, for every generator."""
+    """The parameters of a graph as integers, for every generator."""
 
     n: int
     dtype: str
@@ -65,12 +65,12 @@ class Recipe:
     potentials: np.ndarray  # int64 (n,) in units, or an unused (1,)
 
     def weight(self, units: Any) -> Any:
-        """A number or an array of units as weights."""
+        """Convert units (a number or an array) to weights."""
         return units if self.units == 1 else units / self.units
 
 
 def recipe_for(e: Experiment) -> Recipe:
-    """The integers that make its graph. Raises Refused if no such graph exists or its weights do not fit."""
+    """Return the parameters of the experiment's graph. Raises Refused if there is no such graph or its weights do not fit."""
     units = GRID if e.real else 1
     low, high = round(e.low * units), round(e.high * units)
     forced = e.n if e.connected and e.n > 1 else 0
@@ -139,7 +139,7 @@ def potential_range(share: float, low: int, high: int) -> int:
 
 
 def expected_share(reach: int, low: int, high: int) -> float:
-    """Expected share of negative edges for weights low..high and potentials 0..reach - 1, all uniform."""
+    """Return the expected share of negative edges for uniform weights low..high and potentials 0..reach - 1."""
 
     def tetrahedral(x: int) -> int:
         return x * (x + 1) * (x + 2) // 6 if x > 0 else 0
@@ -179,7 +179,7 @@ def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
 
 
 def _permuted(index: np.ndarray, rule: CellRule) -> np.ndarray:
-    """Cycle walking: shuffle numbers outside the range again, which keeps a bijection of 0 .. cells - 1."""
+    """Shuffle numbers outside the range again (cycle walking), so that the result is a bijection of 0 .. cells - 1."""
     index = PLAIN.shuffle(index, rule.shuffle_key, rule.half)
     outside = np.flatnonzero(index >= rule.cells)
     while outside.size:
@@ -224,7 +224,7 @@ def _note(spec: Experiment, recipe: Recipe) -> str:
 
 
 def check_room(e: Experiment, out: Path) -> None:
-    """Raises Refused if the generated graph does not fit into memory or its file."""
+    """Raise Refused if the generated graph does not fit in memory or in its file."""
     form = written_as(out)
     needed = e.n**2 * ITEMSIZE[e.dtype]
     _check(e, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
@@ -248,14 +248,14 @@ def _check(e: Experiment, needed: int, free: int, what: str) -> None:
 
 
 def _edges(e: Experiment) -> float:
-    """The least number of edges to be expected."""
+    """Return the minimum expected number of edges."""
     n = e.n
     per_vertex = {"random": e.density * (n - 1), "grid": 3, "road": 2.5, "small-world": 3, "power-law": 4}[e.kind]
     return n * min(per_vertex, n - 1)
 
 
 def text_bytes(e: Experiment, arc_bytes: int) -> float:
-    """The least text size of the expected edges; 0 if their format gives none."""
+    """Return the minimum text size of the expected edges; 0 if the format has no minimum."""
     n = e.n
     digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average
     return _edges(e) * (2 * digits + arc_bytes) if arc_bytes else 0.0

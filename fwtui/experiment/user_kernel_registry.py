@@ -1,4 +1,4 @@
-"""The user's kernels, as far as this process knows them: their descriptions, as data.
+"""The registered user kernels of this process: their descriptions, as data.
 
 Their files are loaded in other processes only. This one asks such a process, within a limit of time, what a kernel is and
 what its plan says; the worker that runs it loads it for itself.
@@ -33,7 +33,7 @@ _DATA = tuple(field.name for field in dataclasses.fields(Kernel) if field.name n
 
 
 class UserKernel(NamedTuple):
-    """`kernel` describes it; its plan is asked of another process, and it is built in none but a worker."""
+    """A user kernel. `kernel` describes it; a separate process computes its plan, and only a worker builds it."""
 
     kernel: Kernel
     path: Path
@@ -66,7 +66,7 @@ def user_kernels() -> Mapping[str, UserKernel]:
 
 
 def known_kernels() -> Mapping[str, Kernel]:
-    """Every rung, and after them the user's own kernels."""
+    """Return all rungs, then the user kernels."""
     return {**registry(), **{name: one.kernel for name, one in _user_kernels.items()}}
 
 
@@ -76,7 +76,7 @@ def is_path(text: str) -> bool:
 
 
 def located(text: str) -> Path:
-    """The kernel's file that a user named. Raises Refused."""
+    """Return the path of a kernel file. Raises Refused if it is not a readable kernel file."""
     path = Path(text).expanduser().absolute()
     check_utf8(str(path))
     if path.suffix != ".py":
@@ -137,7 +137,7 @@ def admit(path: Path, seconds: float = MAX_SECONDS) -> str:
 
 
 def code_of(name: str) -> str:
-    """The fingerprint of an own kernel's files as they are now; empty for any other kernel. Raises Refused."""
+    """Return the fingerprint of the current files of a user kernel; empty for a rung. Raises Refused if one is unreadable."""
     kernel = _user_kernels.get(name)
     if kernel is None:
         return ""
@@ -171,7 +171,7 @@ def _ask(request: KernelRequest, seconds: float) -> KernelReply:
     file = clean(Path(request.path).name)
     ended = ModuleProcess("fwtui.measure.own_kernel").finish(seconds, request)
     if ended.code is None:
-        raise Refused(f"{file} takes more than {seconds:g} s to say what it is; look for a loop that does not end")
+        raise Refused(f"{file} takes more than {seconds:g} s to load; look for a loop that does not end")
     try:
         reply = msgspec.json.decode(ended.stdout, type=KernelReply)
     except msgspec.MsgspecError:
@@ -186,7 +186,7 @@ def _unbuilt(*_: object) -> NoReturn:
 
 
 def _word(text: str) -> str:
-    """A part of a name, as the rungs are named."""
+    """Convert a text to a part of a kernel id."""
     return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split())
 
 

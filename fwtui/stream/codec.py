@@ -146,7 +146,7 @@ def decode_lines(chunks: Iterable[bytes]) -> Iterator[Line | Corrupt]:
 
 
 def split(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
-    """Lines without their newline; None for each line over 64 KiB, which is dropped."""
+    """Yield lines without their newline; None for a line above 64 KiB, which is dropped."""
     for lines, _ in _pieces(chunks):
         yield from lines
 
@@ -178,7 +178,7 @@ def _harmless(read: bytes) -> bool:
 
 
 def _cleaned(value: Any) -> Any:
-    """Strings that are safe to show, and numbers that are safe to divide by."""
+    """Sanitise decoded values: printable strings and bounded numbers."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float) and abs(value) < MIN:

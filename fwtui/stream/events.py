@@ -62,7 +62,7 @@ class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Device(Event, OfDevice, frozen=True, kw_only=True):
-    """The facts about a GPU, or its absence. Worker and sampler each report theirs; the Model merges them."""
+    """The properties of a GPU, or its absence. Worker and sampler each send an event; the Model merges them."""
 
     gpu: GpuIndex = 0
     present: bool = True
@@ -129,14 +129,14 @@ class PlanStep(Struct, frozen=True):
 
 
 class Plan(OfRun, frozen=True, kw_only=True):
-    """Steps of the plan of a user's kernel, recorded so that no replay needs its file; all of these events together have `of`."""
+    """Steps of the plan of a user kernel, so that a replay does not need its file; all events of a run have `of` steps."""
 
     of: Count
     steps: Annotated[tuple[PlanStep, ...], Meta(max_length=PLAN_STEPS)]
 
 
 class Source(OfRun, frozen=True, kw_only=True):
-    """Lines of a file of the user's kernel, from the line `first` on; only recorded on request."""
+    """Lines of a file of a user kernel, from line `first`; recorded only on request."""
 
     file: str  # its name
     first: Count
@@ -144,7 +144,7 @@ class Source(OfRun, frozen=True, kw_only=True):
 
 
 class Stage(OfRun, frozen=True, kw_only=True):
-    """A part of a run outside the timed passes: its beginning without seconds, its end with them."""
+    """A stage of a run that is not timed: without seconds at its start, with seconds at its end."""
 
     name: str  # a key of fwtui.stream.stages.STAGES
     seconds: Seconds | None = None  # of a copy, the median of several
@@ -171,7 +171,7 @@ class Progress(OfRun, frozen=True, kw_only=True):
 
 
 class Sample(OfRun, frozen=True, kw_only=True):
-    """One timed clean pass (only some if there are very many); `since` is when its clock started."""
+    """One timed repetition (of very many only some); `since` is the time of its start."""
 
     seconds: Seconds
     since: Seconds
@@ -199,7 +199,7 @@ class Phases(OfRun, frozen=True, kw_only=True):
 
 
 class RankPhases(OfRun, frozen=True, kw_only=True):
-    """One rank's phases in the phase pass, with its own work; the part "wait" is its time in a broadcast before all had come."""
+    """The phases of one rank in the instrumented repetition; the part "wait" is its time in a broadcast before the last rank."""
 
     rank: Rank
     seconds: Seconds
@@ -207,7 +207,7 @@ class RankPhases(OfRun, frozen=True, kw_only=True):
 
 
 class Round(OfRun, frozen=True, kw_only=True):
-    """One sampled stretch of the phase pass: seconds per phase, starting at relaxation `first`."""
+    """A sampled round of the instrumented repetition: seconds per phase, from relaxation `first`."""
 
     index: Count
     first: Count
@@ -237,7 +237,7 @@ class Counters(OfRun, frozen=True, kw_only=True):
 
 
 class WarpSamples(OfRun, frozen=True, kw_only=True):
-    """Where the warps of an op were whenever they were sampled, in launches apart from the timed passes (CUPTI's PC sampling)."""
+    """PC samples of a kernel function, from launches that are not timed (CUPTI)."""
 
     op: str
     rank: Rank | None = None  # of a run on several devices, whose launches these are
@@ -255,14 +255,14 @@ class WarpSamples(OfRun, frozen=True, kw_only=True):
 
 
 class Code(OfRun, frozen=True, kw_only=True):
-    """The source lines and instructions of an op with their samples, as CodeText and CodeSamples tell them now."""
+    """The source lines and instructions of an op with their samples; newer sessions have CodeText and CodeSamples instead."""
 
     op: str
     listing: Listing
 
 
 class Sampled(OfRun, frozen=True, kw_only=True):
-    """The sampling of a run's warps is over."""
+    """The end of the PC sampling of a run."""
 
     note: str = ""  # why there are no samples, or of which ops
     seconds: Seconds | None = None
@@ -300,7 +300,7 @@ class Verdict(OfRun, frozen=True, kw_only=True):
 
 
 class RunDone(OfRun, frozen=True, kw_only=True):
-    """The end of a run; times are of the clean passes, and None if nothing may be timed."""
+    """The end of a run. Times are those of the timed repetitions; None if the run is not timed."""
 
     outcome: str  # "done" | "cancelled" | "refused" (the user's mistake, in `message`) | "failed"
     message: str = ""
@@ -407,7 +407,7 @@ class End(Event, frozen=True, kw_only=True):
 
 
 class Limits(Event, OfDevice, frozen=True, kw_only=True):
-    """A device's limits, measured apart from every run. Sent again, with everything known so far, until complete."""
+    """The measured peak rates of a device. Sent again with all results so far until complete."""
 
     backend: str  # "cpu" | "cuda"
     gpu: GpuIndex = 0

@@ -26,7 +26,7 @@ Place = Annotated[int, Meta(ge=-1, le=MAX_LINES)]  # of a CodeLine among all of 
 
 
 class CodeLine(Struct, frozen=True, omit_defaults=True):
-    """A line of source and the samples of the instructions that were made of it."""
+    """A source line and the samples of its instructions."""
 
     file: str  # its name; empty if the compiler names none
     line: Count  # from 1
@@ -52,7 +52,7 @@ class Instruction(Struct, frozen=True, omit_defaults=True):
 
 
 def opcode(text: str) -> str:
-    """The name of an instruction, with its modifiers: `@!P0 LDS.128 R4, [R2]` is LDS.128; empty if there is none."""
+    """Return the name of an instruction with its modifiers: LDS.128 for `@!P0 LDS.128 R4, [R2]`; empty if there is none."""
     words = text.split(maxsplit=2)
     return next((word for word in words[:2] if not word.startswith("@")), "")
 
@@ -69,7 +69,7 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def sampled(self) -> list[CodeLine]:
-        """The lines with samples, that with the most first."""
+        """The lines with samples, hottest first."""
         return sorted((line for line in self.lines if line.samples), key=lambda line: -line.samples)
 
     @property
@@ -80,9 +80,7 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CodeText(Event, frozen=True, kw_only=True):
-    """The lines and the most telling instructions of a function, told once in a session; a later one of the same code adds
-    instructions.
-    """
+    """The lines and the most important instructions of a function, sent once per session; a later event adds instructions."""
 
     code: str  # its name, by which samples mean it: a checksum of its lines and of all its instructions
     lines: Annotated[tuple[tuple[str, Count, tuple[str, ...]], ...], Meta(max_length=MAX_LINES)] = ()  # file, first line, texts
@@ -96,18 +94,18 @@ class CodeText(Event, frozen=True, kw_only=True):
 
     @property
     def by_offset(self) -> dict[int, tuple[int, str]]:
-        """The line and the text of each instruction by its offset."""
+        """The line and the text of each instruction, by offset."""
         offsets = accumulate(step for step, _, _ in self.instructions)
         return {offset: (line, text) for offset, (_, line, text) in zip(offsets, self.instructions, strict=True)}
 
     def but(self, earlier_text: CodeText) -> CodeText:
-        """Its instructions beyond what is known of the same code."""
+        """Return only the instructions that an earlier event of the same code lacks."""
         there = earlier_text.by_offset
         new = {offset: instruction for offset, instruction in self.by_offset.items() if offset not in there}
         return replace(self, lines=(), instructions=_stepwise(new))
 
     def and_also(self, news: CodeText) -> CodeText:
-        """What it says, and as much as there is room for of what is new of the same code."""
+        """Return the text with the new instructions of a later event, up to MAX_OF_CODE."""
         there, room = self.by_offset, MAX_OF_CODE - len(self.instructions)
         new = dict(islice(((offset, instruction) for offset, instruction in news.by_offset.items() if offset not in there), room))
         if not new:
@@ -117,7 +115,7 @@ class CodeText(Event, frozen=True, kw_only=True):
 
 
 class CodeSamples(OfRun, frozen=True, kw_only=True):
-    """Where the warps of an op were in a function: the samples of its lines in ten-thousandths of all, those of instructions in
+    """The PC samples of a kernel function: those of lines in ten-thousandths of all samples, those of instructions in
     thousandths.
     """
 
@@ -146,7 +144,7 @@ def text_of(listing: Listing, code: str) -> CodeText:
 
 
 def shares_of(listing: Listing, code: str, run: int, op: str, samples: int) -> CodeSamples:
-    """The samples of a listing, with the number of all."""
+    """Return the samples of a listing as shares of `samples`, the number of all."""
     names = sorted({name for one in (*listing.lines, *listing.instructions) for name in one.reasons})
     lines = [(new, listing.lines[old].reasons) for new, old in enumerate(_by_name(listing.lines))]
     return CodeSamples(
@@ -163,7 +161,7 @@ def shares_of(listing: Listing, code: str, run: int, op: str, samples: int) -> C
 
 
 def listing_of(sampled: CodeSamples, text: CodeText, samples: int) -> Listing:
-    """The listing that a code and its samples make, with the number of all; the file with the hottest line first."""
+    """Return the listing of a code with `samples` PC samples in total; the file with the hottest line is first."""
     lines, at = text.code_lines, _counts(sampled.lines, sampled.reasons, samples, LINE_UNITS)
     hottest: Counter[str] = Counter()
     for place, one in enumerate(lines):
@@ -204,7 +202,7 @@ def _rows(places: Iterable[tuple[int, Mapping[str, int]]], names: Sequence[str],
 
 
 def _counts(rows: Rows, names: Sequence[str], samples: int, units: int) -> dict[int, dict[str, int]]:
-    """The samples by reason of what each row is about; a made-up row that fits nothing has none."""
+    """Map the key of each row to its samples by reason; invalid rows of a forged file have none."""
     keys = accumulate(row[0] if row else 0 for row in rows)
     cells = [
         (key, names[name], min(share, units))
@@ -221,7 +219,7 @@ def _counts(rows: Rows, names: Sequence[str], samples: int, units: int) -> dict[
 
 
 def shared_out(counts: Sequence[int], total: int) -> list[int]:
-    """Numbers in these proportions whose sum is the total: those with the greatest remainders are rounded up."""
+    """Return integers in these proportions with the given sum; those with the largest remainders are rounded up."""
     whole = sum(counts) or 1
     parts = [divmod(count * total, whole) for count in counts]
     short = total - sum(part for part, _ in parts) if any(counts) else 0

@@ -147,7 +147,7 @@ class Model:
         return self.device if self.device is not None and self.device.present else None
 
     def gpu_of(self, run: Run) -> events.Device | None:
-        """Facts of the GPU that the run was on, else of the watched one. None if nothing is known."""
+        """Return the GPU of a run, else the watched one; None if it is unknown."""
         device = self.devices.get(run.device) if run.backend == "cuda" else self.device
         return device if device is not None and device.present else None
 
@@ -185,7 +185,7 @@ class Model:
                     self._earlier_firsts = None
 
     def _apply(self, event: events.Event | Unknown) -> None:
-        """Take what the event says of anything but a run that has begun."""
+        """Apply an event that does not belong to a started run."""
         match event:
             case Unknown():
                 self.unknown += 1
@@ -226,7 +226,7 @@ class Model:
                 self.end = event
 
     def _forget_readings(self, gpu: DeviceId) -> None:
-        """Thin out old readings once there are many; the runs then keep what they need of them."""
+        """Thin out old readings; the runs then store their evidence."""
         readings = self.readings.get(gpu, [])
         if max(len(readings), len(self.of_host)) > self._limits.readings:
             for run in self.runs.values():
@@ -250,7 +250,7 @@ class Model:
             before = self.runs[run.id] = run.brief(self.evidence(run), before)
 
     def seek(self, index: int) -> int:
-        """Go to the last checkpoint at or before `index`; return the index from which events must be applied again."""
+        """Restore the last checkpoint at or before `index`. Return the index from which events must be applied again."""
         place = bisect_right(self.checkpoints, index, key=lambda c: c.place)
         if place and not self.checkpoints[place - 1].place <= self.index <= index:
             self._restore(self.checkpoints[place - 1])
@@ -260,7 +260,7 @@ class Model:
         return {**{name: getattr(self, name) for name in _GROWING}, **self.readings}
 
     def _save(self) -> None:
-        """Make a checkpoint; of many, or if they hold much, every second one is kept."""
+        """Add a checkpoint. If there are many or large ones, drop every second."""
         saved = self.checkpoints
         if saved and saved[-1].place >= self.index:
             return
@@ -286,7 +286,7 @@ class Model:
         self._memo, self._earlier_firsts = {}, None
 
     def take_over(self, other: Model) -> None:
-        """Be in the state of another model, which does not change when this one goes on."""
+        """Take the state of another model, which later events of this one do not change."""
         lists = {key: [*values] for key, values in other._lists().items()}
         self._set({name: getattr(other, name) for name in _REPLACED}, dict(other.runs), lists)
 
@@ -297,7 +297,7 @@ class Model:
         return other
 
     def evidence(self, run: Run) -> Evidence | None:
-        """Telemetry during the run's clean passes; None before the first. A pass shorter than a reading has none."""
+        """Return the telemetry during the timed repetitions; None before the first, or if they are shorter than a reading."""
         if run.evidence is not None or run.clean_window is None:
             return run.evidence
         return self.once(Model._read, run)
@@ -343,7 +343,7 @@ def _differing(before: Checkpoint, after: Checkpoint) -> int:
 
 
 def averaged_over(name: str) -> float:
-    """Seconds before a reading over which that quantity of it is an average, at most."""
+    """Return the maximum number of seconds before a reading over which the quantity is averaged."""
     gpm = GPM_WINDOW if events.QUANTITIES[name].source == GPM else 0.0
     return POWER_WINDOW if name == "gpu_power_watts" else gpm
 
@@ -355,7 +355,7 @@ def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Se
 
 
 def merged(before: events.Device | None, news: events.Device) -> events.Device:
-    """Two reports on one device merged: the later one wins wherever it has a value."""
+    """Merge two reports on one device; the values of the later one take precedence."""
     news = replace(news, name=news.name.strip())  # some drivers fill the name up
     if before is None or not before.present or not news.present:
         return news if before is None or news.present or not before.present else before

@@ -1,4 +1,4 @@
-"""Removes words that identify a machine's owner from sessions, unless the user asks for them."""
+"""Removal of words that identify the owner of a machine from sessions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevi
 
 
 class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
-    """Run this experiment; `file` in it and `own` are paths on this machine."""
+    """Run an experiment; `file` in it and `own` are paths on this machine."""
 
     run: RunId
     experiment: Settled
@@ -51,20 +51,20 @@ class SampleRequest(Struct, frozen=True, tag="sample", tag_field="ask"):
 
 
 class CancelRequest(Struct, frozen=True, tag="cancel", tag_field="ask"):
-    """Stop that run before its next step."""
+    """Stop a run before its next step."""
 
     run: RunId
 
 
 class PrepareRequest(Struct, frozen=True, tag="prepare", tag_field="ask"):
-    """Import and open what a run on this device takes; nothing is answered."""
+    """Import the modules and open the device of a run; there is no answer."""
 
     backend: str
     gpu: GpuIndex = 0
 
 
 class RankOrder(Struct, frozen=True, tag="order", tag_field="ask"):
-    """Have all ranks of a job do this (an order of fwtui.engine.ranks, as its bytes)."""
+    """Execute an order (of fwtui.engine.ranks, as bytes) on all ranks of a job."""
 
     order: bytes
 
@@ -98,7 +98,7 @@ def encode(request: Request | list[Reply]) -> bytes:
 
 
 def decode(line: bytes) -> Request:
-    """Raises msgspec.MsgspecError; fed only by this program's own parent."""
+    """Decode a request. Raises msgspec.MsgspecError; only the parent process sends requests."""
     return msgspec.json.decode(line, type=Request)
 
 
@@ -129,14 +129,14 @@ class ProfiledLaunch(Struct, frozen=True, tag="launch", tag_field="profiled"):
 
 
 class SaveRequest(Struct, frozen=True):
-    """Make this graph and save it there."""
+    """Generate a graph and save it in a file."""
 
     experiment: Experiment
     path: str
 
 
 class StepRequest(Struct, frozen=True):
-    """Run a kernel on these weights and stop after every step; None means no edge."""
+    """Run a kernel on a matrix of weights (None: no edge) and return the distances after every step."""
 
     experiment: Experiment
     weights: tuple[tuple[float | None, ...], ...]

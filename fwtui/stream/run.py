@@ -87,7 +87,7 @@ class Evidence(NamedTuple):
 
 
 class SampledCode(NamedTuple):
-    """Samples of an op's lines and instructions, which are the same object for all runs of that code."""
+    """Samples of an op's lines and instructions; all runs of that code share the text."""
 
     samples: events.CodeSamples
     text: events.CodeText
@@ -101,7 +101,7 @@ class PassTimes(NamedTuple):
 
 
 class Run(Struct, frozen=True, kw_only=True, dict=True):
-    """Its state is "running", then RunDone's outcome. Sizes are 0 until the run is planned."""
+    """A run. Its state is "running", then the outcome of RunDone. Sizes are 0 until the run is planned."""
 
     id: int
     started: float
@@ -225,7 +225,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def main_occupancy(self) -> events.Occupancy | None:
-        """Occupancy of the op whose phase takes longest (of the last one listed if that is not known)."""
+        """Theoretical occupancy of the op of the longest phase, else of the last op."""
         if not self.occupancies:
             return None
         slowest = max(self.phases, key=lambda p: p.seconds).key if self.phases else self.occupancies[-1].op
@@ -293,7 +293,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def clean_window(self) -> tuple[float, float] | None:
-        """Session time from the start of the first clean pass to the end of the last (so far)."""
+        """Session time from the start of the first timed repetition to the end of the last one so far."""
         if self.pass_times is not None:
             return self.pass_times.window
         if not self.samples:
@@ -313,7 +313,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         return sharing(replace(self, **DETAILS, done=done, evidence=evidence, pass_times=times), before)
 
     def whole(self, all_events: Iterable[events.Event]) -> Run:
-        """This run with all its details, from its events in the session file; unchanged if they are not all there."""
+        """Return the run with all its details from its events in the session file; unchanged if some are missing."""
         again: Run | None = None
         for event in all_events:
             if isinstance(event, events.RunStarted) and event.run == self.id:
@@ -325,7 +325,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         return replace(again, evidence=self.evidence, progress=self.progress)
 
     def after(self, event: events.Event | Unknown) -> Run:
-        """This run after the event; an event that is not about runs changes nothing."""
+        """Return the run after an event; unchanged if the event does not affect runs."""
         news = self._news(event)
         return replace(self, **news) if news else self
 

@@ -27,7 +27,7 @@ LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; th
 
 
 class TrialRequest(Struct, frozen=True, kw_only=True):
-    """Try this kernel. `path` is its file where it is a user's own, and zero in `tile` the kernel's own."""
+    """Test a kernel. `path` is the file of a user kernel; `tile` 0 is the default tile."""
 
     kernel: str
     path: str = ""
@@ -39,7 +39,7 @@ class TrialRequest(Struct, frozen=True, kw_only=True):
 
 
 class CompileRequest(Struct, frozen=True, kw_only=True):
-    """Compile this kernel for GPUs of that compute capability; the other fields are as in a TrialRequest."""
+    """Compile a kernel for a compute capability; the other fields are those of a TrialRequest."""
 
     kernel: str
     capability: tuple[int, int]
@@ -130,7 +130,7 @@ class Begun(Struct, frozen=True, tag="begun", tag_field="told"):
 
 
 def verdict(findings: Iterable[Finding]) -> str:
-    """All of a trial in one sentence: the first thing that is not right, or how many cases were."""
+    """Summarise a test: the first case that is not right, else the number of right cases."""
     findings = list(findings)
     for finding in findings:
         if not finding.fine:
