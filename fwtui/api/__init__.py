@@ -1,1 +1,1 @@
-"""What a program or a notebook gets: runs, recorded sessions, and lists of kernels."""
+"""The interface for programs and notebooks: runs, recorded sessions, and lists of kernels."""

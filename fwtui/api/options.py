@@ -1,4 +1,4 @@
-"""Python arguments as the words of a command, so that a mistake gets the command's sentence."""
+"""Conversion of Python arguments to command-line options, so that errors are those of the command."""
 
 from __future__ import annotations
 

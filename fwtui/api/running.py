@@ -1,4 +1,4 @@
-"""`fwtui.run`: experiments run from a program, as `fwtui run` runs them."""
+"""`fwtui.run`: the command `fwtui run` for programs and notebooks."""
 
 from __future__ import annotations
 

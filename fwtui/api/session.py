@@ -1,4 +1,4 @@
-"""A session as a program sees it: its runs as plain values, as a data frame, as HTML, and as a replay."""
+"""Sessions for programs: runs as plain values, as a data frame, as HTML, and as a replay."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MeasuredRun(NamedTuple):
     phases: dict[str, float]  # seconds in the instrumented repetition, by key: pivot, panels and rest in a blocked kernel
     bandwidth: float | None  # effective bandwidth, bytes per second
     occupancy: float | None  # theoretical occupancy of the main kernel function, 0 to 1
-    data: dict[str, Any]  # everything known of the run, with the fields of `fwtui run --json`
+    data: dict[str, Any]  # all fields of `fwtui run --json`
     text: str  # its line as text
 
     def __repr__(self) -> str:

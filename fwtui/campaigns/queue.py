@@ -113,7 +113,7 @@ class Runner:
     """Starts a campaign's experiments one after the other, each once the session is free."""
 
     def __init__(self, queue: Queue, wanted: Iterator[Settled | None], skip: Callable[[Settled, str], object]):
-        """`wanted` yields the next experiment when the last one is over, and None while it cannot tell; `skip` gets a reason."""
+        """Take `wanted`, which yields the next experiment, or None while it is undecided; `skip` gets the reason."""
         self._queue, self._wanted, self._skip = queue, wanted, skip
 
     def tick(self) -> bool:

@@ -76,7 +76,7 @@ def _settled(experiment: Experiment) -> Experiment | None:
 
 
 class Tuner:
-    """Measures on a live session and keeps every trial as soon as it is known."""
+    """Measurements on a live session; each trial is stored as soon as it ends."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def answer(parser: Parser) -> None:
-    """Tell the shell that asks what may stand at its cursor, and end this process. Runs no user's file."""
+    """Print the completions at the shell's cursor and end this process, without running a user's file."""
     from argcomplete import autocomplete
 
     line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))]
@@ -56,7 +56,7 @@ def answer(parser: Parser) -> None:
 
 
 def _tell_words(root: argparse.ArgumentParser, command: str) -> None:
-    """Say of the command's arguments what may stand there; where nothing is said, argcomplete offers files."""
+    """Set the completer of each argument; argcomplete offers files for the others."""
     words = {f"field_{f.name}": partial(_offered, f.choices) for f in FIELDS if f.choices is not None}
     words |= dict.fromkeys(OF_SESSIONS, _sessions) | dict.fromkeys(OF_KERNELS, _kernels)
     for parsers in (action.choices for action in arguments(root) if isinstance(action.choices, Mapping)):
@@ -87,7 +87,7 @@ def _offered(choices: Choices) -> Iterable[str]:
 
 def _sessions() -> Iterable[str]:
     found = (stem(path) for folder in (own_folder(), shipped_folder()) for path in files_in(folder))
-    # names of other characters are left out: a shell might carry out what they say
+    # other characters in a name are a risk: the shell might execute them
     return (name for name in found if re.fullmatch(r"[A-Za-z0-9._-]+", name))
 
 

@@ -90,7 +90,7 @@ class DoctorCheck:
 
 
 def report() -> list[DoctorCheck]:
-    """Everything that decides what this machine can run, show and keep."""
+    """Check everything that limits the kernels, screens and recordings of this machine."""
     found, here = hardware.gpus(), hardware.machine()
     cores = f", {units.counted(here.cores, 'core')}" if here.cores else ""
     users, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))

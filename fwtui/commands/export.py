@@ -112,7 +112,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _trace(args: argparse.Namespace) -> int:
-    """Write the session as a trace, and say what it holds."""
+    """Write the session as a trace and report its size."""
     if args.what is not None:
         raise Refused(f"{quoted(Path(args.out).name)} contains the whole session, not one table; omit {args.what!r}")
     path = resolve(args.session)
@@ -142,7 +142,7 @@ def _format(args: argparse.Namespace) -> str:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    """Write the session's replay into files of these kinds, and say what they hold."""
+    """Write the session's replay into files of these kinds and report their sizes."""
     if args.what is not None:
         raise Refused(f"{quoted(Path(args.out).name)} contains the whole replay, not one table; omit {args.what!r}")
     outs, source = (args.out, *args.also), resolve(args.session)
@@ -173,7 +173,7 @@ def filmed_session(args: argparse.Namespace, rate: float) -> tuple[Path, LoadedS
 
     cut = _cut(args, rate)
     screen, size = parse_screen(args)
-    look = merge_settings(args, Settings(Path()))  # flags alone, as in a picture
+    look = merge_settings(args, Settings(Path()))  # only options, not settings, as in a picture
     path = resolve(args.session)
     loaded = load(path, for_screen=True)
     if cut.begin > loaded.duration:

@@ -36,7 +36,7 @@ def execute(args: argparse.Namespace) -> int:
         return OK
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
     rows = [cells(kernel, *names) for kernel in registry().values()]
-    for path, words in kernel_files().items():  # what else there is to say only running them would tell
+    for path, words in kernel_files().items():  # the other columns would need the file to run
         row = {"id": name_for(path), "where": "yours", "idea": clean(words) or clean(path.name)}
         rows.append(tuple(row.get(name, ABSENT) for name in names))
     print("\n".join(table([names, *rows], ("phases", "launch", "types", "options", "tiles"))))
@@ -44,7 +44,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _about(kernel: Kernel) -> list[str]:
-    """All about one kernel, a line or more for each thing that can be said of it."""
+    """Describe one kernel in full, with one or more lines for each property."""
     names = ("where", "phases", "types", "tiles", "launch", "source")
     rows = [*zip(names, cells(kernel, *names), strict=True)]
     rows += [(o.name, f"{', '.join(map(str, o.values))} (default {o.default}): {o.help}") for o in kernel.options]

@@ -92,7 +92,7 @@ def _missing(session: Path, text: Path) -> int:
 
 
 def _edit(args: argparse.Namespace, source: Path) -> int:
-    """Have the text of a session edited beside it, and apply each save, until the editor or a signal ends it."""
+    """Edit the text of a session in a file next to it and apply each save, until the editor or a signal ends it."""
     from fwtui.live.watching import Watched  # only here: the other ways need no kernels
 
     out = Path(args.out or source)
@@ -150,7 +150,7 @@ def _edit(args: argparse.Namespace, source: Path) -> int:
 
 @contextmanager
 def _opened(editor: str, text: Path, ended: Event) -> Iterator[subprocess.Popen[bytes]]:
-    """The editor has the terminal meanwhile, so nothing is said; its end is told by `ended`."""
+    """Run the editor, which has the terminal, so that nothing may be printed; set `ended` when it ends. Raises Refused."""
     try:
         process = subprocess.Popen([*shlex.split(editor), str(text)])
     except (OSError, ValueError) as error:

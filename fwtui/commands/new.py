@@ -75,7 +75,7 @@ def python(rung: str | None, name: str) -> str:
     text = (FOLDER / f"{files()[rung]}.py").read_text(encoding="utf-8")
     text = re.sub(rf'\bid="{re.escape(rung)}"', f'id="{name}"', text)
     text = re.sub(r'^    title="[^"]*"', f'    title="{name}"', text, flags=re.MULTILINE)
-    text = re.sub(r"^    preference=\d+,\n", "", text, flags=re.MULTILINE)  # it is never chosen by itself
+    text = re.sub(r"^    preference=\d+,\n", "", text, flags=re.MULTILINE)  # auto never chooses a user kernel
     return f"{BEGUN}{rung}\n{text}"
 
 

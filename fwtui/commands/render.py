@@ -38,7 +38,7 @@ def execute(args: argparse.Namespace) -> int:
     out = Path(args.out)
     if out.suffix not in (".svg", ".txt"):
         raise Refused(f"{out.name!r} ends in neither .svg nor .txt; choose one of them")
-    # flags alone: a picture is the same whatever its maker prefers
+    # only options, not settings: the same command draws the same picture everywhere
     look = merge_settings(args, Settings(Path()))
     path = resolve(args.session)
     check_place(out, str(path), force=args.force)

@@ -116,7 +116,7 @@ def settle_all(live: Live, requested: Sequence[Experiment], args: argparse.Names
 
 
 def run_one(live: Live, experiment: Settled, args: argparse.Namespace, outlet: Outlet | None = None) -> int:
-    """Run an experiment to its end, with its counters and answers; return the exit code that this run alone would have.
+    """Run an experiment to its end, with its counters and answers; return its exit code.
 
     Raises Stopped if the stream is closed.
     """
@@ -181,7 +181,7 @@ def _run_all(live: Live, settled: list[Settled], args: argparse.Namespace, outle
 
 
 def _run_one(live: Live, experiment: Settled, outlet: Outlet | None) -> int:
-    """Run to the end; returns the exit code that this run alone would have. Raises Stopped if the stream is closed."""
+    """Run an experiment to its end and return its exit code. Raises Stopped if the stream is closed."""
 
     def meanwhile() -> None:
         if outlet is not None and outlet.unread:

@@ -230,7 +230,7 @@ class DeviceArray(Protocol):
 
 
 class RowBlocks:
-    """Any rows of a graph's matrix in a kernel's type, made when they are asked for: `blocks[low:high]` is (high - low, n)."""
+    """The rows of a graph's matrix in a kernel's type, computed on access: `blocks[low:high]` has the shape (high - low, n)."""
 
     def __init__(self, graph: Adjacency, dtype: str):
         self._graph, self._dtype = graph, np.dtype(dtype)
@@ -297,7 +297,7 @@ def count_finite(dense: np.ndarray) -> int:
 
 
 def of_dense(dense: np.ndarray, finite: int) -> Adjacency:
-    """The graph of a square matrix in which +inf and NaN mean no edge; with few `finite` cells it is kept as arcs."""
+    """Return the graph of a square matrix in which +inf and NaN mean no edge, as arcs if few cells are `finite`."""
     n = len(dense)
     whole = Adjacency(n, dense=dense)
     return whole if finite * _DENSE >= n * n else Adjacency(n, arcs=whole.all_arcs())

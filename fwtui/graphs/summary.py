@@ -99,7 +99,7 @@ def _components(distances: np.ndarray) -> np.ndarray:
             label[_both_ways(distances, first)[0]] = first[0]
             opened = opened[label[opened] < 0]
         if len(opened):
-            label[opened] = _both_ways(distances, opened).argmax(axis=1)  # the first of its own component
+            label[opened] = _both_ways(distances, opened).argmax(axis=1)  # the first vertex of the component
     return np.bincount(label, minlength=n)
 
 

@@ -39,7 +39,7 @@ class GraphFile(NamedTuple):
     suffix: str
     limits: GraphLimits
     weight: WeightChoice = WeightChoice()
-    no_edge: int | float | None = None  # the weight that means no edge in this file, beside +inf and NaN
+    no_edge: int | float | None = None  # the weight that means no edge in this file, as +inf and NaN do
 
     def header(self, comment: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the words of each line that is neither empty nor a comment."""

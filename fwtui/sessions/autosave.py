@@ -1,4 +1,4 @@
-"""Sessions that the dashboard keeps automatically: the last few, in their own folder, only with a finished run."""
+"""Automatic saving of the dashboard's last sessions with a finished run, in a separate folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 
 MAX, MAX_BYTES = 20, 200 * 10**6  # for all of them together
-IDLE_HZ = 1.0  # readings kept per second while nothing runs
+IDLE_HZ = 1.0  # recorded telemetry samples per second while nothing runs
 YOUNG = 60.0  # seconds: a new file may be about to be locked
 
 
 class Keeper(Recorder):
-    """Keeps every reading of a run and few between runs; stops once this session alone fills the limit."""
+    """A filter that records every telemetry sample of a run and few between runs, until this session fills the limit."""
 
     def __init__(self, path: Path, *arguments: Any) -> None:
         self.limited = path.parent == kept_folder()  # the user has not named it
@@ -66,7 +66,7 @@ class ContinuedSession(NamedTuple):
 
 
 def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
-    """Begin to keep a session. Raises Refused on a disk error."""
+    """Start to save a session. Raises Refused on a disk error."""
     return Keeper.at(None, header, preface, IDLE_HZ, kept_folder())
 
 

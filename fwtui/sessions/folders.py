@@ -12,7 +12,7 @@ from fwtui.common.text import clean
 
 SUFFIX = ".fwt.jsonl"
 PACKED = f"{SUFFIX}.gz"
-AUTOSAVED = "kept"  # the folder beside the user's own
+AUTOSAVED = "kept"  # the folder of automatically saved sessions, next to the user's
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -27,7 +27,7 @@ def kept_folder() -> Path:
 
 
 def shipped_folder(package: Path = _PACKAGE) -> Path:
-    """The recordings that ship with the program: inside an installed wheel, else beside the package."""
+    """Return the folder of the shipped recordings: inside an installed wheel, else next to the package."""
     installed = package / "_sessions"
     return installed if installed.is_dir() else package.parent / "sessions"
 
@@ -38,7 +38,7 @@ def bare(name: str) -> str:
 
 
 def stem(path: Path) -> str:
-    """The name by which a session file is asked for."""
+    """Return the name of a session file, as commands accept it."""
     return bare(path.name)
 
 

@@ -168,7 +168,7 @@ def model_of(loaded: LoadedSession) -> Model:
 
 
 def recorded_on(header: Header, gpu: str) -> str:
-    """Say where and when a session was recorded: recorded on NVIDIA H200 · 2025-11-20. `gpu` is empty without a GPU."""
+    """Format the origin of a session: recorded on NVIDIA H200 · 2025-11-20. `gpu` is empty without a GPU."""
     return f"recorded on {gpu or header.machine.cpu or 'a machine without a GPU'} · {header.created[:10]}"
 
 

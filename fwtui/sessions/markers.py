@@ -48,7 +48,7 @@ class Mark(NamedTuple):
     seconds: float | None = None
     run: int = 0
     end: bool = False
-    source: str = ""  # where the user said so, for the sentence that refuses it
+    source: str = ""  # file and line of the marker, for error messages
 
     def find(self, places: Places) -> LinePosition:
         """Return the line before the marker, and the marker's time. Raises Refused if the session has no such place.
@@ -125,7 +125,7 @@ def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool =
 
 
 def retitled(raw: bytes, title: str) -> bytes:
-    """Return a header's line, without newline, with another title; unknown fields are kept."""
+    """Return a header line, without newline, with another title and the same unknown fields."""
     members = msgspec.json.decode(raw)
     members.pop("crc", None)
     sealed = codec.seal(msgspec.json.encode({**members, "title": clean(title)}))

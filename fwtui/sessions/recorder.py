@@ -128,7 +128,7 @@ class SessionWriter:
         return os.write(descriptor, data)
 
     def _check_there(self, descriptor: int) -> None:
-        """Raises OSError if the file was deleted meanwhile."""
+        """Raises OSError if the file has been deleted."""
         if not os.fstat(descriptor).st_nlink:
             raise FileNotFoundError(errno.ENOENT, f"{clean(self.path.name)} was deleted")
 
@@ -181,7 +181,7 @@ def in_use(path: Path) -> bool:
 
 
 class Thinned:
-    """Keeps a limited number of readings per second of each GPU; all of them if the limit is None, or while `paused`."""
+    """A filter that limits the telemetry samples per second of each GPU; None, or `paused`: no limit."""
 
     def __init__(self, hz: float | None) -> None:
         self.paused = False

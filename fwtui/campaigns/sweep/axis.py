@@ -67,7 +67,7 @@ def value(experiment: Experiment, name: str) -> str:
 
 
 def named(name: str, text: str) -> str:
-    """A value in words: tile 32; names stay alone."""
+    """Format a value with its field, such as tile 32; names have no prefix."""
     if name == DEVICES:
         return counted(int(text), "device", "devices")
     return text if name in ("kernel", "kind", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"

@@ -62,7 +62,7 @@ def scalings(runs: Iterable[Run]) -> tuple[Scaling, ...]:
 
 
 def _scales(run: Run) -> bool:
-    """Return True if its kernel runs on several devices and offers what a made-up session says of the run."""
+    """Return whether the run's kernel is distributed and has the run's settings, which a forged session may lack."""
     kernel, e = known_kernels().get(run.experiment.kernel), run.experiment
     offered = kernel is not None and kernel.ranked and e.tile in kernel.tiles and e.dtype in kernel.dtypes
     return offered and run.n > 0 and bool(run.rate)

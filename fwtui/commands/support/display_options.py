@@ -26,7 +26,7 @@ def add_screen_options(parser: TakesArguments) -> None:
 
 
 def parse_screen(args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
-    """The screen and the size that are asked for. Raises Refused."""
+    """Return the requested screen and its size (columns, rows). Raises Refused."""
     size = USUAL_SIZE if args.size is None else args.size
     width, _, height = size.partition("x")
     sides = [int(side) if side.isdecimal() and len(side) <= MAX_DIGITS else 0 for side in (width, height)]

@@ -20,7 +20,7 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Option
 
-SEVERAL = ("kernel", "n", "kind", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
+SEVERAL = ("kernel", "n", "kind", "density", "dtype", "tile", "launch")  # fields that take several values, separated by commas
 GENERATED = ("n", "kind", "density", "weights", "real", "negative", "connected", "exact", "seed")  # fields of a generated graph
 GRAPH = (*GENERATED, "file", *FileOptions._fields, "dtype")  # fields that decide the input
 
@@ -120,7 +120,7 @@ def check_device(args: argparse.Namespace, kernels: Iterable[str]) -> None:
 
 
 def register_requested(args: argparse.Namespace) -> None:
-    """Register the user's kernels that are asked for, and their options. Raises Refused."""
+    """Register the requested user kernels and their options. Raises Refused."""
     if hasattr(args, "trust"):
         args.field_kernel = register_kernels(args.field_kernel, args)
         parse_kernel_options(args, kernel_options())
@@ -161,7 +161,7 @@ def experiments_of_every_kernel(
 
 
 def check_one_graph(names: Sequence[str]) -> None:
-    """Raises Refused if the fields of these names ask both for a file and for a generated graph."""
+    """Raises Refused if these fields request both a file and a generated graph."""
     generated = next((name for name in names if name in GENERATED), None)
     if "file" in names and generated is not None:
         raise Refused(f"--file and --{generated}, which is for generated graphs, cannot be combined; pass only one")

@@ -27,7 +27,7 @@ def add_json_option(parser: argparse.ArgumentParser, objects: str) -> TakesArgum
 
 
 def width() -> float:
-    """Cells of a line: what COLUMNS says, else the terminal; without limit where stdout is neither."""
+    """Return the cells of a line: COLUMNS, else the width of the terminal, else infinity."""
     return shutil.get_terminal_size((0, 0)).columns or math.inf
 
 

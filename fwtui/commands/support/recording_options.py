@@ -47,7 +47,7 @@ def sampling_mode(args: argparse.Namespace) -> str:
 
 
 def live_session(args: argparse.Namespace, device: str = "") -> Live:
-    """A live session as the recording flags ask, already recording if they say so, with the device's telemetry."""
+    """Start a live session with the recording options and the telemetry of the device. Raises Refused."""
     for name, rate in (("telemetry", args.telemetry_hz), ("recording", args.record_hz)):
         if (rate and not MIN_HZ <= rate <= MAX_HZ) or rate < 0:
             raise Refused(f"{name} rate {rate:g} Hz is neither 0 nor in {MIN_HZ} to {MAX_HZ} Hz; pass a rate in this range")
@@ -79,7 +79,7 @@ def report_recording_failure(line: Line) -> None:
 
 
 def close_session(live: Live, args: argparse.Namespace, reason: str = "closed") -> int:
-    """End the session; the exit code says whether it was recorded as requested."""
+    """End the session; return NOT_RECORDED if the requested recording failed, else OK."""
     recorder = live.recorder
     live.close(reason)
     if recorder is not None and recorder.failure is not None:

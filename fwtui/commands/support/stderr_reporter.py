@@ -16,7 +16,9 @@ from fwtui.stream import events
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 
-_TRACEBACK = re.compile(r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)")  # a recording keeps it
+_TRACEBACK = re.compile(
+    r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)"
+)  # recordings have the traceback
 
 
 class StderrReporter:
@@ -38,7 +40,7 @@ class StderrReporter:
             case events.Fault(code=code, message=message, stderr=stderr):
                 self._fault = message
                 print_message(message)
-                # of a process that died; one that could still speak has said what its traceback says
+                # only of a process that died: others report the error themselves
                 if code == "died" and (last := _TRACEBACK.sub("", stderr).strip()) and last not in message:
                     print_message(last)
             case events.RunDone(outcome="refused" | "failed", message=message) if message != self._fault:
@@ -64,7 +66,7 @@ def print_message(text: str) -> None:
 
 
 def session_exit_code(path: Path, complete: bool) -> int:
-    """The exit code of a command that has read all of a session; says so if that is incomplete."""
+    """Return the exit code of a command that has read a whole session, and report an incomplete one."""
     if complete:
         return OK
     print_message(f"{path.name} is incomplete; `fwtui check` says what is missing")
@@ -79,7 +81,7 @@ def show_progress(text: str) -> None:
 
 def drawing_progress() -> Callable[[float], None]:
     """Return a callback that takes the drawn share (0 to 1) of a replay and prints it as progress."""
-    on_terminal = sys.stderr.isatty()  # asked now: while the replay is drawn, Textual stands in for it and says yes
+    on_terminal = sys.stderr.isatty()  # before Textual replaces sys.stderr by a terminal
 
     def show(share: float) -> None:
         if on_terminal:

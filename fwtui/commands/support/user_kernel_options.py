@@ -63,7 +63,7 @@ def register_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def confirm_trust(paths: Sequence[Path], trusting: bool) -> None:
-    """See to it that the user lets these files run; of all folders that are new he is asked once. Raises Refused."""
+    """Make sure that the user trusts these files; ask once for all new folders. Raises Refused."""
     new = list({path.parent: path for path in paths if not trust.trusted(path)}.values())
     if not new:
         return

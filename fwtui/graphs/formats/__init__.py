@@ -87,7 +87,7 @@ def suffix_of(path: str) -> str:
 
 
 def suffix_in(begin: bytes) -> str:
-    """Return the suffix of the format in which data begins like that; without one of its own, it is a table or an edge list."""
+    """Return the suffix of the format of data with that beginning: a table or an edge list if no BEGINS matches."""
     for form in formats():
         pattern = form.constant("BEGINS", bytes, b"")
         if pattern and re.match(pattern, begin, re.IGNORECASE):

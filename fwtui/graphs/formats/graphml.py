@@ -41,7 +41,7 @@ def _check_beginning(data: bytes, name: str) -> None:
         parser.Parse(data, True)
     except Refused:
         raise
-    except (_Begun, expat.ExpatError, ValueError, LookupError):  # NetworkX says what is wrong
+    except (_Begun, expat.ExpatError, ValueError, LookupError):  # NetworkX reports the error
         pass
 
 

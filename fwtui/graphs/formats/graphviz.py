@@ -1,4 +1,4 @@
-"""Graphviz drawings of small graphs, with the weight beside each edge."""
+"""Graphviz drawings of small graphs with edge labels for the weights."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ ARRAYS = True
 _FLOAT32_WHOLE = 1 << 24  # up to this float32 holds every whole number
 _AXES = 32  # the limit of every NumPy version
 _HEADER = 10_000  # bytes that NumPy accepts of a header
-_LONGEST_SIDE = 1 << 40  # also of an array without elements, beside whose longest side another is 0
+_LONGEST_SIDE = 1 << 40  # also of an array without elements
 
 
 def read(source: GraphFile) -> GivenGraph:
