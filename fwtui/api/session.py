@@ -37,7 +37,7 @@ FRAME_HEIGHT = 760  # pixels of a replay in a notebook
 
 
 class MeasuredRun(NamedTuple):
-    """One run of a session; a value that was not measured is None."""
+    """A run of a session; a value that was not measured is None."""
 
     kernel: str
     n: int | None  # vertices
@@ -50,7 +50,7 @@ class MeasuredRun(NamedTuple):
     bandwidth: float | None  # effective bandwidth, bytes per second
     occupancy: float | None  # theoretical occupancy of the main kernel function, 0 to 1
     data: dict[str, Any]  # all fields of `fwtui run --json`
-    text: str  # its line as text
+    text: str  # one line for terminals
 
     def __repr__(self) -> str:
         return f"<{self.text}>"

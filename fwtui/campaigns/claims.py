@@ -30,7 +30,7 @@ RULE = (
     f"bounds hold as stated; faster and slower mean by more than {NOISE - 1:.0%} and by more than both spreads together, alike "
     f"and no effect mean within {ALIKE - 1:.0%}; nothing is said where the spreads come to more than {MAX_NOISE:.0%}"
 )
-Formula = str | tuple[str, ...]  # of several the first one with data counts
+Formula = str | tuple[str, ...]  # alternatives: the first one with data counts
 _FUNCTIONS = {name: getattr(evidence, name) for name in ("needed", "slower", "faster", "alike", "near", "Ratio")}
 _FUNCTIONS |= {"registry": registry, "bracket": bracket, "fp32_flops": fp32_flops, "fp32_lanes": fp32_lanes}
 _FIELD = re.compile(r"\{([^{}]+?)(?::([\w.,]+))?\}")  # a formula, and a unit or a format
@@ -55,7 +55,7 @@ class RunGroup(Struct, frozen=True):
     of: tuple[str, ...]
     n: tuple[int, ...]
     quick: tuple[int, ...] | None = None
-    cpu: tuple[int, ...] | None = None  # without a GPU
+    cpu: tuple[int, ...] | None = None  # sizes on a machine without a GPU
     file: bool = False
 
     def sizes(self, gpu: bool, quick: bool) -> tuple[int, ...]:

@@ -98,7 +98,7 @@ class Evidence:
     def __init__(self, model: Model, dtype: str, others: Sequence[Model] = (), since: float = -inf, until: float = inf):
         self.model, self._dtype, self._since, self._until = model, dtype, since, until
         self.others = [Evidence(other, dtype) for other in others]
-        self._used: dict[int, Run] = {}  # whose times were used since the last call of disturbed()
+        self._used: dict[int, Run] = {}  # runs whose times were read since the last call of disturbed()
 
     def runs(self) -> list[Run]:
         return [run for run in self.model.runs.values() if self._since <= run.started <= self._until]

@@ -39,7 +39,7 @@ class Queue:
         self._most = most
         self._spent = 0.0
         self._since: float | None = None
-        self._number = 0  # of the latest run
+        self._number = 0  # number of the latest run
 
     @property
     def going(self) -> bool:

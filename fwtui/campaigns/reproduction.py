@@ -22,7 +22,7 @@ from fwtui_kernels import registry
 RECORDED_HZ = 1.0  # telemetry samples
 QUICK_SECONDS = 50.0  # for all runs of a paper with --quick
 REPETITIONS = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))  # expected seconds of one, and their number
-MAX_WRITING_SECONDS = 120.0  # of a graph's file
+MAX_WRITING_SECONDS = 120.0  # time limit for writing a graph file
 
 
 class Reproduction:

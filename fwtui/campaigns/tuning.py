@@ -58,7 +58,7 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
 
 
 def neighbours(kernel: Kernel, config: Config) -> list[Config]:
-    """Every configuration that differs from this one in a single choice."""
+    """Yield the configurations that differ from this one in a single choice."""
     options = dict(config.options)
     others = [replace(config, tile=tile) for tile in kernel.tiles]
     others += [replace(config, launch=launch) for launch in kernel.launch_modes]
@@ -92,7 +92,7 @@ class Tuner:
         self._kernels = kernels
         self._experiment = experiment  # the graph, except for its size and number type
         self._say = say  # called with every trial, and whether it is the best so far
-        self.saved = True  # what was measured is there for auto
+        self.saved = True  # False: the cache folder could not be written
         self.trials: dict[tuple[Problem, Config], TunedTrial] = {}
         forgotten = {kernel.id for kernel in kernels} if fresh else set()
         for trial in tuned.load(device):

@@ -20,7 +20,7 @@ GROUPS = {  # in the order of `fwtui --help`
     "maintain": ("doctor", "config", "completion"),
 }
 COMMANDS = tuple(name for group in GROUPS.values() for name in group)
-# those that it lists only with --all
+# listed only with --all
 RARE = {"reproduce", "counters", "graph", "check", "render", "completion"}
 NAME_CELLS = 14
 

@@ -29,7 +29,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES
 
-_LEFT_OUT = (  # what no comparison needs
+_LEFT_OUT = (  # events that no comparison needs
     *(Unknown, events.Notice, events.Marker, events.Progress, events.Graph, events.Round, events.Occupancy),
     *(events.Ordered, events.Plan, events.Source, events.Answers, events.RankPhases),
 )
@@ -65,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
             last = baseline
         waits = dict(_waits(one) for pair in comparisons for one in (pair[1], pair[0]))
         below = [line for made in comparisons for line in ("", *_parts(*made))] if args.phases else []
-        cells = [row[:-1] for row in (titles, *rows)]  # without the reasons, which are sentences
+        cells = [row[:-1] for row in (titles, *rows)]  # the last column has sentences, printed below
         print(
             "\n".join([*table(cells, (*MIN, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items()), *below]),
             flush=True,

@@ -25,7 +25,7 @@ from fwtui_kernels.needs import Need, lacking
 SHELLS = ("bash", "zsh", "fish")
 OF_SESSIONS = ("session", "sessions", "entrants", "resume")  # arguments by their names
 OF_KERNELS = ("field_kernel", "kernel", "baseline")
-Parser = Callable[[str], argparse.ArgumentParser]  # of one command, or of all without their options
+Parser = Callable[[str], argparse.ArgumentParser]  # the parser of one command, or of all without their options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ def execute(args: argparse.Namespace) -> int:
         raise Refused("--read-only and --record cannot be combined; pass only one")
     settings = merge_settings(args)
     if args.read_only:
-        from fwtui.sessions.library import resolve  # which the first frame does not wait for
+        from fwtui.sessions.library import resolve  # late import, for the time to the first frame
 
         return run_read_only([resolve(name).absolute() for name in args.offer], settings)
     gpu = hardware.driver_present()

@@ -86,7 +86,7 @@ class DoctorCheck:
     state: str
     found: str
     fix: str = ""
-    essential: bool = False  # without it nothing works at all
+    essential: bool = False  # required by every command
 
 
 def report() -> list[DoctorCheck]:
@@ -272,7 +272,7 @@ def _code_cache() -> DoctorCheck:
 
 def _data_folder() -> DoctorCheck:
     folder = own_folder()
-    # not Path.exists: it raises where it may not look
+    # Path.exists raises for folders that may not be read
     place = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return DoctorCheck("data", FOUND, f"sessions are kept in {folder}")

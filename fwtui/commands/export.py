@@ -186,7 +186,7 @@ def _cut(args: argparse.Namespace, rate: float) -> FilmCut:
     from fwtui.tui.export.film import FilmCut
 
     start, stop = args.start or 0.0, math.inf if args.stop is None else args.stop
-    if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN
+    if not (math.isfinite(start) and 0 <= start <= stop):  # NaN fails too
         raise Refused(f"from {start:g} to {stop:g} is not a range of seconds; pass something like --from 10 --to 20")
     rate = rate if args.fps is None else args.fps
     if not MIN_RATE <= rate <= MAX_RATE:

@@ -29,7 +29,7 @@ def execute(args: argparse.Namespace) -> int:
     experiment = settle(
         Experiment(**{name: getattr(requested[0], name) for name in (*GENERATED, "file", *FileOptions._fields, "dtype")})
     )
-    os.environ.update({**worker_environment("real"), **os.environ})  # which numba reads when it is imported
+    os.environ.update({**worker_environment("real"), **os.environ})  # numba reads them when it is imported
     with handlers_kept():
         on_signals(leave)  # compiled code raises nothing
         from fwtui.measure.save_graph import TOO_LARGE, save

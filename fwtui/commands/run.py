@@ -38,7 +38,7 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.pipes import Outlet
 
-MAX_HINTS = 3  # of a run under its table
+MAX_HINTS = 3  # hints per run below the table
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 
 

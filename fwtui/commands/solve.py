@@ -88,7 +88,7 @@ def execute(args: argparse.Namespace) -> int:
     try:
         code = reported(work, "the distances do not fit into memory; choose a smaller graph")
     except Exception as error:
-        if type(error).__name__ != "NegativeCycleError":  # of SciPy, which is imported only where it is needed
+        if type(error).__name__ != "NegativeCycleError":  # SciPy's; not imported for its class alone
             raise
         report(f"{error}; shortest paths do not exist")
     if args.alone:

@@ -163,9 +163,9 @@ def _place(sweep: Sweep, cell: GridCell) -> str:
 
 
 def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
-    """Every cell as a row, the findings, and what was left out and why; `owners` has the model of a run by its id()."""
+    """Format the cells as a table, the findings, and the skipped cells with reasons; `owners` maps id(run) to its model."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in sweep.grid.axes)
-    kind, told_apart = (SCALED, ("n",)) if several else (SWEPT, ())  # its own columns
+    kind, told_apart = (SCALED, ("n",)) if several else (SWEPT, ())  # the table has a column for them
     places = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1 and axis.name not in told_apart]
     rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in places), *head(kind))]
     bases = {id(point.run): one.points[0].run for one in found.scalings for point in one.points}

@@ -125,7 +125,7 @@ class Adjacency:
     """A directed weighted graph of n vertices: either `dense` or `arcs`; among parallel arcs the least weight counts."""
 
     n: int
-    labels: Sequence[Hashable] | None = None  # of the vertices; None: 0 .. n - 1
+    labels: Sequence[Hashable] | None = None  # names of the vertices; None: 0 .. n - 1
     arcs: Arcs | None = None
     dense: np.ndarray | None = None  # (n, n) of any real type; a value that is not finite means no edge
     name: str = ""
@@ -166,7 +166,7 @@ class Adjacency:
         assert self.dense is not None
         for rows in blocks(self.dense):
             block = self.dense[rows]
-            # of one axis, which NumPy does forty times as fast as of two
+            # NumPy searches one axis 40x faster than two
             sources, targets = np.divmod(np.flatnonzero(np.isfinite(block)), self.n)
             yield Arcs(sources + rows.start, targets, block[sources, targets].astype(np.float64))
 
@@ -267,7 +267,7 @@ def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
             block = block.astype(np.float64)  # rounded, the sentinel would be out of bounds
         with np.errstate(invalid="ignore"):
             block = np.minimum(block, block.dtype.type(no_edge))
-        missing = np.isnan(block)  # not by fmin, which may return a signalling NaN such as R's NA
+        missing = np.isnan(block)  # fmin may return a signalling NaN such as R's NA
         if missing.any():
             block[missing] = no_edge
     return block.astype(dtype)

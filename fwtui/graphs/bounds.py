@@ -40,7 +40,7 @@ def fineness(weights: np.ndarray, least: int = 0) -> int:
         return 0
     if least < 2 and np.count_nonzero(weights * GRID == np.rint(weights * GRID)) == present:
         return 1
-    with np.errstate(over="ignore"):  # what is too large is refused by its size
+    with np.errstate(over="ignore"):  # large weights are rejected by size
         return 3 if least == 3 or np.count_nonzero(weights) != np.count_nonzero(weights.astype(np.float32)) else 2
 
 
@@ -77,8 +77,8 @@ class Choice(NamedTuple):
     """A type for distances, and what its cells mean."""
 
     dtype: str
-    proof: str  # that it holds every distance: a text of graphs.bounds, or that of rounded()
-    far: float  # from this value up a cell means no path
+    proof: str  # reason why the type holds every distance, or the text of rounded()
+    far: float  # cells of this value or more mean no path
     exact_below: float  # while all distances are smaller, no sum of weights was rounded
 
 

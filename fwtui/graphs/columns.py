@@ -14,11 +14,11 @@ from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.file_options import AUTO
 
 _SHOWN = 8  # names in a message
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")  # of snake_case and camelCase
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")  # words of snake_case and camelCase
 _SOURCE = {"source", "src", "from", "start", "tail", "u", "origin", "orig", "sender"}
 _TARGET = {"target", "dst", "to", "end", "head", "v", "destination", "dest", "receiver"}
 _VERTEX = {"node", "nodes", "vertex", "vertices", "id", "ids", "name", "key", "code", "station", "stop", "city", "airport"}
-_NUMBERED = ({"1", "a"}, {"2", "b"})  # of a vertex, as in node_1 and node_2
+_NUMBERED = ({"1", "a"}, {"2", "b"})  # suffixes of source and target, as in node_1 and node_2
 _WEIGHT = {"weight", "weights"}
 _WEIGHTS = {"cost", "costs", "length", "len", "distance", "dist", "value", "val", "time", "duration", "km", "miles", "minutes"}
 _NO_WEIGHT = {"start", "end", "begin", "date", "stamp", "unit", "id"}  # words of a name such as start_time or value_id

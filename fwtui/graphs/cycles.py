@@ -12,7 +12,7 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import blocks
 from fwtui_kernels.plan import NO_EDGE
 
-_ROUNDED = 2.0**-52  # of a weight: what a cycle of weight 0 may be below it, as 0.1 + 0.7 - 0.8 is
+_ROUNDED = 2.0**-52  # relative rounding error of a cycle of weight 0, such as 0.1 + 0.7 - 0.8
 _ROUNDS = 16  # after which a cycle is looked for, and after the first, second, fourth and eighth
 
 

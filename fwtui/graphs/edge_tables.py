@@ -96,7 +96,7 @@ def _numbered(sources: np.ndarray, targets: np.ndarray, name: str) -> tuple[np.n
     """(edges, 2) of vertex numbers, and the labels of the vertices: whole numbers if both columns have them, else texts."""
     ends = np.stack([_signed(sources), _signed(targets)], axis=1)
     if ends.dtype.kind == "f" and (ends == np.rint(ends)).all() and np.isfinite(ends).all():
-        ends = ends.astype(np.int64)  # as libraries convert columns where something was missing
+        ends = ends.astype(np.int64)  # libraries store integer columns with missing values as floats
     if ends.dtype.kind in "iu" and ends.size:
         places, values = number_whole(ends, by_appearance=True)
         return places, values.tolist()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fwtui.common.errors import Refused
 from fwtui.common.text import quoted
 
-STDIN = "-"  # in place of a path
+STDIN = "-"  # the path of standard input
 AUTO = "auto"
 UNWEIGHTED = "none"
 WEIGHT_HELP = (

@@ -13,7 +13,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui_kernels.plan import NO_EDGE
 
 CELLS_AT_ONCE = 1 << 15  # temporaries of one block of rows stay in the cache
-CELLS_ON_ALL_CORES = 1 << 26  # in smaller matrices starting threads costs more than it saves
+CELLS_ON_ALL_CORES = 1 << 26  # threads cost more than they save in smaller matrices
 MAX_THREADS = 16  # then the memory, not the cores, sets the pace
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class EdgeFacts:
     """Statistics of a graph's edges. Only the minimum weight includes negative self-loops."""
 
     n: int
-    edges: int  # in a graph as given, each parallel arc counts
+    edges: int  # including parallel edges, before a data type is chosen
     low: float | None  # least and greatest weight present; None without edges
     high: float | None
     integer: bool  # every weight is a whole number, whatever its type
@@ -32,7 +32,7 @@ class EdgeFacts:
 
     @property
     def nonnegative(self) -> bool:
-        """Whether all weights are non-negative."""
+        """Return whether all weights are non-negative."""
         return self.low is None or self.low >= 0
 
     @property
@@ -48,9 +48,9 @@ class GraphInput(EdgeFacts):
     """The input of a kernel. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
 
     matrix: np.ndarray  # (n, n), fwtui_kernels.plan.NO_EDGE for no edge, diagonal 0 (below 0: a negative self-loop)
-    negative_share: float | None = None  # of the edges
+    negative_share: float | None = None  # share of negative edges, 0 to 1
     potentials: np.ndarray | None = None  # (n,), int64 or float64, in units of the weights
-    potential_range: int | float = 0  # of the potentials, if there are any
+    potential_range: int | float = 0  # maximum - minimum of the potentials
     name: str = ""
     note: str = ""
     vertices: Vertices | None = None  # names from a file; None: 0 .. n - 1

@@ -15,7 +15,7 @@ from fwtui.graphs.bounds import held_below
 from fwtui_kernels.plan import FLOATS, ITEMSIZE, NO_EDGE
 
 MAX_VERTICES = 1 << 20
-_COPIES, _CANONICAL = 5, 4  # of the matrix during a run, and bytes per cell of its checked result if that is another type
+_COPIES, _CANONICAL = 5, 4  # matrices held during a run; bytes per cell of the canonical distances
 
 
 class GraphLimits(NamedTuple):

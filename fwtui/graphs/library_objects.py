@@ -72,7 +72,7 @@ def lazy_of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> LazyGraph |
         choice.check_unused("a sparse matrix")
         if graph.format == "coo":
             check_sparse(graph)
-        rows = graph.tocsr()  # which adds up duplicate entries of coo
+        rows = graph.tocsr()  # adds up duplicate entries of coo
         lazy = of_rows(graph.shape[0], CsrRows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
         return None if lazy is None else replace(lazy, notes=_fewer(graph, rows))
     if type(graph) is not np.ndarray:
@@ -103,7 +103,7 @@ def of_object(graph: Any, choice: WeightChoice = ANY_WEIGHT) -> Adjacency:
     if isinstance(graph, np.ndarray | list | tuple):
         choice.check_unused("an array")
         return of_array(graph)
-    from fwtui.graphs.edge_tables import is_table, of_table  # which brings the reader of text tables
+    from fwtui.graphs.edge_tables import is_table, of_table  # late import: it brings the reader of text tables
 
     if is_table(graph):
         return of_table(graph, choice=choice)

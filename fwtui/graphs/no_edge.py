@@ -6,12 +6,12 @@ import numpy as np
 
 from fwtui.graphs.adjacency import Arcs, GivenGraph, LazyGraph
 
-_CELLS = 1 << 18  # that are looked at: enough, since a weight for no edge fills a good part of the matrix
-_MIN_SHARE = 0.5  # of the cells, above which the greatest weight means no edge if it is one that programs use for that
-_MIN_SPREAD, _MIN_CELLS = 1000, 2  # so many times the next weight, in so many cells
+_CELLS = 1 << 18  # cells of the sample; a marker for no edge fills a good part of the matrix
+_MIN_SHARE = 0.5  # share of cells with a common marker above which it means no edge
+_MIN_SPREAD, _MIN_CELLS = 1000, 2  # or: ratio to the next weight, and number of cells
 _POWERS = {(1 << bits) - less for bits in (15, 16, 24, 30, 31, 32, 53, 62, 63, 64) for less in (0, 1)}
 _DECIMAL = {10**digits - less for digits in range(4, 39) for less in (0, 1)}  # 9999, 10000, 99999 ...
-_REPEATED = {0x3F3F3F3F, 0x7F7F7F7F, 0x3FFFFFFF, 0x3F3F3F3F3F3F3F3F, 0x7F7F7F7F7F7F7F7F}  # what memset leaves
+_REPEATED = {0x3F3F3F3F, 0x7F7F7F7F, 0x3FFFFFFF, 0x3F3F3F3F3F3F3F3F, 0x7F7F7F7F7F7F7F7F}  # values that memset writes
 _FLOATS = {float(np.finfo(kind).max) for kind in (np.float32, np.float64)}
 _USUAL = {float(value) for value in _POWERS | _DECIMAL | _REPEATED} | _FLOATS
 
@@ -22,7 +22,7 @@ def likely_no_edge(graph: GivenGraph) -> int | float | None:
     if isinstance(parts, np.ndarray):
         step = max(1, parts.size // _CELLS)
         block = parts[::step]
-        if not _is_usual(block):  # which takes microseconds
+        if not _is_usual(block):  # quick check
             return None
         apart = np.ones(block.shape, bool)
         apart[np.arange(len(block)), np.arange(0, len(parts), step)] = False

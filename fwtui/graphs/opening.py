@@ -19,7 +19,7 @@ from typing import IO, Any
 from fwtui.common.errors import Refused
 from fwtui.graphs.file_options import STDIN
 
-MAX_BYTES = 256 * 2**20  # of a file of text
+MAX_BYTES = 256 * 2**20  # limit of a text file
 MAX_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
 _STREAM, MAX_STREAMS = b"\xfd7zXZ\0", 4096  # how a stream of xz begins; each takes its own memory, and time
 _BLOCK = 512  # bytes of a block in a file's status

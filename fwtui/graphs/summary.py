@@ -26,9 +26,9 @@ class DistanceSummary:
     diameter: float | None  # the longest distance
     farthest: tuple[int, int] | None  # the pair with that distance
     radius: float | None  # the least distance within which some vertex reaches all others
-    centre: tuple[int, ...]  # those vertices
+    centre: tuple[int, ...]  # vertices whose eccentricity is the radius
     mean: float | None
-    edges: np.ndarray  # of the histogram's bins: (len(counts) + 1,)
+    edges: np.ndarray  # bounds of the histogram's bins: (len(counts) + 1,)
     counts: np.ndarray  # pairs in each bin, without its upper edge except for the last
     heat: np.ndarray  # (<= map rows, <= map columns) mean distance of blocks of pairs, +inf for a block without paths
 

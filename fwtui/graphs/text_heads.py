@@ -18,7 +18,7 @@ _COMMENTS = ("#", "%", "//")
 _UNDIRECTED = re.compile(r"\bundirected\b|\bunordered pair", re.IGNORECASE)
 _KONECT = re.compile(r"%\s*(sym|asym|bip)\s+(\w+)", re.IGNORECASE)
 _COUNTS_EDGES = ("positive", "dynamic", "unweighted")  # KONECT's kinds of weights that are no distances
-_SEPARATOR_LINE = re.compile(r"sep=(.)\s*$", re.IGNORECASE)  # of spreadsheets
+_SEPARATOR_LINE = re.compile(r"sep=(.)\s*$", re.IGNORECASE)  # written by spreadsheets
 _MIN_MATRIX = 5  # columns of numbers without titles: fewer may also be edges
 _NO_NUMBER = ("", "na", "-")  # a cell of a matrix without a number
 
@@ -31,8 +31,8 @@ class Head(NamedTuple):
     notes: tuple[str, ...] = ()
     undirected: bool = False
     bipartite: bool = False
-    matrix: int = 0  # its vertices, if the rows are those of a matrix
-    labels: Sequence[str] | None = None  # of a matrix
+    matrix: int = 0  # vertices of a matrix; 0: the rows are edges
+    labels: Sequence[str] | None = None  # vertex names of a matrix
     counts: tuple[int, int] | None = None  # vertices and edges, if they are the first line
 
 
@@ -41,9 +41,9 @@ class _Beginning:
 
     def __init__(self, source: GraphFile, chunk: bytes, usual: str | None, whole: bool):
         self.source, self.usual = source, usual
-        self.undirected, self.structure, self.kind = False, "", ""  # as comments declare
+        self.undirected, self.structure, self.kind = False, "", ""  # declarations in comments
         self.sign, self.declared = "#", None  # the character of comments; the separator that a line sep= declares
-        self.comments = list[str]()  # which may be titles
+        self.comments = list[str]()  # one of them may have the titles
         size = chunk.find(b"\n", source.limits.idle + _SAMPLE_SIZE) + 1  # all comments that there may be, and the sample
         lines = (chunk[:size] if size else chunk).decode("utf-8", "replace").split("\n")
         self.lines = self._read_comments(lines)  # before the first row

@@ -23,10 +23,10 @@ from fwtui.graphs.columns import WeightChoice
 from fwtui.graphs.graph_limits import GraphLimits
 
 MAX_WHOLE = 2**53 - 1  # float64 skips whole numbers above it
-_END_OF_FILE = b"\x1a"  # of DOS
+_END_OF_FILE = b"\x1a"  # DOS ends text files with it
 _NEITHER = re.compile(r"[+0]\d")  # how numbers begin that are names: 007 and 7 may be two vertices
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
-_FORTRAN = str.maketrans("dD", "ee")  # its exponents, as in 1.5D+03
+_FORTRAN = str.maketrans("dD", "ee")  # exponents such as 1.5D+03
 
 
 class GraphFile(NamedTuple):
@@ -34,7 +34,7 @@ class GraphFile(NamedTuple):
 
     file: io.BufferedReader
     name: str  # safe to show
-    size: int  # in bytes; an upper bound if packed
+    size: int  # bytes; an upper bound if compressed
     most: int  # bytes that it may have when unpacked
     suffix: str
     limits: GraphLimits
@@ -102,7 +102,7 @@ class Rows(NamedTuple):
 
     @property
     def named(self) -> bool:
-        """Whether the vertices have names."""
+        """Return whether the vertices have names."""
         return len(self.sources) > 0
 
 
@@ -140,7 +140,7 @@ class Form(NamedTuple):
         if self.names and _unlike_numbers(text, self.delimiter):
             return None
         text = text.replace(",", ".") if self.decimal_comma else text
-        rows = self._loaded(text, "i8")  # which is faster to parse
+        rows = self._loaded(text, "i8")  # integers are faster to parse
         if rows is None and self.whole != "i8":
             rows = self._loaded(text, self.whole)
         if rows is None and not self.names and ("d" in text or "D" in text):
@@ -172,7 +172,7 @@ class Form(NamedTuple):
             return None
         ends = loaded["ends"]
         if ends.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):  # what is beyond int64 becomes another number
+            with np.errstate(invalid="ignore"):  # values outside int64 change, and are found below
                 ends = ends.astype(np.int64)
             if not (ends == loaded["ends"]).all():
                 return None

@@ -17,7 +17,7 @@ def number_whole(ends: np.ndarray, by_appearance: bool) -> tuple[np.ndarray, np.
     low, high = int(flat.min()), int(flat.max())
     if high - low < 2 * len(flat):  # a table of all numbers takes less time and memory than sorting
         place = np.full(high - low + 1, -1, np.int64)
-        # of equal places the last assignment stays
+        # the last assignment to a place wins
         place[flat[::-1] - low] = np.arange(len(flat) - 1, -1, -1) if by_appearance else 0
         values = np.flatnonzero(place >= 0)
         if by_appearance:

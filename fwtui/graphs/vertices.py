@@ -28,7 +28,7 @@ class Vertices:
 
     @property
     def numbered(self) -> bool:
-        """Whether the labels are consecutive numbers, so that they are not saved."""
+        """Return whether the labels are consecutive numbers, which need not be saved."""
         return isinstance(self.labels, range)
 
     def name(self, vertex: int) -> str:

@@ -78,7 +78,7 @@ def path_named(title: str) -> Path:
 
 def named(recorder: Recorder, title: str) -> Keeper:
     """A recording of that name and title that contains this one and replaces it. Raises Refused."""
-    from fwtui.sessions.markers import retitled  # not needed for the first frame
+    from fwtui.sessions.markers import retitled  # late import, for the time to the first frame
     from fwtui.sessions.reader import open_session
 
     path = path_named(title)

@@ -22,7 +22,7 @@ from fwtui.stream.run import Run
 
 _MAX_NAMED = 12
 _KEPT_OFFERED = 5
-_RUNS_HELD = 128  # of a session that is summarised: events may still follow on one that has ended
+_RUNS_HELD = 128  # runs in memory while a session is summarised; events of an ended run may follow
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
 LADDER = "h200-ladder-n4096.fwt.jsonl.gz"
 SHIPPED, OWN = "shipped", "own"  # or AUTOSAVED
@@ -99,9 +99,7 @@ def offer_only(paths: Sequence[Path]) -> None:
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 
 
-EntryCache = MutableMapping[
-    Path, tuple[tuple[int, int], LibraryEntry]
-]  # with the size and the time of change at which it was read
+EntryCache = MutableMapping[Path, tuple[tuple[int, int], LibraryEntry]]  # with the file's size and time of change
 
 
 def find(cache: EntryCache | None = None) -> list[LibraryEntry]:
@@ -173,7 +171,7 @@ def recorded_on(header: Header, gpu: str) -> str:
 
 
 def recorded_ladder() -> Model | None:
-    """Every rung on one graph, recorded on one GPU: the shipped session; None if it cannot be read."""
+    """Return the shipped session with every rung on one graph and one GPU; None if it cannot be read."""
     return _ladder_in(shipped_folder())
 
 
@@ -283,7 +281,7 @@ def some(words: Sequence[str], most: int = _MAX_NAMED) -> str:
     return ", ".join(clean(word) for word in words[:most]) + more
 
 
-# by column: the sort key, and whether the greatest comes first
+# column -> sort key, and True for descending order
 ORDERS: dict[str, tuple[Callable[[LibraryEntry], Any], bool]] = {
     "date": (lambda entry: (entry.created, entry.name), True),
     "name": (lambda entry: entry.name.lower(), False),

@@ -145,7 +145,7 @@ def _write(
         writer = SessionWriter(Path(file.name), os.dup(file.fileno()), header + b"\n")
         try:
             writer.copy(lines)
-        except BaseException:  # also that of the source
+        except BaseException:  # including errors of the source
             writer.discard()
             raise
         condition = source.condition  # complete now that all lines are taken

@@ -34,7 +34,7 @@ class Player:
         self.speed = 1.0  # one of SPEEDS
         self._now: float | None = None
         self.max_gap, self._between_runs = max_gap, between_runs
-        self._places = {kind: array("q") for kind in (Event, RunStarted, RunDone, Marker)}  # of lines
+        self._places = {kind: array("q") for kind in (Event, RunStarted, RunDone, Marker)}  # line numbers by kind of event
         self._recorded = array("d")
         self._due = array("d")
         self.extend(lines)
@@ -46,7 +46,7 @@ class Player:
         added = [*lines]
         first, places, recorded = len(self.lines), self._places, self._recorded
         self.lines += added
-        for index, line in enumerate(added, first):  # of millions: nothing is looked up here that need not be
+        for index, line in enumerate(added, first):  # up to millions: this loop is kept minimal
             event = line.payload
             latest = event.t if event.t > latest else latest
             recorded.append(latest)

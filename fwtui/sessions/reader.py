@@ -22,10 +22,10 @@ from fwtui.stream.events import FORMAT, VERSION, End, Header
 MAX_BYTES = 256 * 2**20
 MAX_UNPACKED = 16 * 2**20  # held in memory
 MAX_LINES = 2_000_000  # held in memory at once
-FEW_LINES = 400_000  # that a session may have, however short they are
+FEW_LINES = 400_000  # lines that every session may have, whatever its size
 MIN_MEAN = 100  # bytes of a line in a longer one; those of real sessions have 120 and more on average
 WATCHED = 2000  # lines between progress reports
-LONGEST_NAME = 60  # in a sentence
+LONGEST_NAME = 60  # characters of a path in an error message
 _CHUNK = 65536
 _GZIP = b"\x1f\x8b"
 
@@ -55,8 +55,8 @@ class Condition:
     damaged: int = 0
     duration: float = 0.0  # seconds, the greatest time seen
     end: End | None = None
-    cut: bool = False  # it has more lines than are read
-    most_lines: int = field(default=MAX_LINES, compare=False, repr=False)  # that are read at all
+    cut: bool = False  # the file has more lines than are read
+    most_lines: int = field(default=MAX_LINES, compare=False, repr=False)  # limit of lines
     _most: int = field(default=0, init=False, compare=False, repr=False)  # lines that are read
 
     def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
@@ -143,7 +143,7 @@ class SessionFile:
         self._descriptor = descriptor
         self._unpacked: bytes | None = None
         self.offset = 0  # number of bytes read
-        self.condition = Condition()  # as far as it has been read
+        self.condition = Condition()  # of the lines read so far
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")

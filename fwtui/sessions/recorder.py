@@ -47,8 +47,8 @@ class SessionWriter:
         with suppress(OSError):  # best effort: there may be no locks, or the file may be locked already
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._latest = t
-        self._rest = memoryview(b"")  # of the unfinished lines
-        self._size = self._lines = 0  # of the unfinished lines: bytes, and how many there are
+        self._rest = memoryview(b"")  # unwritten bytes of lines
+        self._size = self._lines = 0  # bytes and number of the unwritten lines
         self._append(header)
 
     def add(self, raw: bytes, t: float) -> None:
@@ -186,7 +186,7 @@ class Thinned:
     def __init__(self, hz: float | None) -> None:
         self.paused = False
         self._hz = hz
-        self._slots: dict[int, int] = {}  # by number of the GPU
+        self._slots: dict[int, int] = {}  # GPU index -> last slot
 
     def is_surplus(self, reading: Telemetry) -> bool:
         if self._hz is None or self.paused:
@@ -214,7 +214,7 @@ class Recorder(SessionWriter):
     ) -> None:
         self.began = began
         self.thinned = Thinned(telemetry_hz)
-        self._codes: dict[str, CodeText] = {}  # what the file has of each
+        self._codes: dict[str, CodeText] = {}  # last recorded text of each kernel function
         self._parts: dict[int, list[tuple[int, int]]] = {}  # the bytes of each run's lines, and of later ones, by its number
         raw, t = (header.raw + b"\n", header.event.t) if isinstance(header, Line) else (encode(header), header.t)
         super().__init__(path, descriptor, raw, t)

@@ -19,7 +19,7 @@ ALL = "all"
 DEVICES = "devices"  # an axis of numbers of devices, while the field has a list of them
 # fields that can be swept, besides the kernels' options
 NAMES = ("kernel", "n", "kind", "density", "dtype", "tile", "launch", "memory", DEVICES)
-MEASURED = ("n", "density", "tile", DEVICES)  # those with numeric values, like every option
+MEASURED = ("n", "density", "tile", DEVICES)  # axes with numeric values, as are all options
 MAX_VALUES = 100
 
 

@@ -193,7 +193,7 @@ def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
     axes = varied(r.experiment for r in runs)
     groups: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
-        with suppress(ValueError):  # it has no value on that axis
+        with suppress(ValueError):  # the run has no value on that axis
             place = run.n if across == "n" else float(value(run.experiment, across))
             places = [(a.name, value(run.experiment, a.name)) for a in axes if a.name != across]
             name = " · ".join(named(axis, text) for axis, text in places if text)

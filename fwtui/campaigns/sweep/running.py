@@ -41,7 +41,7 @@ class Sweep:
         self.queue = Queue(source, within, clock, most=inf)
         self._runner = Runner(self.queue, iter(()), self._skip)
         self.earlier_runs = KnownRuns(source.model, earlier)
-        self.current: GridCell | None = None  # of the current run
+        self.current: GridCell | None = None  # cell of the current run
         self.left_out: dict[tuple[object, ...], str] = {}  # why cells were not run, by their experiment's identity
 
     @property
@@ -89,7 +89,7 @@ class Sweep:
                 break
             self.current = cell
             yield self._repeated(cell.experiment)
-            if not self.ended(cell):  # its worker died or it was cancelled: not repeated unless requested
+            if not self.ended(cell):  # after a crash or a cancellation the cell is repeated only on request
                 self.left_out.setdefault(cell.key, "its run did not finish")
             self.current = None
         self.queue.hold()

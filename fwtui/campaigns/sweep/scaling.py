@@ -25,7 +25,7 @@ class Scaling(NamedTuple):
     """Runs that differ in the number of devices only."""
 
     name: str
-    points: tuple[Point, ...]  # by devices, the fewest first
+    points: tuple[Point, ...]  # in ascending number of devices
 
     @property
     def words(self) -> str:

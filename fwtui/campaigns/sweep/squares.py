@@ -30,7 +30,7 @@ class SweepRow(NamedTuple):
 
     name: str
     squares: tuple[Square, ...]
-    kernel: str = ""  # of all its squares, if rows differ by kernel
+    kernel: str = ""  # kernel of the row, if rows differ by kernel
 
 
 class Squares(NamedTuple):
@@ -42,7 +42,7 @@ class Squares(NamedTuple):
 
     @property
     def runs(self) -> list[Run]:
-        """Every run, once."""
+        """Return each run once."""
         return list({s.run.id: s.run for row in self.rows for s in row.squares if s.run is not None}.values())
 
     @property
@@ -83,7 +83,7 @@ def of_runs(model: Model, axis_name: str = "") -> Squares | None:
     if not axes:
         return None
     across, others = _across(axes, axis_name)
-    rows: dict[tuple[int, ...], dict[str, Run]] = {}  # by the positions of the other values on their axes
+    rows: dict[tuple[int, ...], dict[str, Run]] = {}  # key: positions of the other values on their axes
     for run in runs:
         values = [(axis.values, value(run.experiment, axis.name)) for axis in others]
         place = tuple(texts.index(text) if text in texts else -1 for texts, text in values)

@@ -13,7 +13,7 @@ from fwtui.common.text import instead, quoted
 
 class CommandParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **options})  # else a new option breaks scripts that shorten another
+        super().__init__(*args, **{"allow_abbrev": False, **options})  # a new option would break scripts that abbreviate another
 
     def error(self, message: str) -> NoReturn:
         more = f"`{self.prog} --help`"

@@ -13,7 +13,7 @@ from fwtui.machine.settings import Settings
 from fwtui.tui.frame.places import MIN, place_names
 
 USUAL_SIZE = "120x40"
-MAX_DIGITS = 3  # of a side
+MAX_DIGITS = 3  # digits of columns and of rows
 MIN_GAP, MAX_GAP = 0.01, 3600.0  # seconds
 
 
@@ -48,7 +48,7 @@ def check_time(seconds: float) -> None:
 
 def check_speed(speed: float, max_gap: float | None) -> None:
     """Raises Refused for a speed that the replay does not have, and for an invalid longest gap; None leaves gaps unchanged."""
-    from fwtui.sessions.player import SPEEDS  # not before the first frame of the dashboard
+    from fwtui.sessions.player import SPEEDS  # late import, for the time to the first frame
 
     if speed not in SPEEDS:
         raise Refused(f"speed {speed:g} is not supported; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")

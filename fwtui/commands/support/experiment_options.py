@@ -84,7 +84,7 @@ def parse_choices(text: str, name: str) -> list[Any]:
 
 
 def kernel_options() -> dict[str, list[tuple[str, Option]]]:
-    """Every kernel's own options by name, with the kernels that have one of that name."""
+    """Return the options of all kernels by name, each with the kernels that have it."""
     found: dict[str, list[tuple[str, Option]]] = {}
     for kernel in known_kernels().values():
         for option in kernel.options:

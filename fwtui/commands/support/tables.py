@@ -17,7 +17,7 @@ def table(rows: Sequence[Sequence[str]], words: bool = False) -> list[str]:
 def fitted(
     rows: Sequence[Sequence[str]], width: float, least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), words: bool = False
 ) -> list[str]:
-    """Those lines, of at most `width` cells as far as that can be.
+    """Return the lines of a table, of at most `width` cells if possible.
 
     Columns with titles in `least` go in that order, and a last line names them; the words of the columns `wrapped` take
     several lines.

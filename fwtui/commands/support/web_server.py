@@ -123,8 +123,8 @@ class WebServer(Server):
         finally:
             with suppress(TimeoutError, asyncio.TimeoutError):
                 await asyncio.wait_for(visit.stop(), QUIT_SECONDS)
-            with suppress(AssertionError):  # it was never started
-                visit.stdin.close()  # which ends a process that does not react
+            with suppress(AssertionError):  # the process was never started
+                visit.stdin.close()  # ends a process that does not react
             del self._visits[request.protocol]
         return page
 

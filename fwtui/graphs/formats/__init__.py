@@ -53,7 +53,7 @@ class Format(Outline):
 
 @cache
 def formats() -> list[Format]:
-    """Every format, in list order."""
+    """Return all formats in list order."""
     return outlines(__path__, Format)
 
 

@@ -47,7 +47,7 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     narrowest = np.dtype(np.float32 if greatest <= _FLOAT32_WHOLE else np.float64)
     dtype = graph.matrix.dtype if graph.matrix.dtype.kind == "f" else narrowest
-    # where every cell is finite, zeros are not known to be edges: so the diagonal shows what is none
+    # if every cell is finite, the reader rejects zeros as ambiguous: +inf on the diagonal marks missing edges
     diagonal_value = np.inf if (graph.low or 0) <= 0 and graph.edges == graph.n * (graph.n - 1) else 0.0
     if diagonal_value and np.count_nonzero(graph.matrix) < graph.matrix.size and (graph.matrix.diagonal() < 0).all():
         raise Refused("in .npy this graph's weights of 0 would be read as no edge; choose .mtx")

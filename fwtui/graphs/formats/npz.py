@@ -43,7 +43,7 @@ _WORD = 64  # bytes of the longest name of a form
 _SPARSE = {"csr": ("indptr", "indices", "data", "shape"), "csc": ("indptr", "indices", "data", "shape")}
 _SPARSE["coo"] = ("row", "col", "data", "shape")
 _MEMBERS = 64
-_COPIES = 2  # of a matrix in several arrays, which are converted
+_COPIES = 2  # copies of a matrix in several arrays during conversion
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
 
@@ -96,7 +96,7 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
         raise Refused(f"{name} has no square matrix 'weights' with one 'no_edge'; save the graph again")
     if no_edge.dtype.kind not in "fi":
         raise Refused(f"{name}: 'no_edge' is not a number; save the graph again")
-    dense = np.empty(weights.shape, np.result_type(weights, np.float32))  # which holds every weight of that type
+    dense = np.empty(weights.shape, np.result_type(weights, np.float32))  # it represents every weight
     for rows in blocks(weights):
         dense[rows] = np.where(weights[rows] == no_edge.reshape(-1)[0], np.inf, weights[rows])
     return of_dense(dense, count_finite(dense))
