@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui.commands.support.tables import table
+from fwtui.commands.support.printing import table
 from fwtui.common import units
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import loaded

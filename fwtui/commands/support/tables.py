@@ -9,11 +9,6 @@ from itertools import zip_longest
 MIN_WORDS, MIN_CELLS = 16, 8  # cells of a column of words that may take several lines; of one without any room
 
 
-def table(rows: Sequence[Sequence[str]], words: bool = False) -> list[str]:
-    """Rows as lines with aligned columns; numbers of a column end in the same place, unless they are among words."""
-    return _aligned(rows, [] if words else _numbers(rows))
-
-
 def fitted(
     rows: Sequence[Sequence[str]], width: float, least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), words: bool = False
 ) -> list[str]:
