@@ -66,8 +66,8 @@ BUSY = {
         ("run", "-k", "serial", "-n", "1500", *LONG, "--record", "r"), runs("fwtui.measure.worker"), signal.SIGHUP, SHORT
     ),
     "ranks": Busy(("run", "-k", "distributed-cpu", "-n", "600", *LONG, *RANKS), _shares, signal.SIGTERM, SHORT),
-    "solve": Busy(("solve", "g.npy", "-o", "out.csv"), writes("out.csv"), signal.SIGQUIT),
-    "solve ranks": Busy(("solve", "g.npy", *RANKS, "-o", "out.csv"), _shares, signal.SIGKILL),
+    "solve": Busy(("solve", "g.npy", "-o", "out.csv", "--force"), writes("out.csv"), signal.SIGQUIT),
+    "solve ranks": Busy(("solve", "g.npy", *RANKS, "-o", "out.csv", "--force"), _shares, signal.SIGKILL),
     "graph": Busy(("graph", "-n", "4000", "-o", "out.gr"), writes("out.gr"), signal.SIGINT, ("-n", "40")),
     "sweep": Busy(("sweep", "-k", "serial", "-n", "900,1000"), runs("fwtui.measure.worker"), signal.SIGINT, ("-n", "16,32")),
     "tune": Busy(("tune", "--kernel", "tiled-cpu"), runs("fwtui.measure.worker"), signal.SIGTERM, ("-n", "64", "--seconds", "1")),

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 from argparse import ArgumentParser
@@ -20,7 +19,7 @@ from typing import Any
 
 import psutil
 import pytest
-from processes import ROOT
+from processes import ROOT, run_python
 from recorded_sessions import GOLDEN
 
 import fwtui
@@ -234,8 +233,7 @@ class TestPackage:
             "first = fwtui.sessions(); import fwtui.sessions.library; assert first == fwtui.sessions() and first; "
             "fwtui.load(next(iter(first))); fwtui.run; assert not (heavy - {'numpy'}) & set(sys.modules); print(*first)"
         )
-        done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT)
-        assert done.returncode == 0 and RECORDED in done.stdout.split(), done.stderr
+        assert RECORDED in run_python(code, cwd=ROOT).split()
 
     def test_kernels_are_listed_with_their_ideas(self) -> None:
         kernels = fwtui.kernels()

@@ -3,12 +3,12 @@
 import contextlib
 import io
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import run_python
 
 from fwtui import __version__
 from fwtui.commands import doctor
@@ -191,8 +191,7 @@ def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
         "hardware.machine(); hardware.versions(); doctor.print_report(io.StringIO());"
         "print(sorted({'numba', 'pynvml', 'textual', 'cuda', 'numpy', 'scipy'} & set(sys.modules)))"
     )
-    answer = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert answer.stdout.strip() == "[]"
+    assert run_python(code) == "[]\n"
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from processes import run_python
 
 UNIT = Path(__file__).resolve().parents[1]
 # names the kernels whose launches look for other files than cached_cubins()
@@ -45,8 +45,5 @@ print(json.dumps([other, found]))
 
 def test_a_launch_looks_for_the_code_that_is_found_without_it(tmp_path: Path) -> None:
     path = os.pathsep.join((str(UNIT.parents[1]), str(UNIT.parents[1] / "kernels"), str(UNIT)))
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-P", "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr[-3000:]
-    other, found = json.loads(done.stdout)
+    other, found = json.loads(run_python(SCRIPT, NUMBA_CACHE_DIR=str(tmp_path), PYTHONPATH=path))
     assert other == [] and found["look-ahead"] == 4 and found["naive"] == 1

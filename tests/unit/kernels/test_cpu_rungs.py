@@ -3,7 +3,6 @@
 import os
 import platform
 import re
-import subprocess
 import sys
 from itertools import product
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from path_checks import floyd_warshall
+from processes import run_python
 
 from fwtui_kernels import k20_tiled_cpu, registry
 from fwtui_kernels.compiled import cpu_vectors
@@ -192,7 +192,5 @@ try:
 except ValueError:
     print("none")
 """
-    command = [sys.executable, "-c", code]
     path = os.pathsep.join((str(Path(__file__).parent), *sys.path))
-    told = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=True).stdout
-    assert told == "none\n"
+    assert run_python(code, PYTHONPATH=path) == "none\n"

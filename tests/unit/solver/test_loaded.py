@@ -3,13 +3,12 @@
 import inspect
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_python
 
 UNIT = Path(__file__).resolve().parents[1]
 
@@ -73,10 +72,7 @@ def pythonpath() -> str:
 
 
 def test_compiled_code_is_launched_without_numba(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": pythonpath()}
-    done = subprocess.run([sys.executable, "-P", "-c", SOLVING], env=environment, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr[-3000:]
-    brought, launched = json.loads(done.stdout)
+    brought, launched = json.loads(run_python(SOLVING, NUMBA_CACHE_DIR=str(tmp_path), PYTHONPATH=pythonpath()))
     assert not brought and len(launched) > 200
     names = {str(name) for _, name, *_ in launched}
     before, after = "survey_matrix survey_arcs outward inward relax_arcs rows_of enter clear lower lower_pairs", "look leave"

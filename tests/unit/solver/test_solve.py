@@ -1,7 +1,6 @@
 """`solve` against SciPy: 500 random graphs, its conventions, its types, its refusals (others: tests/attack/test_arrays.py)."""
 
 import runpy
-import subprocess
 import sys
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from path_checks import by_scipy, check_paths, sparse
-from processes import DATA
+from processes import DATA, run_python
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 
 import fwtui
@@ -269,6 +268,6 @@ def test_solve_is_imported_only_on_use() -> None:
     code = "import fwtui, sys; assert not {'numpy', 'numba', 'scipy', 'networkx'} & set(sys.modules)\n"
     code += "from fwtui import solve, Result, Refused; assert callable(solve) and not {'numba', 'scipy'} & set(sys.modules)\n"
     code += "from fwtui import shortest_path; assert callable(shortest_path) and not {'numba', 'networkx'} & set(sys.modules)"
-    assert subprocess.run([sys.executable, "-P", "-c", code]).returncode == 0
+    run_python(code)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         getattr(fwtui, "nothing")  # noqa: B009

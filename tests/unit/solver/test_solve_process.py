@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pretending import Pretend
+from processes import run_python
 
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
@@ -103,8 +104,7 @@ def test_a_forked_process_goes_on_whatever_its_parent_has_done() -> None:
 def test_a_small_graph_brings_nothing_that_does_not_solve_it(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("0,1,2\n")
     code = "import sys; from fwtui.__main__ import main; main(sys.argv[1:]); print(*sys.modules)"
-    command = [sys.executable, "-P", "-c", code, "solve", "g.csv", "-o", "d.npy"]
-    brought = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+    brought = run_python(code, "solve", "g.csv", "-o", "d.npy", cwd=tmp_path).split()
     others = {"fwtui.machine.hardware", "fwtui.measure", "fwtui.stream", "fwtui_kernels.own", "numba", "llvmlite"}
     assert "fwtui.solver.driver" in brought and not others & set(brought)
 
