@@ -1,4 +1,4 @@
-"""The dashboard and the replay in a terminal. Textual is imported only when one of them is asked for."""
+"""The dashboard and the replay in a terminal. Textual is imported only when one of them starts."""
 
 from __future__ import annotations
 
@@ -43,12 +43,10 @@ def run_dashboard(
     place: str = "run",
     lesson: str = "",
 ) -> int:
-    """Open the dashboard on a live session at that place, end that session, and return the exit code.
+    """Open the dashboard on a live session at that screen, end the session, and return the exit code.
 
-    `lesson` is the step of the course that the place to learn begins with. It keeps what the settings allow.
-
-    0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused without a terminal, for a web
-    page, and for settings that cannot be.
+    `lesson` is the first step of the course on the Learn screen. The exit code is 0, 1 after an error in the dashboard, or
+    128 + n after signal n. Raises Refused without a terminal, for a web page, and for invalid settings.
     """
     reason = "error"
     try:
@@ -67,7 +65,7 @@ def run_dashboard(
         visit = ui_state.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
         if visit is not None and live.recorder is None:
             live.keep()
-        if place == "learn":  # where one was, else at the first step
+        if place == "learn":  # continue at the last step
             lesson = lesson or (visit.course if visit is not None else "") or "1"
         app = FwtuiApp(
             live, first, last_resort=live.kill, look=load_appearance(settings), place=place, lesson=lesson, last_visit=visit
@@ -81,10 +79,10 @@ def run_dashboard(
 
 
 def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None) -> int:
-    """Show replays and the course, and let nothing be run, recorded, saved or changed; return the exit code.
+    """Show replays and the course, read-only, and return the exit code.
 
-    Of the user's sessions only those `offered` are there; the first of them is shown first. Raises Refused for settings
-    that cannot be, and where there is no terminal and no web page.
+    Only the user's sessions in `offered` are available; the first of them opens first. Raises Refused for invalid settings,
+    and if there is neither a terminal nor a web page.
     """
     _need_terminal("the dashboard")
     from fwtui.sessions.library import offer_only
@@ -108,9 +106,9 @@ def run_replay(
     max_gap: float | None = None,
     settings: Settings | None = None,
 ) -> int:
-    """Replay a session, complete or still arriving, from `start` seconds, and return the exit code.
+    """Replay a session, complete or still being recorded, from `start` seconds, and return the exit code.
 
-    Raises Refused for an invalid session or setting, and where there is no terminal.
+    Raises Refused for an invalid session or setting, and without a terminal.
     """
     _need_terminal("the replay")
     gc_pause.disable_gc()  # until the first frame is there
@@ -127,7 +125,7 @@ def run_replay(
 def run_stream(
     inlet: Inlet, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
 ) -> int:
-    """Show a session as it arrives on standard input, with keys from the terminal; otherwise like run_replay()."""
+    """Replay a session that arrives on standard input, with keys from the terminal; see run_replay()."""
     pipe = os.dup(0)
     try:
         terminal_keys = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
@@ -148,11 +146,10 @@ def run_stream(
 def render(
     path: Path, at: float | None, size: tuple[int, int], out: Path, screen: str = "run", settings: Settings | None = None
 ) -> bool:
-    """Write what the replay shows at `at` seconds (None: at its end) to `out`: plain text for .txt, else SVG.
-    Returns whether the session is complete.
+    """Draw the replay at `at` seconds (None: at its end) into `out`, as plain text for .txt, else as SVG.
 
-    The same file, time, size, screen and settings give the same bytes on any machine. `out` is whole or not touched at
-    all. Raises Refused for an invalid session or setting, and on a disk error.
+    Return True if the session is complete. The output depends only on the file, time, size, screen and settings, not on the
+    machine. `out` is written atomically. Raises Refused for an invalid session or setting, and on a disk error.
     """
     with _same_everywhere(), gc_pause.paused():
         import asyncio
@@ -178,9 +175,9 @@ def filmed(
     tell: Callable[[float], None] = lambda share: None,
     small: bool = False,
 ) -> Film:
-    """The replay of the session that was read from `path`, screen after screen; the last one is what render() shows.
+    """Capture the replay of a loaded session as a film, which ends with the picture of render().
 
-    `small`: for telephones, too. `tell` is given the share (0..1) of them that is there. Raises Refused as render() does.
+    `small` adds frames for phones. `tell` is called with the share (0 to 1) of captured frames. Raises Refused as render().
     """
     with _same_everywhere():
         from fwtui.tui.export.capture import capture
@@ -191,7 +188,7 @@ def filmed(
 
 @contextlib.contextmanager
 def _same_everywhere() -> Iterator[None]:
-    """Hide the variables from which Textual and Rich take colours and sizes, also while they are imported."""
+    """Hide the environment variables that change the colours and sizes of Textual and Rich, also during their import."""
     prefixes = ("TEXTUAL", "NO_COLOR", "FORCE_COLOR", "TTY_", "COLUMNS", "LINES", "UNICODE_VERSION", "ESCDELAY")
     environment = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(prefixes)}
     try:
@@ -201,7 +198,7 @@ def _same_everywhere() -> Iterator[None]:
 
 
 def _run(app: FwtuiApp) -> int:
-    """Run it, say why it failed if it did, and return the exit code. Raises Refused if the installed Textual cannot do that."""
+    """Run the application, print its failure, and return the exit code. Raises Refused for an unsuitable Textual."""
     from fwtui.tui.textual_internals import check
 
     check()
@@ -212,9 +209,9 @@ def _run(app: FwtuiApp) -> int:
 
 
 def _need_terminal(what: str) -> None:
-    """Keys come from standard input, and Textual draws on standard error; other drivers need no help.
+    """Check that standard input (keys) and standard error (output) are terminals, unless TEXTUAL_DRIVER replaces them.
 
-    Until the app listens for signals, one ends the program at once: an exception could be lost in an import.
+    A signal ends the program at once until the application listens: during an import an exception could be lost.
     """
     if threading.current_thread() is threading.main_thread():
         on_signals(leave)

@@ -1,4 +1,4 @@
-"""Work that takes a while, beside the screen; and what is read once, when a place first needs it: the ladders."""
+"""Work in background threads, such as reading the ladders when a screen first needs them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ def in_background(
     name: str,
     failed: Callable[[Exception], object] | None = None,
 ) -> None:
-    """Do the work in a thread, then call `then` with its result, or `failed` with its error, where the pump handles its
-    messages, if it still does.
+    """Do the work in a thread; the pump then calls `then` with the result, or `failed` with the error.
 
-    A daemon thread, and so none of Textual's workers: leaving must not wait for a big file or a driver that hangs.
+    Textual's workers are unsuitable: the program would wait for a large file or a hanging driver before it ends.
     """
 
     def run() -> None:
@@ -47,10 +46,10 @@ def in_background(
 
 
 def ladder_for(screen: PlaceScreen) -> Model | None:
-    """The ladder that the gains of a verdict are predicted from; None until it has been read."""
+    """Return the recorded ladder, from which speedups are predicted; None until it has been read."""
 
     def read() -> Model | None:
-        from fwtui.sessions.library import recorded_ladder  # not before the first frame
+        from fwtui.sessions.library import recorded_ladder  # after the first frame
 
         return recorded_ladder()
 
@@ -59,10 +58,10 @@ def ladder_for(screen: PlaceScreen) -> Model | None:
 
 
 def climb_for(screen: PlaceScreen) -> LadderData | None:
-    """What the ladder of a live session is made of; None until it has been read."""
+    """Return the data of a live session's ladders; None until they have been read."""
 
     def read() -> LadderData:
-        from fwtui.tui.frame.ladder_data import gather  # it reads with what the course is made of: not before the first frame
+        from fwtui.tui.frame.ladder_data import gather  # imports the course: after the first frame
 
         header = screen.view.model.header
         return gather(header.machine if header is not None else Machine())
@@ -72,7 +71,7 @@ def climb_for(screen: PlaceScreen) -> LadderData | None:
 
 
 def _once(screen: PlaceScreen, name: str, read: Callable[[], object]) -> None:
-    """Read that field of the view, after which the screen is drawn anew. A picture waits for it."""
+    """Read that field of the view once, then update the screen; a picture waits for it."""
 
     def arrived(found: object) -> None:
         setattr(screen.view, name, found)

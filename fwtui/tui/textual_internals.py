@@ -1,4 +1,4 @@
-"""What the program needs of Textual that has no public way: each member here, with what it is for, and nowhere else."""
+"""Adapter of Textual: every private member that the program needs, with its purpose."""
 
 from __future__ import annotations
 
@@ -41,40 +41,40 @@ NEEDS = (
 
 
 def check() -> None:
-    """Raises Refused, naming the first member that the installed Textual lacks."""
+    """Raise Refused, naming the first member that the installed Textual lacks."""
     if sentence := lacking(f"Textual {textual.__version__}", NEEDS, "the version that fwtui asks for"):
         raise Refused(sentence)
 
 
 def parser(debug: bool = False) -> Any:
-    """Textual's parser of terminal input: feed() and tick() yield events."""
+    """Return Textual's parser of terminal input, whose feed() and tick() yield events."""
     from textual._xterm_parser import XTermParser
 
     return XTermParser(debug)
 
 
 def strips(screen: Screen[Any]) -> Sequence[Strip]:
-    """The lines of a screen as they are composed now."""
+    """Return the present lines of a screen."""
     return screen._compositor.render_strips()
 
 
 def leave_undrawn(screen: Screen[Any]) -> None:
-    """Lay the screen out from now on, and draw it only where its `strips` are asked for: nobody looks at its terminal."""
+    """Stop drawing the screen to its terminal, which nobody sees; it is still laid out, and strips() draws it."""
     composed = screen._compositor
     composed.render_update = lambda **_: composed._dirty_regions.clear()  # type: ignore[method-assign]
 
 
 def drop_lines(screen: Screen[Any]) -> None:
-    """Let go of the lines that a hidden or closed screen has drawn, its dialogs' and widgets' own too.
+    """Free the drawn lines of a hidden or closed screen and its widgets.
 
-    They take several KB each, and Textual's cache of styles holds a thousand widgets that are gone (StylesCache.get_inner_outer).
+    They take several KB each, and Textual's StylesCache.get_inner_outer holds a thousand removed widgets.
     """
     for widget in screen.walk_children(with_self=True):
         widget.refresh()
 
 
 def failed_widget(error: BaseException) -> Widget | None:
-    """The widget in whose method an error was raised, the innermost one; None if it was none's."""
+    """Return the innermost widget in whose method the error was raised; None if there is none."""
     found, trace = None, error.__traceback__
     while trace is not None:
         owner = trace.tb_frame.f_locals.get("self")
@@ -83,10 +83,10 @@ def failed_widget(error: BaseException) -> Widget | None:
 
 
 class Survivor(App[None]):
-    """An application that is asked about errors of its screens, before Textual ends it."""
+    """An application that can survive errors of its screens."""
 
     def survived(self, error: Exception) -> bool:
-        """Whether it goes on after that error."""
+        """Handle an error; return False if the application has to end."""
         raise NotImplementedError
 
     def _handle_exception(self, error: Exception) -> None:

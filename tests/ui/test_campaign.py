@@ -73,7 +73,7 @@ async def test_cancel_ends_the_whole_reproduction(dashboard: FwtuiApp, live: Fak
         assert isinstance(screen, RunScreen) and screen.view.busy and live.busy
         command(dashboard, "Reproduce: sing").run()
         await pilot.pause()
-        assert "something is still running" in screen_text(dashboard)
+        assert "a run is active" in screen_text(dashboard)
         await pilot.press("c")
         for _ in range(5):
             await proceed(pilot)

@@ -201,9 +201,9 @@ async def test_a_refused_run_has_a_reason_and_a_fault_is_a_banner_until_the_next
 async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with opened(dashboard) as pilot:
         assert "REC" not in await go(pilot, "m")
-        assert "Keep this session" in await go(pilot, "R")
+        assert "Save this session" in await go(pilot, "R")
         shown = await go(pilot, *"mine", "enter")
-        assert "● REC 00:00" in shown and "kept as " in shown and live.names == ["mine"]
+        assert "● REC 00:00" in shown and "saved as " in shown and live.names == ["mine"]
         assert live.recorder is not None
         path = live.recorder.path
         await proceed(pilot, "r")
@@ -211,7 +211,7 @@ async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> Non
         assert isinstance(dashboard.screen, PromptScreen)
         await proceed(pilot, *"rq", "enter")
         assert "marker: rq" in await go(pilot)
-        assert "it is already kept as" in await go(pilot, "R", "enter") and len(live.names) == 1
+        assert "already saved as" in await go(pilot, "R", "enter") and len(live.names) == 1
         await proceed(pilot, "R", *"other", "enter")
         assert live.names[1:] == ["other"], "which renames it"
     loaded = reader.load(path)
@@ -239,7 +239,7 @@ async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live
         await proceed(pilot, "r")
         for key in ("q", "ctrl+q"):
             shown = await go(pilot, key)
-            assert "Run 2 would be cancelled and 1 finished run would be lost, as nothing is recorded." in shown
+            assert "Run 2 would be cancelled and 1 finished run would be lost, because this session is not recorded." in shown
             await proceed(pilot, "escape")
             assert isinstance(dashboard.screen, RunScreen) and not live.cancelled
         await proceed(pilot, "ctrl+q")
@@ -260,12 +260,12 @@ def test_one_sentence_names_the_work_that_quitting_would_end(live: FakeLive, tmp
     live.drain()
     assert view.end == "", "nothing is lost"
     live.answer(1)
-    assert view.end == "The work in progress would be cancelled; 1 finished run is kept."
+    assert view.end == "The work in progress would be cancelled; 1 finished run is saved."
     live.recorder = Recorder.at(tmp_path / "named", scenes.header())
-    assert view.end == "The work in progress would be cancelled and the recording named would end; it is kept."
+    assert view.end == "The work in progress would be cancelled and the recording named would end; it is saved."
     view.campaign = Reproduction(live, papers()["catinello"], gpu=False, quick=True, say=print)
     live.recorder = None
-    assert view.end == "The experiments of catinello would stop; 1 finished run is kept."
+    assert view.end == "The experiments of catinello would stop; 1 finished run is saved."
 
 
 async def test_a_paused_view_does_not_change_while_data_arrives(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -46,9 +46,9 @@ async def test_help_lists_every_binding_and_term(dashboard: FwtuiApp) -> None:
         await proceed(pilot, "escape")
         await pilot.resize_terminal(60, 16)
         shown = await go(pilot, "question_mark")
-        assert "To begin with" in shown and "v: the glossary" in shown and "achieved occupancy" not in shown
+        assert "Main keys" in shown and "v: the glossary" in shown and "achieved occupancy" not in shown
         assert "achieved occupancy" in await go(pilot, "v")
-        assert "To begin with" in await go(pilot, "v")
+        assert "Main keys" in await go(pilot, "v")
 
 
 async def test_the_log_the_palette_and_dialogs_over_others(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path) -> None:

@@ -162,9 +162,9 @@ async def test_unavailable_keys_have_a_reason(dashboard: FwtuiApp, live: FakeLiv
 
 async def test_an_unavailable_key_shows_its_reason(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, "escape", size=NARROW) as pilot:
-        assert "nothing is running that could be cancelled" in await keyed(pilot, "1", "escape", "c")
-        assert "a marker needs a recording; R keeps this session" in await keyed(pilot, "m")
-        assert "no run has begun yet" in await keyed(pilot, "o")
+        assert "no run is active" in await keyed(pilot, "1", "escape", "c")
+        assert "a marker needs a recording; R saves this session" in await keyed(pilot, "m")
+        assert "no run has started yet" in await keyed(pilot, "o")
         shown = await keyed(pilot, "ctrl+c")
         assert "ctrl+q ends the program" in shown and "Do you want to quit" not in shown
         assert isinstance(dashboard.screen, Frame)

@@ -140,7 +140,7 @@ async def test_a_guess_is_shown_with_the_answer(lecture: FwtuiApp) -> None:
         assert "type a number from 1 to 3, not '7'" in await press(pilot, *["space"] * 4, "i", "7", "enter")
         text = await press(pilot, "backspace", "3", "enter")
         assert "✓ remainder" in text and "your guess" in text and "= Right. remainder: 92.7 % of the time" in text
-        assert "no marker here asks what a run answers" in await press(pilot, "space", "space", "i"), "an answer in words"
+        assert "the marker here has no question about a run" in await press(pilot, "space", "space", "i"), "an answer in words"
         assert "40.0 %" in await at(pilot, 3, "exclamation_mark"), "it is kept"
 
 
@@ -165,9 +165,9 @@ async def test_a_question_before_the_first_run_has_no_answer(replay_of: Replay) 
     told = [scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="@phases ?phase"), events.Marker(t=0.2, text="?speedup")]
     app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64))])
     async with opened(app) as pilot:
-        assert "no run has begun here" in await at(pilot, 1, "exclamation_mark")
+        assert "no run has started here" in await at(pilot, 1, "exclamation_mark")
         lines = app.screen.query_one(CueCard).lines
-        assert "no run has begun here" in lines[-1].plain
+        assert "no run has started here" in lines[-1].plain
 
 
 def test_a_lecture_waits_at_an_initial_marker(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_key_has_one_meaning_everywhere() -> None:
             if key in signs and row.description != "Close":  # closes what it has opened
                 meanings.setdefault(key, set()).add(row.description)
     alike = {
-        "q": {"Quit", "Back", "Give up"},
+        "q": {"Quit", "Back", "Cancel"},
         "r": {"Run", "Sweep", "Run here", "r"},
         "y": {"Save", "Yes"},
     }

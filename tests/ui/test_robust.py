@@ -273,7 +273,7 @@ async def test_a_failed_widget_is_redrawn(survivor: FwtuiApp) -> None:
         shown = await go(pilot)
         assert survivor.is_running and survivor.return_code is None
         assert isinstance(survivor.screen, RunScreen) and survivor.screen is not before
-        assert "this screen failed and was drawn anew" in shown and "IndexError" in shown
+        assert "this screen failed and was drawn again" in shown and "IndexError" in shown
         assert "made to fail" in details() and "nobody is to see" not in details()
         await proceed(pilot, "4")
         assert isinstance(survivor.screen, ExplainScreen), "its keys are handled"
@@ -301,7 +301,7 @@ async def test_a_place_that_always_fails_is_reported_and_the_others_work(
             patched.setattr(ExplainScreen, "show", fails)
             survivor.crash_log = CrashLog(most_drawn=1)
             shown = await go(pilot, "4")
-            assert isinstance(survivor.screen, FailedPlace) and "This place cannot be shown: IndexError" in shown
+            assert isinstance(survivor.screen, FailedPlace) and "This screen cannot be shown: IndexError" in shown
             await proceed(pilot, "1")
             assert isinstance(survivor.screen, RunScreen)
         await proceed(pilot, "4")

@@ -1,4 +1,4 @@
-"""The application: one live session or one recorded one, a timer that moves it, and a clean end on every way out."""
+"""The application: a live session or a replay, the timer that advances it, and a clean end in every case."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ REMEMBER_EVERY = 2.0  # seconds, while somebody types
 
 
 def bounded(size: Size) -> Size:
-    """Clamp a size that the environment, the terminal or a web page gives."""
+    """Clamp a size from the environment, the terminal or a web page."""
     return Size(*(max(1, min(side, most)) for side, most in zip(size, MAX_SIZE, strict=True)))
 
 
@@ -90,12 +90,11 @@ class FwtuiApp(Survivor):
         last_visit: SavedUiState | None = None,
         read_only: bool = False,
     ):
-        """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
+        """Show the live session `source`, or a replay. With `still` there is no clock and no animation: for pictures.
 
-        `found` are the GPUs, if known already; `last_resort()` is called, in a separate thread, if a signal finds the
-        application stuck; `place` is shown first; `look` is how it looks; `lesson` is the first step of the course; `last_visit`
-        is how the dashboard was left, if that is remembered and sessions are kept; `read_only` is the dashboard that only
-        shows: a replay, if one is given, over the course and the sessions that are offered.
+        `found` are the GPUs, if already detected. `last_resort()` is called in a separate thread if a signal finds the
+        application stuck. `place` is the first screen, `lesson` the first step of the course. `last_visit` is the saved state;
+        None if neither state nor sessions are saved. With `read_only` there are only replays, the course and offered sessions.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -111,7 +110,7 @@ class FwtuiApp(Survivor):
         self.experiment = experiment or Experiment()
         self._last_visit, self._remembered_at = last_visit, 0.0
         self._replay = replay
-        self.refusal: str | None = None  # why there was nothing to show
+        self.refusal: str | None = None  # why the session could not be opened
         self._how = {"speed": speed, "start": start, "max_gap": max_gap}
         self.still = still
         self._found = found
@@ -121,7 +120,7 @@ class FwtuiApp(Survivor):
         self.inputs = InputQueue(self, super().on_event)
         self.pace = RefreshRate(self, self.tick)
         self.painted = False
-        self.failure = ""  # why it had to end, in a sentence
+        self.failure = ""  # one sentence about the error that ended the program
         if still:
             self.animation_level = "none"
 
@@ -143,7 +142,7 @@ class FwtuiApp(Survivor):
             raise Refused(f"TEXTUAL_DRIVER is {quoted(constants.DRIVER)}, which is not a driver of Textual; unset it") from None
 
     def on_load(self) -> None:
-        # here and not when mounted: the terminal's modes are still its own
+        # before the application changes the modes of the terminal
         if not self.still:
             terminal.listen(self._leave, self._last_resort)
 
@@ -161,7 +160,7 @@ class FwtuiApp(Survivor):
         try:
             await self.inputs.take(event)
         except Exception as error:
-            if isinstance(error, ScreenStackError) and not self.screen_stack:  # a key that came after the last screen had gone
+            if isinstance(error, ScreenStackError) and not self.screen_stack:  # a key after the last screen was closed
                 return
             if not (self.painted and self.survived(error)):
                 raise  # Textual ends the program after that
@@ -170,7 +169,7 @@ class FwtuiApp(Survivor):
         self.inputs.arrived(message)
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the dialog; keys that were pressed for it go nowhere."""
+        """Close the dialog, and drop the keys that were pressed for it."""
         self.inputs.dialog_answered()
         closed = self.screen
         try:
@@ -180,11 +179,11 @@ class FwtuiApp(Survivor):
 
     @property
     def key_since(self) -> float:
-        """When the last key began to be handled, on a monotonic clock."""
+        """The start of handling the last key, on a monotonic clock."""
         return self.inputs.key_since
 
     def refresh_css(self, animate: bool = True) -> None:
-        """As Textual's, which finds the styles of a whole place again whenever one is switched to."""
+        """Refresh the styles, except after a switch to a screen whose styles are up to date."""
         if not self.views.styled:
             super().refresh_css(animate)
 
@@ -198,7 +197,7 @@ class FwtuiApp(Survivor):
                 view.look_back = partial(self._last_visit.earlier, self.source.model) if self.source.recorder is None else None
             self.views.enter(view)
         if self._replay is not None or self.source is None:
-            self._start_clock()  # recordings come by ticks
+            self._start_clock()  # ticks bring the recording
         if isinstance(self._replay, Path):
             self.open(self._replay)
         elif self._replay is not None:
@@ -216,7 +215,7 @@ class FwtuiApp(Survivor):
         return SessionOpener(self, self._enter_recording, self._not_opened, self._how)
 
     def open(self, path: Path) -> None:
-        """Read a session in the background and show it over what is there."""
+        """Read a session in the background, and open its replay over the present view."""
         self.show_message(f"opening {self._opener.read(path)}")
 
     def _not_opened(self, sentence: str, code: int) -> None:
@@ -233,25 +232,25 @@ class FwtuiApp(Survivor):
     def on_painted(self) -> None:
         self.painted = True
         gc_pause.enable_gc()
-        self._start_clock()  # a tick starts children, and they would take time from the first frame
+        self._start_clock()  # a tick starts child processes, which would delay the first frame
 
     @property
     def view(self) -> View | None:
-        """What is shown: the live session, or the replay that was opened last."""
+        """The live session, or the replay that was opened last."""
         return self.views.shown
 
     def _enter_recording(self, recording: Recording) -> None:
-        """Show a recording over what is there."""
+        """Open a replay over the present view."""
         from fwtui.tui.frame.playback import Playback
 
-        self.show_message("")  # or it would be opening still when the user comes back
+        self.show_message("")  # the message that it is being opened
         playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
         playback.present(self.look.presenter and not self.still)
         self.views.enter(View(playback.model, playback=playback))
 
     def action_place(self, name: str) -> None:
-        """Show another place of the view that is shown."""
+        """Switch to another screen of the view."""
         self.views.to(name)
 
     def on_top_bar_chosen(self, event: TopBar.Chosen) -> None:
@@ -268,9 +267,9 @@ class FwtuiApp(Survivor):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Like Textual's, but a key that can do nothing on a screen says why, and a read-only dashboard only shows.
+        """Run an action; show the reason if it is unavailable, changes something in a read-only dashboard, or is half a word.
 
-        In Textual 8.2 a list without a layout fails to page, where a key was quicker: it does nothing here
+        Textual 8.2 fails to page a list that has no layout yet; here the key does nothing
         (tests/ui/test_robust.py, test_keys_page_a_list_before_and_after_its_layout).
         """
         if action in PAGING and default_namespace is not None:
@@ -289,21 +288,21 @@ class FwtuiApp(Survivor):
             return True
         try:
             done = await super().run_action(action, default_namespace, namespaces)
-        except ScreenStackError:  # a key that came after the last screen had gone
+        except ScreenStackError:  # a key after the last screen was closed
             return True
         if not done and isinstance(target, Frame) and (words := target.rows.unavailable(name, parameters)):
             target.show_message(words)
-        self.pace.adapt(self._going)  # what has begun is shown at once
+        self.pace.adapt(self._going)  # show at once what has started
         return done
 
     def on_session_wanted(self, event: SessionWanted) -> None:
         self.call_later(self._bring if event.beside else self.open, event.path)
 
     async def _bring(self, path: Path) -> None:
-        """Show the runs of a session beside those of the view."""
+        """Compare the runs of a session with those of the view."""
         if (view := self.view) is not None and (place := view.place_named(BESIDE)) is not None:
             await self.views.go(view, place)
-            bring = getattr(self.screen, "bring", None)  # of the place itself, and not of a dialog over it
+            bring = getattr(self.screen, "bring", None)  # None for a dialog over the screen
             if bring is not None:
                 bring(str(path))
 
@@ -314,27 +313,27 @@ class FwtuiApp(Survivor):
         return Documents(self, self.show_message)
 
     def show_message(self, text: str, level: str = "info") -> None:
-        """A sentence on the log line of the screen that is shown."""
+        """Show a message on the log line of the present screen."""
         screen = next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)
         if screen is not None:
             screen.show_message(text, level)
 
     def commands(self) -> Iterator[Command]:
-        """Commands that go to the places, and that replay the sessions of this machine; only names are read."""
+        """Yield the commands that switch screens, change the theme, evaluate papers, and replay sessions of this machine."""
         from fwtui.sessions.library import paths
         from fwtui.tui.frame.loaded_recording import named
 
         for place in self.view.places if self.view is not None else ():
             yield Command(f"Go to {place.title}: {place.tooltip}", partial(self.action_place, place.name), looks=True)
-        yield Command("Theme", self.search_themes, "other colours, until the program ends", looks=True)
+        yield Command("Theme", self.search_themes, "change the colours until the program ends", looks=True)
         if self.view is not None:
             yield from self._documents.commands(self.view)
         for path in paths():
             yield Command(f"Replay: {named(path)}", partial(self.open, path), looks=True)
 
     def tick(self, now: float | None = None) -> None:
-        """Read the children's events, move the players to `now` on a monotonic clock, and show both."""
-        if not self.is_running:  # the screens are being taken down
+        """Read the events of the child processes, advance the players to `now` (monotonic clock), and update the screens."""
+        if not self.is_running:  # the screens are being removed
             return
         if self.inputs:
             self.call_later(self.inputs.give_up)
@@ -358,25 +357,25 @@ class FwtuiApp(Survivor):
                 screen.update()
 
     def _remember(self) -> None:
-        """Write down how the dashboard would be left now."""
+        """Save the state of the dashboard."""
         self._remembered_at = time.monotonic()
         if self._last_visit is not None:
             self._last_visit = self._last_visit.after(self.views.views[0], self.experiment)
 
     @property
     def _going(self) -> bool:
-        """Whether something happens but telemetry."""
+        """True while something other than telemetry happens."""
         playbacks = (view.playback for view in self.views.views if view.playback is not None)
         playing = any(playback.player.playing or playback.live for playback in playbacks)
         return self.still or playing or any(view.busy for view in self.views.views)
 
     def action_command_palette(self) -> None:
-        if isinstance(self.screen, Dialog) and not self.screen.query(Input):  # over a place it offers what that place has
+        if isinstance(self.screen, Dialog) and not self.screen.query(Input):  # the palette has the actions of the screen below
             self.screen.dismiss(None)
         super().action_command_palette()
 
     async def action_quit(self) -> None:
-        """End the program; ask first where that cuts something short."""
+        """End the program, after a confirmation if that interrupts or loses something."""
         what = self.views.views[0].end if self.views.views and not isinstance(self.screen, EndScreen) else ""
         if what:
             self.push_screen(EndScreen(what), lambda answer: self._end() if answer else None)
@@ -390,7 +389,7 @@ class FwtuiApp(Survivor):
         self.exit(return_code=0)
 
     def action_help_quit(self) -> None:
-        """Ctrl+C ends nothing; the log line says which key does."""
+        """Name the key that ends the program: Ctrl+C does not."""
         if isinstance(self.screen, Frame):
             self.show_message("ctrl+q ends the program")
         else:
@@ -403,14 +402,14 @@ class FwtuiApp(Survivor):
 
     @cached_property
     def crash_log(self) -> CrashLog | None:
-        """Where errors of the screens are written down, and survived; tests and pictures have them raised."""
+        """The log of errors that the screens survive; None in tests and pictures, which raise them."""
         from fwtui.tui.app.crash_log import CrashLog
 
         return None if self.is_headless else CrashLog()
 
     def survived(self, error: Exception) -> bool:
-        """Note the error, and draw its place anew."""
-        if self.left_by_signal:  # what was about to be shown misses what has been taken away
+        """Log the error, and draw its screen again."""
+        if self.left_by_signal:  # the widgets are being removed
             return True
         if self.crash_log is None:
             return False
@@ -426,8 +425,8 @@ class FwtuiApp(Survivor):
         self.exit(return_code=WRONG)
 
     def _draw_anew(self, failed: Widget | None, what: str, log: CrashLog) -> None:
-        """Make the place anew in which that widget has failed, or the program itself; if that never helps, say so there."""
-        if failed is not None and not failed.is_attached:  # it has been drawn anew already
+        """Create the screen of the failed widget again; after repeated failures, replace it by a message."""
+        if failed is not None and not failed.is_attached:  # already replaced
             return
         screen = self.screen if failed is None else failed.screen
         found = self.views.found(screen)
@@ -437,7 +436,7 @@ class FwtuiApp(Survivor):
         self.inputs.clear()
         if not log.hopeless(place.name):
             self.views.renew(view, place)
-            self.show_message(f"this screen failed and was drawn anew; runs and recordings go on: {what}", "error")
+            self.show_message(f"this screen failed and was drawn again; runs and recordings continue: {what}", "error")
         elif not screen.has_class(FAILED):
             from fwtui.tui.app.crash_log import FailedPlace
 

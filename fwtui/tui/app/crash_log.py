@@ -1,4 +1,4 @@
-"""Errors of the screens themselves: each is kept in a file, and the place that failed is drawn anew."""
+"""Errors of the screens: each is logged in a file, and the screen that failed is drawn again."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.view import View
 
-MAX_FILES = 20  # of earlier programs that are kept
-MAX_KEPT = 100  # errors of one program in its file
-MAX_DRAWN = 3  # times that a place is drawn anew
-WITHIN = 10.0  # seconds
+MAX_FILES = 20  # log files of earlier programs
+MAX_KEPT = 100  # logged errors of one program
+MAX_DRAWN = 3  # times that a screen is drawn again within WITHIN seconds
+WITHIN = 10.0
 
 
 def folder() -> Path:
@@ -34,10 +34,7 @@ def folder() -> Path:
 
 
 class CrashLog:
-    """The errors of this program, in one file that the first of them makes.
-
-    `most_files` earlier ones stay, this one holds `most_errors`, and a place is drawn anew `most_drawn` times.
-    """
+    """The errors of this program, in one file that the first error creates."""
 
     def __init__(
         self,
@@ -52,12 +49,12 @@ class CrashLog:
         self._failed: dict[str, list[float]] = {}  # when each place failed
 
     def keep(self, error: BaseException) -> str:
-        """Write it down, without the values of variables, and say in a few words what and where it is. Never raises."""
+        """Log an error without the values of variables; return its name and the path of the file. Never raises."""
         self._count += 1
         name, now = type(error).__name__, datetime.now(UTC).isoformat(timespec="seconds")
         if self._count > self._most_errors:
-            return f"{name}; {self._count} errors by now, details of the first {self._most_errors} in {self.path}"
-        with suppress(OSError):  # a full disk, or a program that may not write
+            return f"{name}; {self._count} errors so far, details of the first {self._most_errors} in {self.path}"
+        with suppress(OSError):  # a full disk, or a read-only program
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self._count == 1:
                 for old in sorted(self.path.parent.glob("*.txt"))[: 1 - self._most_files]:
@@ -69,7 +66,7 @@ class CrashLog:
         return name
 
     def hopeless(self, place: str) -> bool:
-        """Count a failure of the place; whether it has failed too often to be drawn anew once more."""
+        """Count a failure of the screen; return True if it has failed too often to be drawn again."""
         now = time.monotonic()
         recent = [*(then for then in self._failed.get(place, ()) if now - then < WITHIN), now]
         self._failed[place] = recent
@@ -77,7 +74,7 @@ class CrashLog:
 
 
 class FailedPlace(Frame):
-    """Where a place cannot be shown; the others can, and whatever runs goes on."""
+    """The replacement of a screen that cannot be shown."""
 
     DEFAULT_CSS = "FailedPlace #body { padding: 1 2; }"
     BINDINGS: ClassVar = [*bindings.SHARED]
@@ -86,8 +83,8 @@ class FailedPlace(Frame):
     def __init__(self, view: View, place: str, what: str):
         self.PLACE = place  # type: ignore[misc]
         self._words = (
-            f"This place cannot be shown: {what}.\n\n"
-            "Runs and recordings go on, and the other places are there. The key of this place tries again."
+            f"This screen cannot be shown: {what}.\n\n"
+            "Runs and recordings continue, and the other screens work. Press the key of this screen to try again."
         )
         super().__init__(view)
         self.add_class(FAILED, update=False)

@@ -1,4 +1,4 @@
-"""A process that changes nothing: the interpreter itself refuses every attempt to write files or start programs."""
+"""A read-only process: an audit hook of the interpreter rejects every attempt to write files or start programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTSIDE = {"socket.connect", "socket.bind", "os.kill", "os.killpg"}
 
 
 def forbid_changes() -> None:
-    """Let every change outside this process raise PermissionError; there is no way back."""
+    """Make every change outside this process raise PermissionError, irrevocably."""
     sys.dont_write_bytecode = True
     sys.addaudithook(_refuse)
 

@@ -1,4 +1,4 @@
-"""Keys one after the other, and pasted text and the mouse after the keys that came before them."""
+"""The queue of inputs: keys, pasted text and mouse events are handled one after the other, in their order."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import searched
 
 ROW_SECONDS = 0.25  # between two letters of a word that is typed
-KEY_STUCK_AFTER = 5.0  # seconds until a key counts as handled whose widget is there and does not come to an end with it
+KEY_STUCK_AFTER = 5.0  # seconds after which the next input no longer waits for an attached widget
 
 
 class Handled(Message):
-    """Follows an input through the same widgets; when it arrives, they are done with it."""
+    """Follows an input through the same widgets; once it arrives, they have handled the input."""
 
     def __init__(self, handled: Event):
         super().__init__()
@@ -30,7 +30,7 @@ class Handled(Message):
 
 
 class InputQueue:
-    """The order of keys. Textual 8.2 does not keep it: a key bubbles up before its binding acts, on what has the focus then.
+    """The order of inputs, which Textual 8.2 does not preserve: a key bubbles up before its binding acts on the focused widget.
 
     In a burst of keys on a busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab
     (tests/ui/test_keys.py, test_nothing_is_scrambled_while_what_was_typed_is_looked_at and
@@ -38,25 +38,25 @@ class InputQueue:
     """
 
     def __init__(self, app: App[Any], deliver: Callable[[Event], Awaitable[None]]):
-        """`deliver` gives an event to what has the focus."""
+        """`deliver` passes an event to the focused widget."""
         self._app = app
         self._deliver = deliver
-        self._inputs: deque[Event] = deque()  # keys, and what came after them; the first one is under way
-        self._awaited: MessagePump = app  # where the first one was sent
-        self._sent = False  # whether it was, or waits for a screen to open
-        self._entered: Screen[Any] | None = None  # the screen that was given an input last
-        self.stuck: MessagePump | None = None  # what has not answered in time: nothing waits for it again until it does
+        self._inputs: deque[Event] = deque()  # the first one is being handled
+        self._awaited: MessagePump = app  # receiver of the first input
+        self._sent = False  # False while the first input waits for a screen to open
+        self._entered: Screen[Any] | None = None  # receiver of the last input
+        self.stuck: MessagePump | None = None  # did not handle an input in time; the queue ignores it until it does
         self.key_since = 0.0
-        self._answered = 0.0  # when a dialog was closed last
-        self._letter_at = -math.inf  # when the last key came, if it was a letter
-        self._in_row: Event | None = None  # the last key, if it is a letter that came right after another one
+        self._answered = 0.0  # time at which the last dialog closed
+        self._letter_at = -math.inf  # time of the last key if it was a letter
+        self._in_row: Event | None = None  # the last key if it followed a letter within ROW_SECONDS
 
     def __len__(self) -> int:
         return len(self._inputs)
 
     @property
     def in_row(self) -> bool:
-        """Whether the key that is being handled is a letter that was typed in a row with others, as a word is."""
+        """True if the present key is part of a typed word: it followed a letter within ROW_SECONDS."""
         return self._in_row is not None and bool(self._inputs) and self._inputs[0] is self._in_row
 
     def _note_letter(self, event: Key) -> None:
@@ -78,15 +78,15 @@ class InputQueue:
                 await self.give_up()
 
     def _let_scroll(self, event: Event) -> None:
-        """Before a user's action: what the screen keeps in sight may leave it."""
+        """Let the user scroll away from what the screen keeps in view."""
         if isinstance(event, Key | MouseDown | MouseScrollDown | MouseScrollUp) and isinstance(self._app.screen, Frame):
             self._app.screen.sight.release()
 
     async def _handle(self) -> None:
-        """Give the first input to what has the focus, once the screen that the input before has opened is there."""
+        """Send the first input to the focused widget, once the screen that the previous input opened is ready."""
         if isinstance(self._inputs[0], Key) and self._inputs[0].key == "enter":
             await searched(self._app.screen)
-            if not self._inputs:  # the palette has been closed
+            if not self._inputs:  # the palette was closed during the search
                 return
         first, self.key_since, screen, focused = self._inputs[0], time.monotonic(), self._app.screen, self._app.focused
         self._sent = screen is self._entered or focused is not None
@@ -101,13 +101,13 @@ class InputQueue:
             self.handled(first)
 
     def arrived(self, message: Handled) -> None:
-        """The message after an input has come back."""
+        """Handle the message that follows an input."""
         self.stuck = None
         self.handled(message.handled)
 
     def handled(self, first: Event) -> None:
         if self._inputs and self._inputs[0] is first:
-            self._app.call_later(self._go_on, first)  # after the focus has moved, which is put off in the same way
+            self._app.call_later(self._go_on, first)  # after a change of focus, which also uses call_later()
 
     async def _go_on(self, first: Event) -> None:
         if self._inputs and self._inputs[0] is first:
@@ -117,16 +117,16 @@ class InputQueue:
                 await self._handle()
 
     def clear(self) -> None:
-        """What was pressed goes nowhere."""
+        """Drop all inputs."""
         self._inputs.clear()
 
     def dialog_answered(self) -> None:
-        """Keys that were pressed for a dialog which has closed go nowhere, also those that come yet."""
-        self._answered = Event().time  # by the clock that tells when a key was pressed
+        """Drop the keys that were pressed for a dialog before it closed, including those that have not arrived yet."""
+        self._answered = Event().time  # the clock of Key.time
         self.clear()
 
     async def give_up(self) -> None:
-        """Go on without the first input if its widget went away with it. A slow machine is no reason: it comes to it yet."""
+        """Continue with the next input if the receiver of the first one was removed or is stuck."""
         detached, waited_on = not self._awaited.is_attached, self._awaited is self.stuck
         if self._inputs and (detached or waited_on or time.monotonic() > self.key_since + KEY_STUCK_AFTER):
             self.stuck = None if detached else self._awaited

@@ -1,4 +1,4 @@
-"""The input of a dashboard that is shown as a web page."""
+"""Input of a dashboard that is served as a web page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEAD = 5  # bytes before the payload of a packet
 class PageDriver(InputThread, WebDriver):
     """Textual's driver for web pages, with fwtui's input thread.
 
-    Each packet has a kind (D: typed, M: about the page, as JSON), its length in four bytes, and that many bytes.
+    A packet is its kind (D: input, M: metadata as JSON), its length in four bytes, and its payload.
     """
 
     _packets = b""

@@ -27,12 +27,12 @@ Rows = Sequence[tuple[Content, str]]
 
 
 class ClaimsScreen(Dialog):
-    """Every claim of one paper with its answer, then the rule and the skipped experiments."""
+    """The claims of one paper with their answers, the rule, and the skipped experiments."""
 
 
 def answers(name: str, model: Model) -> tuple[str, Rows]:
     """Evaluate one paper's claims; return the title and the rows of a ClaimsScreen."""
-    paper, frozen = papers()[name], model.frozen()  # the caller may be a thread, and the model may grow
+    paper, frozen = papers()[name], model.frozen()  # this may run in a thread while the model grows
     found, rows = evidence_of(frozen, paper), list[tuple[Content, str]]()
     for claim in paper.claim:
         answer = evaluate(claim, found)
@@ -41,11 +41,11 @@ def answers(name: str, model: Model) -> tuple[str, Rows]:
         rows += [(line((f"{claim.id:<{INDENT}}", STRONG)), claim.claim), (verdict, f"· document {claim.document}{here}")]
         rows += [(line(" " * INDENT), text) for text in (answer.reason, answer.note) if text]
     rows += [(line(""), ""), (line((f"{'rule':<{INDENT}}", MUTED)), RULE)]
-    return paper.heading(frozen), [*rows, *((line((f"{'left out':<10}", MUTED)), text) for text in found.skipped())]
+    return paper.heading(frozen), [*rows, *((line((f"{'skipped':<10}", MUTED)), text) for text in found.skipped())]
 
 
 def whole(view: View) -> Model:
-    """Return all that a view's session holds: of a recording also what is still to be played."""
+    """Return the complete model of a view's session, including the part of a recording that is still to be played."""
     return view.model if view.playback is None else model_of(view.playback.recording.loaded)
 
 
@@ -62,16 +62,16 @@ class Documents:
                 yield Command(f"Reproduce: {name}{text}", partial(self.reproduce, view, name, quick), f"{how}; recorded")
         held = {marker.text.removeprefix(BEGIN).split(" ")[0] for marker in view.model.markers if marker.text.startswith(BEGIN)}
         for name in (name for name in PAPERS if name in held):
-            yield Command(f"Claims: {name}", partial(self.ask, view, name), "what the document says, and this session")
+            yield Command(f"Claims: {name}", partial(self.ask, view, name), "the paper's claims, and the results of this session")
 
     def reproduce(self, view: View, name: str, quick: bool) -> None:
         """Run a paper's experiments one after the other, then show its claims with their answers."""
         assert view.source is not None
         try:
             if view.busy:
-                raise Refused("something is still running; cancel it or wait for its end")
+                raise Refused("a run is active; cancel it or wait until it ends")
             if view.found is None:
-                raise Refused("still looking for GPUs; try again in a moment")
+                raise Refused("GPU detection is not complete; try again in a few seconds")
             campaign = Reproduction(view.source, papers()[name], bool(view.found.gpus), quick, self._say)
             campaign.record()
             view.campaign, view.selected = campaign, None

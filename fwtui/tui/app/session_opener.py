@@ -1,4 +1,4 @@
-"""Opening sessions: files that are read in the background, and one that comes down a pipe."""
+"""Opening sessions from files, in the background, and from a pipe."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.loaded_recording import Recording, named
 
-PATIENCE = 0.3  # seconds before the screen says that it is reading or waiting
-READ_SHARE = 0.8  # of the time that opening takes; the rest is finding out when what is due
+PATIENCE = 0.3  # seconds before a dialog shows that a session is being read or awaited
+READ_SHARE = 0.8  # share of the opening time that reading takes; the rest computes the player's times
 
 
 class GivenUp(Exception):
-    """The user no longer waits for the session."""
+    """The user cancelled the opening of a session."""
 
 
 def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: Any) -> Recording:
-    """All of a session and everything that its replay needs; raises what reader.load() raises, and what `watch` raises."""
-    by_user = path.parent.resolve() != shipped_folder().resolve()  # nobody has cut what came between its runs
+    """Read a session and prepare its replay. Raises what reader.load() and `watch` raise."""
+    by_user = path.parent.resolve() != shipped_folder().resolve()  # idle time between its runs has not been cut
     opened = Recording(named(path), reader.load(path, watch, for_screen=True), folded=by_user, **how)
     _ = opened.player, opened.marks  # with millions of events that takes seconds
     return opened
 
 
 class ReadingScreen(Dialog):
-    """One session that is read in the background, and how far; `done` is called with this once `outcome` is there."""
+    """The progress of reading a session in the background; `done` is called with this screen once `outcome` is set."""
 
     DEFAULT_CSS = """
     ReadingScreen #bar { height: 1; }
     ReadingScreen ProgressBar { width: 1fr; }
     ReadingScreen ProgressBar Bar { width: 1fr; }
     """
-    BINDINGS: ClassVar = [look("escape,q", "give_up", "Give up", "do not open it", id="opening.close")]
+    BINDINGS: ClassVar = [look("escape,q", "give_up", "Cancel", "do not open it", id="opening.close")]
 
     def __init__(self, pump: MessagePump, path: Path, done: Callable[[ReadingScreen], object], **how: Any):
         bar = Horizontal(ProgressBar(total=100, show_eta=False), id="bar")
         self.session = clean(path.name)
-        super().__init__("Opening", Static(Content(self.session), markup=False), bar, hint="Esc gives up")
+        super().__init__("Opening", Static(Content(self.session), markup=False), bar, hint="Esc cancels")
         self.share = 0.0
         self.given_up = False
         self.outcome: Recording | Exception | None = None
@@ -75,7 +75,7 @@ class ReadingScreen(Dialog):
         self.show_share()
 
     def show_share(self) -> None:
-        """Show how far it is."""
+        """Show the share that has been read."""
         for bar in self.query(ProgressBar):  # none if the session was read before there was a bar
             bar.update(progress=100 * self.share)
 
@@ -85,12 +85,12 @@ class ReadingScreen(Dialog):
 
 
 class WaitingScreen(Dialog):
-    """Nothing has come down the pipe yet."""
+    """A dialog until the first line arrives on standard input."""
 
     BINDINGS: ClassVar = [look("escape,q", "leave", "Quit", "end the program", id="waiting.close")]
 
     def __init__(self) -> None:
-        words = Content("The first line of `fwtui run --stream` has not come yet.")
+        words = Content("The first line of `fwtui run --stream` has not arrived yet.")
         super().__init__("Waiting for a session on standard input", Static(words, markup=False), hint="Esc ends the program")
 
     def action_leave(self) -> None:
@@ -98,9 +98,9 @@ class WaitingScreen(Dialog):
 
 
 class SessionOpener:
-    """Hands recordings to `enter`, or to `failed` a sentence and an exit code: OK if the user gave up.
+    """Opens recordings: calls `enter` with each, or `failed` with a sentence and an exit code (OK if the user cancelled).
 
-    `how` is the speed, the start and the longest gap with which every recording is played.
+    `how` holds the speed, the start and the longest gap of every replay.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class SessionOpener:
         self._enter = enter
         self._failed = failed
         self._how = how
-        self._awaited: Listener | None = None  # what a pipe has not brought yet
+        self._awaited: Listener | None = None  # the pipe whose first lines have not arrived
 
     def read(self, path: Path) -> str:
-        """Read a session in the background, and return its name as it is shown."""
+        """Start reading a session in the background, and return its displayed name."""
         reading = ReadingScreen(self._app, path, self._done, **self._how)
         self._app.set_timer(PATIENCE, lambda: self._app.push_screen(reading) if reading.outcome is None else None)
         return reading.session
@@ -131,18 +131,18 @@ class SessionOpener:
             self._app.call_later(self._enter, reading.outcome)
 
     def wait_for(self, listener: Listener) -> None:
-        """Show what comes down that pipe."""
+        """Open the session of a pipe once its first lines arrive."""
         self._awaited = listener
 
         def show() -> None:
-            gc_pause.enable_gc()  # that may take any time
+            gc_pause.enable_gc()  # the wait may be long
             if self._awaited is not None:
                 self._app.push_screen(WaitingScreen())
 
         self._app.set_timer(PATIENCE, show)
 
     def hear(self) -> None:
-        """The first lines of a session that comes down a pipe begin its replay."""
+        """Start the replay of the awaited session if its first lines have arrived."""
         listener = self._awaited
         if listener is None:
             return
@@ -155,4 +155,4 @@ class SessionOpener:
             self._app.call_later(self._enter, recording)
         elif listener.over:
             self._awaited = None
-            self._failed(listener.refusal or "nothing came down the pipe", USAGE)
+            self._failed(listener.refusal or "standard input ended before the first line of a session", USAGE)

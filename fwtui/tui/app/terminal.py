@@ -1,6 +1,6 @@
-"""A clean end: a signal or a vanished terminal ends the program and its children, and the screen is restored.
+"""A clean end: after a signal or the loss of the terminal, the program and its children end, and the terminal is restored.
 
-Textual 8.2 leaves the terminal as it is for each of them (tests/faults/test_terminal.py).
+Textual 8.2 restores the terminal in neither case (tests/faults/test_terminal.py).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from threading import Event, Thread
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import SIGNALS, on_signals
 
-STUCK_SECONDS = 0.7  # of running_clock() that the loop may take to hear of a signal
-CLOSING_SECONDS = 2.0  # and then to end children and recordings
+STUCK_SECONDS = 0.7  # of running_clock() within which the loop has to react to a signal
+CLOSING_SECONDS = 2.0  # then for ending children and recordings
 TICK_SECONDS = 0.05
 POLL_SECONDS = 1.0
 RESTORE_SECONDS = 0.2
-# what Textual turns on: paste, wrapping, resize and mouse reports, focus, keyboard protocol, alternate screen, cursor
+# undoes Textual's modes: paste, wrapping, resize and mouse reports, focus, keyboard protocol, alternate screen, cursor
 _RESTORE = (
     b"\x1b[?2026l\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1016l\x1b[?1006l"
     b"\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
@@ -34,17 +34,17 @@ _RESTORE = (
 
 
 def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambda: None) -> None:
-    """Call `leave(exit code)` in the running loop once for a signal or a vanished terminal.
+    """Call `leave(exit code)` once in the running loop after a signal or the loss of the terminal.
 
-    The process is gone within a second even if the loop is stuck, and within two more if a dead terminal blocks every
-    writer to it: then `last_resort()` ends what must not stay behind, and the terminal is restored from outside the loop.
-    A busy machine gives it longer. To be called in the main thread, before the terminal's modes are changed.
+    If the loop does not react within STUCK_SECONDS, or does not end within CLOSING_SECONDS, `last_resort()` ends the children,
+    the terminal is restored from another thread, and the process exits. The limits count only time in which the main thread
+    could run. Call this in the main thread, before the modes of the terminal are changed.
     """
     loop = asyncio.get_running_loop()
     attributes = _attributes()
     reading, tell = os.pipe()
     os.set_blocking(tell, False)
-    # the interpreter writes the signal's number even while the loop is busy; the handlers only have to exist
+    # the interpreter writes the number of the signal even while the loop is busy, if there is any handler
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     on_signals(lambda *_: None)
 
@@ -76,14 +76,14 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
 
 
 def running_clock() -> float:
-    """Seconds on a clock that stops while the main thread waits for a processor, where the system counts that."""
+    """Return seconds on a clock that stops while the main thread waits for a processor, on systems that count that."""
     with contextlib.suppress(OSError):
         return time.monotonic() - int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
     return time.monotonic()
 
 
 def _wait(event: Event, seconds: float) -> bool:
-    """Whether the event comes within those seconds of running_clock()."""
+    """Wait up to that many seconds of running_clock(); return True if the event was set."""
     end = running_clock() + seconds
     while not event.wait(TICK_SECONDS):
         if running_clock() > end:
@@ -92,12 +92,12 @@ def _wait(event: Event, seconds: float) -> bool:
 
 
 def ignore_signals() -> None:
-    """The program is ending, and nothing may interrupt that."""
+    """Ignore signals while the program ends."""
     on_signals(signal.SIG_IGN)
 
 
 def _watch(tell: int) -> None:
-    """A terminal can vanish without a signal if SIGHUP is ignored, and so can a server; its descriptor shows it."""
+    """Report the loss of the terminal or the web server as SIGHUP: if SIGHUP is ignored, only the descriptor shows it."""
     descriptor = _server() if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower() else _descriptor()
     if descriptor < 0:
         return
@@ -105,13 +105,13 @@ def _watch(tell: int) -> None:
     poll.register(descriptor, 0)  # hang-ups and errors are always reported
     while not (found := poll.poll(1000 * POLL_SECONDS)):
         pass
-    if found[0][1] & select.POLLNVAL:  # nothing that can be watched
+    if found[0][1] & select.POLLNVAL:  # cannot be polled
         return
     os.write(tell, bytes([signal.SIGHUP]))
 
 
 def _descriptor() -> int:
-    """The terminal on standard input; -1 without one."""
+    """Return the descriptor of the terminal on standard input; -1 if there is none."""
     try:
         descriptor = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
     except (OSError, ValueError):
@@ -120,7 +120,7 @@ def _descriptor() -> int:
 
 
 def _server() -> int:
-    """The end here of what a server for web pages sends keys through; -1 where standard input is something else."""
+    """Return the descriptor through which a web server sends keys; -1 if standard input is neither pipe nor socket."""
     with contextlib.suppress(OSError):
         kind = os.fstat(0).st_mode
         return 0 if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) else -1
@@ -134,7 +134,7 @@ def _attributes() -> list[object] | None:
 
 
 def _restore(attributes: list[object] | None) -> None:
-    """Undo the modes, unless that has been done; may block forever on a terminal that accepts nothing."""
+    """Undo the modes if necessary; may block forever on a terminal that accepts no output."""
     if attributes is None or attributes == _attributes():
         return
     with contextlib.suppress(OSError, termios.error):

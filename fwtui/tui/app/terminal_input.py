@@ -1,4 +1,4 @@
-"""The terminal's input: no bytes from outside may end the program."""
+"""Terminal input that no sequence of bytes can crash."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fwtui.tui.textual_internals import parser
 
 _CHUNK = 4096
 _ALT_DIGIT = re.compile(r"\x1b[0-9]")
-_ESCAPE_SECONDS = 0.1  # between looks whether an escape stays alone
+_ESCAPE_SECONDS = 0.1  # between checks that nothing follows an escape
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 MAX_PASTE = 1 << 16  # characters of one paste; the rest is dropped
-PASTE_SECONDS = 2.0  # of silence after which a paste without an end is over
+PASTE_SECONDS = 2.0  # without input, after which an unterminated paste ends
 MAX_QUEUED = 1000  # events
-_ROOM_SECONDS = 0.01  # between looks whether the program has handled some
+_ROOM_SECONDS = 0.01  # between checks of the queue
 
 
 class _Bell(Event):
@@ -48,7 +48,7 @@ class _Bell(Event):
 
 
 class InputFailed(Message):
-    """No more input will come."""
+    """The input thread has failed; no more input will arrive."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -56,9 +56,9 @@ class InputFailed(Message):
 
 
 class InputThread(Driver):
-    """A driver whose input thread decodes any bytes, sleeps until there are some, and waits while the program is behind.
+    """A driver whose input thread decodes any bytes, sleeps while there is no input, and waits while the queue is full.
 
-    Textual's own threads give up at the first byte that is not UTF-8 (tests/faults/test_terminal.py,
+    Textual's threads end at the first byte that is not UTF-8 (tests/faults/test_terminal.py,
     test_a_dashboard_that_is_stopped_goes_on_where_it_was), and wake up ten times a second.
     """
 
@@ -68,7 +68,7 @@ class InputThread(Driver):
         self.exit_event = self._bell = _Bell()
 
     def run_input_thread(self) -> None:
-        """Read and dispatch until the program ends or the terminal is gone, which terminal.listen() notices."""
+        """Read and dispatch until the program ends or the terminal is lost, which terminal.listen() handles."""
         try:
             self._dispatch()
         except Exception as error:
@@ -76,7 +76,7 @@ class InputThread(Driver):
 
     def _dispatch(self) -> None:
         keys, descriptor = KeyParser(constants.DEBUG), self._descriptor()
-        with selectors.SelectSelector() as selector:  # macOS has others that take no terminals
+        with selectors.SelectSelector() as selector:  # other selectors of macOS do not support terminals
             selector.register(descriptor, selectors.EVENT_READ)
             selector.register(self._bell.descriptor, selectors.EVENT_READ)
             while not self.exit_event.is_set():
@@ -95,12 +95,12 @@ class InputThread(Driver):
         raise NotImplementedError
 
     def _wait_for_room(self) -> None:
-        """Let the sender wait while too many events are queued: each takes much more memory than its bytes."""
+        """Wait while too many events are queued: an event takes much more memory than its bytes."""
         while self._program.message_queue_size > MAX_QUEUED and not self.exit_event.is_set():
             time.sleep(_ROOM_SECONDS)
 
     def _typed(self, received: bytes) -> bytes:
-        """Return the bytes that are keys and reports of the terminal."""
+        """Return the keys and terminal reports among the bytes."""
         return received
 
     def _read(self) -> bytes:
@@ -118,32 +118,32 @@ class TerminalDriver(InputThread, LinuxDriver):
 
 
 class KeyParser:
-    """Textual's parser of terminal input, for any bytes at all."""
+    """Textual's parser of terminal input, extended to any bytes."""
 
     def __init__(self, debug: bool = False):
         self._debug = debug
         self._decoder = getincrementaldecoder("utf-8")("replace")
         self._parser = parser(debug)
         self._tail = ""  # the last characters
-        self._pasted: int | None = None  # characters of the paste that has begun
-        self._since = 0.0  # when something came last, on a monotonic clock
+        self._pasted: int | None = None  # characters of the present paste; None outside of one
+        self._since = 0.0  # time of the last input, on a monotonic clock
 
     @property
     def waiting(self) -> bool:
-        """True while the last bytes may be a key by themselves or the beginning of more."""
+        """True while the last bytes may be a key or the beginning of a sequence."""
         return self._pasted is not None or time.monotonic() < self._since + constants.ESCAPE_DELAY + _ESCAPE_SECONDS
 
     def messages(self, received: bytes) -> Iterator[Message]:
-        """Yield the events of these bytes and those before; no bytes at all turn a lone escape into a key in time."""
+        """Yield the events of these and earlier bytes; without bytes, a single escape becomes a key after its delay."""
         now = time.monotonic()
         if received:
             self._since = now
         elif self._pasted is not None and now > self._since + PASTE_SECONDS:
             yield from self._end_paste()
-        # one at a time: what cannot be parsed must not take along what follows it
+        # one at a time, so that an invalid sequence does not discard the input after it
         for character in self._decoder.decode(received):
             if self._pasted is None or self._pasted <= MAX_PASTE:
-                for message in self._tried(lambda c=character: self._parser.feed(c)):
+                for message in self._parsed(lambda c=character: self._parser.feed(c)):
                     yield _with_alt(message, self._tail[-1:] + character)
             self._tail = (self._tail + character)[-len(_PASTE_END) :]
             if self._pasted is not None:
@@ -152,29 +152,29 @@ class KeyParser:
                 self._pasted = 0
             elif self._tail == _PASTE_END:
                 yield from self._end_paste()
-        yield from self._tried(lambda: self._parser.tick())
+        yield from self._parsed(lambda: self._parser.tick())
 
     def _end_paste(self) -> list[Message]:
-        """End the paste in the parser too, which has no limits and may have missed a slow end."""
+        """End the paste in the parser, which has no limits and may have missed a slow end."""
         self._pasted = None
-        return self._tried(lambda: self._parser.feed(_PASTE_END))
+        return self._parsed(lambda: self._parser.feed(_PASTE_END))
 
     def left(self) -> list[Message]:
-        """What came last, where no more will come: an Escape just before Ctrl+Z is a key as well."""
+        """Return the events of the last bytes after the end of input, such as Escape just before Ctrl+Z."""
         if self.waiting:
             time.sleep(constants.ESCAPE_DELAY)
-        return self._tried(lambda: self._parser.tick())
+        return self._parsed(lambda: self._parser.tick())
 
-    def _tried(self, parse: Callable[[], Iterable[Message]]) -> list[Message]:
+    def _parsed(self, parse: Callable[[], Iterable[Message]]) -> list[Message]:
         try:
             return list(parse())
         except (ArithmeticError, ValueError):
-            self._parser = parser(self._debug)  # after a sequence whose numbers are none
+            self._parser = parser(self._debug)  # after a sequence with invalid numbers
             return []
 
 
 def _with_alt(message: Message, sequence: str) -> Message:
-    """An escape and a digit are alt and that digit, where Textual says what macOS makes of them, which a field would take."""
+    """Turn an escape and a digit into alt+digit; Textual returns macOS's character for it, which a field would insert."""
     if _ALT_DIGIT.fullmatch(sequence) and isinstance(message, Key) and message.character != sequence[1]:
         return Key(f"alt+{sequence[1]}", None)
     return message

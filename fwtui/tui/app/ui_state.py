@@ -1,4 +1,4 @@
-"""How the dashboard was left, for its next start. One small file; one that cannot be read is ignored."""
+"""The state of the dashboard across restarts, in one small file; an unreadable file is ignored."""
 
 from __future__ import annotations
 
@@ -26,34 +26,35 @@ MAX_BYTES = 1 << 20
 
 
 class SavedUiState(Struct, frozen=True, kw_only=True):
-    """`form` is the form's last experiment, and `rows` what the form of each place says, also what cannot be read; they count
-    while the settings still give `usual`.
+    """`form` is the last experiment of the form, `rows` the texts of each screen's form, including invalid ones.
+
+    Both are ignored if the settings no longer give `usual`.
     """
 
     version: int = VERSION
     usual: Experiment | None = None
     form: Experiment | None = None
     rows: dict[str, dict[str, str]] = {}
-    own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first
-    course: str = ""  # name of the step that was open last
-    session: str = ""  # path of the last one in which something ran
-    baseline: int | None = None  # number of its run
+    own_files: tuple[str, ...] = ()  # chosen user kernel files, the last one first
+    course: str = ""  # name of the last open step
+    session: str = ""  # path of the last session with runs
+    baseline: int | None = None  # run number in that session
 
     def begin(self, view: View, usual: Experiment) -> None:
-        """Let the live view begin as it was left, if the settings give `usual`."""
+        """Restore the live view; its form only if the settings give `usual`."""
         if self.usual == usual:
             view.experiment, view.rows = self.form or usual, self.rows
         view.step, view.own_files = self.course, self.own_files
 
     def earlier(self, model: Model) -> Earlier | None:
-        """The session that this one could go on with."""
+        """Return the session that this one can continue."""
         assert model.header is not None
         last = Path(self.session) if self.session else None
         found = earlier(model.header.machine, last)
         return found._replace(baseline=self.baseline) if found is not None and found.path == last else found
 
     def after(self, view: View, usual: Experiment) -> SavedUiState:
-        """How the live view would be left now; it is written if that is something else."""
+        """Return the present state of the live view, and save it if it has changed."""
         assert view.source is not None
         rows = {**view.rows, **{place: draft.texts() for place, draft in view.drafts.items()}}
         now = replace(self, usual=usual, form=view.experiment, rows=rows, course=view.step, own_files=view.own_files)
@@ -69,20 +70,20 @@ def path() -> Path:
 
 
 def load() -> SavedUiState:
-    """What was written last, or nothing."""
+    """Return the saved state, or an empty one."""
     with suppress(OSError, ValueError, RecursionError):
         visit = msgspec.json.decode(read_regular(path(), MAX_BYTES), type=SavedUiState)
         if visit.form is not None:
             try:
                 kernel_named(visit.form.kernel)
-            except Refused:  # of another version, or a user's kernel whose file was not given here
+            except Refused:  # from another version, or a user kernel that is not loaded
                 visit = replace(visit, form=None)
         return visit if visit.version == VERSION else SavedUiState()
     return SavedUiState()
 
 
 def save(visit: SavedUiState) -> None:
-    """Write it, all or nothing; a folder that cannot be written is ignored."""
+    """Write the state atomically; a folder that cannot be written is ignored."""
     with suppress(OSError, Refused):
         path().parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path()) as file:

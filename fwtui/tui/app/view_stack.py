@@ -1,4 +1,4 @@
-"""What is open: the live session and a replay over it, with a screen for each of their places as modes of the application."""
+"""The open views: the live session and a replay over it. Each of their screens is a mode of the application."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from fwtui.tui.textual_internals import drop_lines
 
 class ViewStack:
     def __init__(self, app: App[Any], place: str, read_only: bool):
-        """`place` is shown first; what is opened later begins with its first one."""
+        """Show `place` first; later views start with their first screen."""
         self._app = app
         self._place = place
         self._read_only = read_only
-        self._opened = 0  # views that there ever were
-        self.views: list[View] = []  # the last one is shown
-        self._themes: dict[str, str] = {}  # in which the screen of each mode was seen last
-        self.styled = False  # whether one is switched to whose styles are fresh: it is new, or was seen in this theme
+        self._opened = 0  # views opened so far
+        self.views: list[View] = []  # the last one is visible
+        self._themes: dict[str, str] = {}  # the theme in which each mode was last visible
+        self.styled = False  # True during a switch to a screen whose styles are up to date
 
     @property
     def shown(self) -> View | None:
         return self.views[-1] if self.views else None
 
     def enter(self, view: View) -> None:
-        """Show a view at the place asked for, or at its first one. A replay takes the place of a replay."""
+        """Show a view at the requested screen, or at its first one. A replay replaces a replay."""
         previous = self.views.pop() if self.views and self.views[-1].playback is not None else None
         there = view.places = self._places(view.playback is not None)
         view.close = self.close if self.views else None
@@ -53,13 +53,13 @@ class ViewStack:
         return tuple(place for place in places(replayed) if place.name in PLACES)
 
     def close(self) -> None:
-        """Back from a replay to the dashboard."""
+        """Return from a replay to the dashboard."""
         closed = self.views.pop()
         self.to(self.views[-1].place)
         self._forget(closed)
 
     def to(self, name: str) -> None:
-        """Show that place of the view that is shown."""
+        """Switch to a screen of the visible view."""
         if (view := self.shown) is not None and (place := view.place_named(name)) is not None:
             self.go(view, place)
 
@@ -79,12 +79,12 @@ class ViewStack:
             self.styled = False
 
     def found(self, screen: Screen[Any]) -> tuple[View, Place] | None:
-        """The place that a screen shows, or that it is open over."""
+        """Return the view and the place of a screen, or of the screen that it is open over."""
         of = ((view, place) for view in self.views for place in view.places)
         return next((one for one in of if screen in self._screens(self._mode(*one))), None)
 
     def renew(self, view: View, place: Place, make_screen: Callable[[], Screen[Any]] | None = None) -> None:
-        """Put another screen where that place is; what is open over it goes, too."""
+        """Replace the screen of a place, and close the dialogs over it."""
         old = self._mode(view, place)
         view.drawn[place.name] = view.drawn.get(place.name, 0) + 1
         new = self._mode(view, place)
@@ -96,12 +96,12 @@ class ViewStack:
     def _screens(self, mode: str) -> list[Screen[Any]]:
         try:
             return self._app.get_screen_stack(mode)
-        except KeyError:  # it has not been seen yet
+        except KeyError:  # never shown
             return []
 
     @staticmethod
     def _screen_of(view: View, place: Place) -> Callable[[], Screen[Any]]:
-        return lambda: load(place.where(view.playback is not None))(view)  # imported when it is first seen
+        return lambda: load(place.where(view.playback is not None))(view)  # imported when first shown
 
     @staticmethod
     def _mode(view: View, place: Place) -> str:

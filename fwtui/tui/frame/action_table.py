@@ -1,4 +1,4 @@
-"""The rows of the table of actions that a screen has, as they are now: their keys, and what can be done."""
+"""The actions of a screen in its present state: their keys, and which ones are available."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ class ActionTable:
         self._screen, self._view = screen, view
 
     def all(self) -> list[Action]:
-        """Return those of this place, then those of every place, with the keys that they have now."""
+        """Return the rows of this screen, then the common ones, with the keys of the key map."""
         rows = (*type(self._screen).BINDINGS, *bindings.COMMON)
         return rebound((row for row in rows if isinstance(row, Action)), self._screen.look.keymap)
 
     def offered(self) -> list[Action]:
-        """Those that the help shows: all that this place has for such a view."""
+        """Return the rows for the help: all that this screen has for its view."""
         read_only = self._read_only
         return [row for row in self.all() if row.belongs(self._view) and (row.shows or not read_only)]
 
     def places(self) -> list[Action]:
-        """Those that go to the places of the view."""
+        """Return the rows that lead to the screens of the view."""
         here = {f"place.{place.name}" for place in self._view.places}
         return [row for row in rebound(bindings.TO_PLACES, self._screen.look.keymap) if row.id in here]
 
     def tabs(self) -> tuple[Place, ...]:
-        """The places of the view, with the keys that they have now."""
+        """Return the screens of the view, with the keys of the key map."""
         keys = (shown_keys(self._screen.app, row)[0] for row in self.places())
         return tuple(place._replace(key=key) for place, key in zip(self._view.places, keys, strict=True))
 
     def commands(self) -> Iterator[Command]:
-        """What the palette offers of them."""
+        """Yield the available rows as commands of the palette."""
         for row in self.offered():
             if self.can(row):
-                # not before the palette is closed
+                # runs after the palette has closed
                 run = partial(self._screen.call_later, self._screen.run_action, row.action)
                 yield Command(f"{row.description}: {row.tooltip}", run, looks=True)
 
     def keys(self, name: str) -> Sequence[str]:
-        """All keys of the row with that id, as Textual calls them; none if there is no such row."""
+        """Return Textual's names of all keys of an action; empty if this screen does not have it."""
         return next((row.key.split(",") for row in self.all() if row.id == name), ())
 
     def can(self, row: Action) -> bool:
         return self._screen.check_action(*parse(row.action)[1:]) is True
 
     def unavailable(self, action: str, parameters: tuple[object, ...]) -> str | None:
-        """Why an action can do nothing now; None if it can, "" where another row has its key or that is seen."""
+        """Return why an action is unavailable: None if available, "" if its key has another action or the reason is shown."""
         if self._read_only and not is_read_only(type(self._screen), action, parameters):
             return READ_ONLY
         row = table(type(self._screen)).get((action, parameters))

@@ -1,7 +1,4 @@
-"""How the screens look: the program's own colours, the sizes from which they differ, and what a user's settings change.
-
-The theme is calm and dark with one accent; everything else takes its colours from the theme's variables.
-"""
+"""The appearance of the screens: the theme, the breakpoints of the layout, and the user's settings and key map."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ FWTUI = Theme(
     },
 )
 THEMES = (FWTUI.name, *BUILTIN_THEMES)
-WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns from which a screen has the class
+WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # minimum columns of each class
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
 _NAMED = {key.value for key in Keys if not key.value.startswith("<")} | set(KEY_NAME_REPLACEMENTS.values())
 _MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
@@ -60,27 +57,27 @@ DIALOGS = {
 
 class Appearance(NamedTuple):
     theme: str = FWTUI.name
-    presenter: bool = False  # large figures and few panels
-    keymap: Mapping[str, str] = {}  # keys by the id of the binding that they are for
-    details: bool = False  # where each number comes from
+    presenter: bool = False  # large numbers and few panels
+    keymap: Mapping[str, str] = {}  # keys by the id of their action
+    details: bool = False  # show the origin of each number
 
 
 USUAL = Appearance()
 
 
 def classes_at(width: int, height: int) -> set[str]:
-    """What Textual gives a screen in a terminal of that size."""
+    """Return the classes of a screen in a terminal of that size."""
     return {max(step for step in steps if step[0] <= size)[1] for size, steps in ((width, WIDTHS), (height, HEIGHTS))}
 
 
 def load_appearance(settings: Settings | None) -> Appearance:
-    """The look that was asked for. Raises Refused for a theme, a binding or a key that does not exist."""
+    """Return the appearance of the settings. Raises Refused for an unknown theme, action or key."""
     if settings is None:
         return USUAL
     check(settings)
     keymap = {name: ",".join(normal(key) for key in keys.split(",")) for name, keys in settings.keymap.items()}
     if settings.keymap:
-        # Textual takes a key from every binding that has it when one of them gets another
+        # if one binding of a key is remapped, Textual removes the key from all its bindings
         for bindings in screens().values():
             remapped = {key for b in bindings if b.id in settings.keymap for key in b.key.split(",")}
             keymap |= {b.id: b.key for b in bindings if b.id and b.id not in keymap and remapped & set(b.key.split(","))}
@@ -88,7 +85,7 @@ def load_appearance(settings: Settings | None) -> Appearance:
 
 
 def check(settings: Settings) -> None:
-    """Raises Refused with the file, the variable or the option that said what cannot be."""
+    """Raise Refused for an invalid setting, naming its file, variable or option."""
     theme = settings.text("theme")
     if theme not in THEMES:
         raise Refused(f"{_origin(settings, 'theme')}: there is no theme {quoted(theme)}; {instead(theme, THEMES)}")
@@ -97,16 +94,16 @@ def check(settings: Settings) -> None:
     for name, keys in settings.keymap.items():
         where = _origin(settings, KEYMAP + name)
         if name not in by_id:
-            raise Refused(f"{where}: there is no binding {quoted(name)}; {instead(name, sorted(by_id))}")
+            raise Refused(f"{where}: there is no action {quoted(name)}; {instead(name, sorted(by_id))}")
         for key in keys.split(","):
             if not normal(key):
-                raise Refused(f"{where}: {quoted(key)} is not a key; write one like x, f5, ctrl+r or question_mark")
+                raise Refused(f"{where}: {quoted(key)} is not a key; write a key such as x, f5, ctrl+r or question_mark")
     for screen, bindings in groups.items():
         _check_clashes(screen, bindings, settings)
 
 
 def normal(key: str) -> str:
-    """A key by Textual's name; empty if there is no such key."""
+    """Return Textual's name for a key; empty if there is no such key."""
     *modifiers, last = key.strip().split("+") if key.strip() != "+" else ["+"]
     if any(m not in _MODIFIERS for m in modifiers) or not last or any(c.isspace() for c in last):
         return ""
@@ -118,7 +115,7 @@ def normal(key: str) -> str:
 
 
 def screens() -> dict[str, list[Action]]:
-    """The rows of every screen with those of all screens, and those of every dialog, by its name in words."""
+    """Return the rows of every screen and every dialog, by its description."""
     from fwtui.tui.frame.bindings import TO_PLACES
     from fwtui.tui.frame.places import PLACES, load
 
@@ -131,7 +128,7 @@ def screens() -> dict[str, list[Action]]:
 
 
 def _check_clashes(screen: str, bindings: list[Action], settings: Settings) -> None:
-    """Two actions on one key: only one of them could happen."""
+    """Raise Refused if the key map gives one key two actions."""
     keymap = settings.keymap
     by_key: dict[str, Action] = {}
     for binding in rebound(bindings, keymap):
@@ -140,10 +137,10 @@ def _check_clashes(screen: str, bindings: list[Action], settings: Settings) -> N
             if other.id != binding.id and (binding.id in keymap or other.id in keymap):
                 mine, theirs = (binding, other) if binding.id in keymap else (other, binding)
                 where = _origin(settings, f"{KEYMAP}{mine.id}")
-                raise Refused(f"{where}: {quoted(key)} is {theirs.id} on {screen} already; choose another key, or give that one")
+                raise Refused(f"{where}: {quoted(key)} is {theirs.id} on {screen} already; choose another key, or remap that one")
 
 
 def _origin(settings: Settings, name: str) -> str:
-    """Where a setting was made, in few words: an option or a variable alone, the file with the key."""
+    """Return the origin of a setting: an option, a variable, or a file with the key."""
     where = settings.value(name).where
     return where if where.startswith("--") or not where.endswith(".toml") else f"{clean(where.rpartition('/')[2])}: {clean(name)}"

@@ -1,4 +1,4 @@
-"""What all screens have in common, and all that open over another; what is lit on a screen, dimmed, and kept in sight."""
+"""Base classes of screens and dialogs, and the highlighting, dimming and scrolling of panels for cue cards."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.view import View
 
 CARD = "card"  # the id of the cue card
-DETAILED = "-details"  # the class of a place that says where its numbers come from
-_Any = Screen[Any] if TYPE_CHECKING else object  # Textual finds the styles of the first base that is a screen
+DETAILED = "-details"  # the class of a screen that shows the origin of its numbers
+_Any = Screen[Any] if TYPE_CHECKING else object  # Textual takes the styles of the first base that is a screen
 
 
 class Sight:
+    """The highlighted, dimmed and hidden widgets of a screen, and the widgets that it keeps in view."""
+
     def __init__(self, screen: Screen[None]):
         self._screen = screen
-        self._panel = ""  # the one that is lit
-        self._lit, self._veiled = False, False  # whether any widget is lit or dimmed, and whether any is veiled
-        self._had_focus: Widget | None = None  # what had it before cue cards were presented
-        self._in_view: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
+        self._panel = ""  # the highlighted one
+        self._lit, self._veiled = False, False  # True if any widget is highlighted or dimmed; if any is hidden
+        self._had_focus: Widget | None = None  # the focused widget before the presentation of cue cards
+        self._in_view: tuple[Sequence[Widget], bool] = (), False  # widgets to scroll to; True: to the top of the screen
 
     def point(self, panel: str, lit: Sequence[Widget], dims: bool) -> None:
-        """Light the widgets of that panel, and no others; where it `dims`, everything else is dimmed."""
+        """Highlight the widgets of that panel, and no others; with `dims`, dim everything else."""
         around, dimmed = set[DOMNode](), set[Widget]()
         before, self._lit = self._lit, bool(lit) or dims
         if not (before or self._lit or self._panel or panel):
@@ -46,26 +48,26 @@ class Sight:
         for name, now in (("-pointed", {*lit}), ("-around", around), ("-dimmed", dimmed)):
             for widget in {*self._screen.query(f".{name}"), *now}:
                 widget.set_class(widget in now, name)
-        if lit and (dims or panel != self._panel):  # a card with an answer leaves less room
+        if lit and (dims or panel != self._panel):  # an answer makes the card larger
             self.keep(lit, dims)
         elif self._panel and not lit:
             self.release()
         self._panel = panel
 
     def veil(self, widgets: Sequence[Widget]) -> None:
-        """Hide these widgets, and no others, without taking their room."""
+        """Hide these widgets, and no others, and keep their space empty."""
         before, self._veiled = self._veiled, bool(widgets)
         for widget in {*self._screen.query(f".{VEILED}"), *widgets} if before or widgets else ():
             widget.set_class(widget in widgets, VEILED)
             widget.refresh()
 
     def keep(self, widgets: Sequence[Widget], top: bool = False) -> None:
-        """Scroll to the first of them that has room, again whenever the layout changes, until release()."""
+        """Scroll to the first visible one of the widgets now and after every change of layout, until release()."""
         self._in_view = widgets, top
         self._screen.call_after_refresh(self._scroll, widgets, top)
 
     def rest_focus(self, rests: bool) -> None:
-        """No table has a cursor while cue cards are presented; afterwards it comes back."""
+        """Take the focus away during the presentation of cue cards, and restore it afterwards."""
         if rests and self._screen.focused is not None:
             self._had_focus = self._screen.focused
             self._screen.set_focus(None)
@@ -74,7 +76,7 @@ class Sight:
             self._had_focus = None
 
     def release(self) -> None:
-        """What was kept in sight may leave it: the user does something."""
+        """Let the user scroll away."""
         self._in_view = (), False
 
     def layout_changed(self, _: object = None) -> None:
@@ -88,7 +90,7 @@ class Sight:
 
 
 def _beside(holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]) -> Iterator[Widget]:
-    """The largest parts of a widget that are not lit and hold nothing lit, without the cue card."""
+    """Yield the largest parts of a widget, except the cue card, that neither are nor contain highlighted widgets."""
     for part in holder.children:
         if part in around:
             yield from _beside(part, lit, around)
@@ -97,12 +99,12 @@ def _beside(holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]
 
 
 class Sized(_Any):
-    """Textual tells a screen each size once more when it is laid out; two of them would go on forever."""
+    """A screen that ignores outdated sizes: Textual repeats each size after the layout, and two sizes would alternate forever."""
 
-    if not TYPE_CHECKING:  # Textual calls the method of each class, so that those of screens do not replace this one
+    if not TYPE_CHECKING:  # Textual calls the method of each class in the hierarchy
 
         def on_resize(self, event: Resize) -> None:
-            if event.size != self.app.size:  # the terminal no longer has that size
+            if event.size != self.app.size:
                 event.prevent_default().stop()
 
     @property
@@ -110,8 +112,10 @@ class Sized(_Any):
         return getattr(self.app, "look", USUAL)
 
     def key_of(self, name: str) -> str:
-        """The key that does what the row with that id does now: after that of its place if only another place has it, and after
-        the key that leaves a field if that would take it.
+        """Return the displayed key of the action with that id.
+
+        If only another screen has the action, its key follows the key of that screen. If the focused field takes the key, it
+        follows the key that leaves the field.
         """
         row = next(row for row in (*rows_of(type(self)), *bindings.ELSEWHERE) if row.id == name)
         names = shown_keys(self.app, *rebound([row], self.look.keymap))
@@ -125,8 +129,10 @@ class Sized(_Any):
 
 
 class Over(Sized):
+    """A screen that opens over another one."""
+
     def dismiss(self, result: Any = None) -> AwaitComplete:
-        """Answer once, and close what is open over this."""
+        """Close this screen and everything over it; a second call does nothing."""
         if self not in self.app.screen_stack:
             return AwaitComplete.nothing()
         while self.app.screen is not self:
@@ -135,9 +141,9 @@ class Over(Sized):
 
 
 class PlaceScreen(Sized, Screen[None]):
-    """A place of the bar, as its keys, its cue card and what is read for it know it; `Frame` is the rest of it."""
+    """The part of `Frame` that its keys, its cue card and its background work use."""
 
-    PANEL: ClassVar[str] = ""  # what the page keys scroll, as a selector
+    PANEL: ClassVar[str] = ""  # selector of the widget that the page keys scroll
 
     def __init__(self, view: View):
         super().__init__()
@@ -146,26 +152,26 @@ class PlaceScreen(Sized, Screen[None]):
 
     @property
     def narrow(self) -> bool:
-        """Whether panels at the side have no room, or are not wanted."""
+        """True if there is no room for side panels, or in the presenter's layout."""
         return not self.has_class("-wide") or self.has_class("-presenter")
 
     @property
     @abstractmethod
     def way_back(self) -> Callable[[], object] | None:
-        """One step back, if there is one."""
+        """The action of the key that goes one step back; None if there is none."""
 
     @abstractmethod
     def update(self, forced: bool = False) -> None:
-        """Update from the view; free if nothing happened."""
+        """Update from the view; costs nothing if nothing has changed."""
 
     def panel(self) -> Widget | None:
-        """What the page keys scroll."""
+        """Return the widget that the page keys scroll."""
         return self.query_one(self.PANEL) if self.PANEL else None
 
     def giveaways(self, kind: str) -> Sequence[Widget]:
-        """What shows the answer to a question of that kind: hidden until the user asks for it."""
+        """Return the widgets that show the answer to a question of that kind, which stay hidden until it is requested."""
         return ()
 
     def pointed(self, panel: str) -> Sequence[Widget]:
-        """The widgets of the panel of that name (fwtui.learn.questions.PANELS); most places have none."""
+        """Return the widgets of the panel of that name (fwtui.learn.questions.PANELS); most screens have none."""
         return ()

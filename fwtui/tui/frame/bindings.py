@@ -1,4 +1,4 @@
-"""Actions that several places have: of a live session, of a recording, and of everything."""
+"""Actions that several screens share: of live sessions, of recordings, and of both."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 live, recorded, over_another = attrgetter("source"), attrgetter("playback"), attrgetter("close")  # of a view
-# nothing can be started while something goes on, and no other key does anything while cue cards are presented
+# nothing starts during a run; only the keys of cue cards work during a presentation
 is_busy = require(lambda screen: not screen.view.busy, "something is running; {key[cancel]} cancels it")
 is_presented = require(lambda screen: not screen.view.presenting, "cue cards are presented; {key[back]} leaves them")
-no_run = require(lambda screen: screen.view.run is not None, "no run has begun yet")
-# only of a run that this session started more can be asked
+no_run = require(lambda screen: screen.view.run is not None, "no run has started yet")
+# only runs that this session started can be measured further
 not_asked_here = first_reason(
     no_run,
     require(
         lambda screen: screen.view.source is None or screen.view.run.id in screen.view.source.experiments,
-        "nothing more can be asked of run {screen.view.run.id}; run it again",
+        "run {screen.view.run.id} was not started in this session; run it again",
     ),
 )
 _nameless = attrgetter("view.nameless")
 _no_way = require(attrgetter("way_back"), "")
-_is_idle = require(attrgetter("view.busy"), "nothing is running that could be cancelled")
-_not_recorded = require(attrgetter("view.recorder"), "a marker needs a recording; {key[record]} keeps this session")
+_is_idle = require(attrgetter("view.busy"), "no run is active")
+_not_recorded = require(attrgetter("view.recorder"), "a marker needs a recording; {key[record]} saves this session")
 _nothing_to_point_at = require(
     lambda screen: any(isinstance(widget, Arrowed) for widget in screen.focus_chain), "the arrows have nothing to move here"
 )
-# lists and fields have a use for these keys too, and an open list of choices has pages of its own
+# lists and fields use these keys, and an open list of choices scrolls its own pages
 _arrows_taken = require(
     lambda screen: screen.view.presenting or not isinstance(screen.focused, Arrowed | Input | OptionList | Select), ""
 )
@@ -46,7 +46,7 @@ _nothing_to_scroll = require(
 
 
 def _asks(view: View, by_run: bool) -> bool:
-    """Whether the marker at the recording's position asks what has an answer; if `by_run`, what a run answers."""
+    """Return True if the marker at the recording's position has a question with an answer; if `by_run`, with one from a run."""
     from fwtui.learn.questions import cue_of
 
     marker, playback = view.marker, view.playback
@@ -55,8 +55,8 @@ def _asks(view: View, by_run: bool) -> bool:
     return cue_of(marker[2]).kind is not None if by_run else cue_of(marker[2]).answered
 
 
-_nothing_asked = require(lambda screen: _asks(screen.view, False), "no marker here asks a question that has an answer")
-_no_guess = first_reason(require(lambda screen: _asks(screen.view, True), "no marker here asks what a run answers"), no_run)
+_nothing_asked = require(lambda screen: _asks(screen.view, False), "the marker here has no question with an answer")
+_no_guess = first_reason(require(lambda screen: _asks(screen.view, True), "the marker here has no question about a run"), no_run)
 
 
 def _play_or_pause(screen: Any) -> str:
@@ -72,13 +72,13 @@ def _arrow(keys: str, action: str, title: str, tooltip: str, id: str, **more: bo
 
 
 CANCEL = bound("c", "cancel", "Cancel", "cancel the run, which stops before its next step", _is_idle, belongs=live)
-RECORD = bound("R", "record", "Keep", "keep this session by name, from its beginning; again: rename it", _nameless, belongs=live)
-MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)
-PAUSE = hidden_look("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", belongs=live)
-MOTION = hidden_look("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")
-CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; on and off", _nothing_to_point_at)
+RECORD = bound("R", "record", "Save session", "save this session under a name; again: rename it", _nameless, belongs=live)
+MARK = bound("m", "mark", "Marker", "add a marker with a text to the recording", _not_recorded, belongs=live)
+PAUSE = hidden_look("p", "pause", "Pause", "freeze the view, on and off; runs and recordings continue", belongs=live)
+MOTION = hidden_look("o", "motion", "Motion", "slow motion of a finished run's plan, step by step; on and off")
+CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart that the arrows move; on and off", _nothing_to_point_at)
 
-# rows of one place that sentences of others name
+# rows of one screen that texts of other screens name
 LIMITS = hidden(
     "D",
     "limits",
@@ -90,36 +90,36 @@ LIMITS = hidden(
     deliberate=True,
 )
 COUNTERS = hidden_look("h", "counters", "Counters", "hardware counters of the run, from a profile by ncu", place="explain")
-CLIMB = look("C", "climb", "Ladder", "the kernels from the slowest to the fastest, rung by rung", place=BESIDE)
+CLIMB = look("C", "climb", "Ladder", "the kernels from the slowest to the fastest", place=BESIDE)
 COURSE = look("t", "course", "Course", "the course, up to the fastest kernel; on and off", id="learn.course", place="learn")
 
-# move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
+# move() changes the position in a recording, adjust() its speed and stops: both name a method of Playback
 TRANSPORT = (
     _played("space", "move('play')", "Play", "play and pause; from the end it starts again", id="play", title_now=_play_or_pause),
-    _played(".", "move('step', 1)", "Step", "one event forward (telemetry does not count)", id="step"),
+    _played(".", "move('step', 1)", "Step", "one event forward, telemetry excepted", id="step"),
     _moved("comma", "move('step', -1)", "Step back", "one event back", id="step.back"),
-    _played("]", "move('next_run', 1)", "Next run", "to where the next run begins", id="run.next"),
-    _moved("[", "move('next_run', -1)", "Previous run", "to where the previous run begins", id="run.before"),
-    _moved(")", "move('next_marker', 1)", "Next stop", "to the next marker", id="marker.next"),
-    _moved("(", "move('next_marker', -1)", "Previous stop", "to the marker before", id="marker.before"),
-    _moved("G", "go", "Go to", "go to a time, a share, a run or a marker", is_presented),
+    _played("]", "move('next_run', 1)", "Next run", "to the beginning of the next run", id="run.next"),
+    _moved("[", "move('next_run', -1)", "Previous run", "to the beginning of the previous run", id="run.before"),
+    _moved(")", "move('next_marker', 1)", "Next marker", "to the next marker", id="marker.next"),
+    _moved("(", "move('next_marker', -1)", "Previous marker", "to the previous marker", id="marker.before"),
+    _moved("G", "go", "Go to", "to a time, a percentage, a run or a marker", is_presented),
     _arrow("right", "move('jump', 5)", "Forward", "5 s forward", "jump"),
     _arrow("left", "move('jump', -5)", "Backward", "5 s back", "jump.back"),
     _arrow("home", "move('seek', 0)", "Beginning", "to the beginning", "home"),
     _arrow("end", "move('seek', 1)", "End", "to the end", "end"),
-    _moved(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", is_presented, "faster"),
-    _moved("<", "adjust('speed', -1)", "Slower", "half as fast, down to 0.25x", is_presented, "slower"),
+    _moved(">", "adjust('speed', 1)", "Faster", "double the speed, up to 64x", is_presented, "faster"),
+    _moved("<", "adjust('speed', -1)", "Slower", "halve the speed, down to 0.25x", is_presented, "slower"),
     _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
-    _moved("i", "guess", "Guess", "type a guess: it stands beside the answer", _no_guess, "marker.guess"),
+    _moved("i", "guess", "Guess", "type a guess, which the answer is compared with", _no_guess, "marker.guess"),
     _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
 )
 
-# which of them go through the cue cards while these are presented; no other move does anything then
+# moves that turn the cue cards during a presentation, and by how many; the others do nothing then
 TURNS = {("play",): 1, ("jump", 5): 1, ("jump", -5): -1, ("next_marker", 1): 1, ("next_marker", -1): -1}
 
-# of every place, help and the way out first: they have room in every footer
+# of every screen; help and quit come first, so that every footer has room for them
 COMMON = (
-    look("question_mark,f1", "help", "Help", "every key, and what the words mean"),
+    look("question_mark,f1", "help", "Help", "every key, and the glossary"),
     look(
         "q",
         "leave",
@@ -130,17 +130,17 @@ COMMON = (
         deliberate=True,
     ),
     look("q", "close", "Back", "back to the dashboard; runs there have continued", belongs=over_another, deliberate=True),
-    look("escape", "back", "Back", "one step back: out of a field, to the newest run, the first place, out of a replay", _no_way),
+    look("escape", "back", "Back", "one step back: from a field, to the newest run, to the first screen, from a replay", _no_way),
     hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
     hidden_look(
         "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
     ),
-    hidden_look("asterisk", "details", "Details", "where each number comes from: model, probe, GPM, counters; on and off"),
-    hidden_look("P", "presenter", "Present", "large figures and fewer panels; in a lecture its cue cards one by one; on and off"),
+    hidden_look("asterisk", "details", "Details", "the origin of each number: model, probe, GPM, counters; on and off"),
+    hidden_look("P", "presenter", "Present", "large numbers and fewer panels; a lecture's cue cards one by one; on and off"),
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
-    hidden_look("l", "log", "Log", "the whole log, and the last output of a process that died"),
+    hidden_look("l", "log", "Log", "the complete log, and the last output of a crashed process"),
 )
-# where a place has keys of its own, the footer has no room for all of them
+# for screens whose own keys leave less room in the footer
 SHARED = (
     *(replace(row, show=row.id in ("play", "marker.answer")) for row in TRANSPORT),
     CANCEL,
@@ -149,23 +149,23 @@ SHARED = (
     PAUSE,
 )
 
-# also with alt, for a user who types into a field; terminals send an escape before the digit, or what macOS makes of both
+# also with alt, while a field takes digits; terminals send an escape before the digit, macOS another character
 TO_PLACES = tuple(
     hidden_look(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
     for place in PLACES
     for keys in (f"{place.key},alt+{place.key},{key_name(place.alternative)}",)
 )
 ELSEWHERE = (*TO_PLACES, *COMMON, LIMITS, COUNTERS, CLIMB, COURSE)
-NEXT_FIELD = hidden_look("tab", "app.focus_next", "Next", "to the next field; shift+tab to the one before", id="field.next")
+NEXT_FIELD = hidden_look("tab", "app.focus_next", "Next", "to the next field; shift+tab: to the previous one", id="field.next")
 PALETTE = hidden_look(
     "ctrl+p", "app.command_palette", "Palette", "kernels, sessions, pictures, themes", id="palette", priority=True
 )
-ANY_PLACE = Action("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing", shows=True)
+ANY_PLACE = Action("alt+digit", "", "Screen", key_display="alt+1 …", tooltip="to that screen, also while typing", shows=True)
 EVERYWHERE = (ANY_PLACE, NEXT_FIELD, PALETTE)
 OF_THE_APP = (
     *TO_PLACES,
     *EVERYWHERE[1:],
-    hidden_look("shift+tab", "app.focus_previous", "Before", "to the field before", id="field.before"),
+    hidden_look("shift+tab", "app.focus_previous", "Previous", "to the previous field", id="field.before"),
     hidden_look("ctrl+q", "app.quit", "Quit", "end the program, also while typing", id="quit.now", priority=True),
     hidden_look("ctrl+c", "app.help_quit", "Quit", "show which key ends the program", id="quit.help"),
     hidden("ctrl+z", "app.suspend_process", "Suspend", "suspend the program; `fg` in the shell resumes it", id="suspend"),

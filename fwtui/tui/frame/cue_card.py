@@ -1,4 +1,4 @@
-"""The cue card of a lecture: the marker's words, its question, and the answer once the user asks for it."""
+"""The cue card of a lecture: the marker's text, its question, and the answer on request."""
 
 from __future__ import annotations
 
@@ -29,23 +29,19 @@ END = "End of the lecture"
 
 
 class Card(NamedTuple):
-    number: int  # of the marker
+    number: int  # number of the marker
     of: int
     cue: Cue
-    answer: QuestionAnswer | str | None  # words where the run does not say; None until the user asks
-    keys: str  # what can be pressed here
-    presented: bool = False  # at the top, to be read from afar
-    roomy: bool = False  # with room for large digits and empty lines
+    answer: QuestionAnswer | str | None  # a text if the run gives no answer; None until the user requests it
+    keys: str  # the available keys
+    presented: bool = False  # at the top, legible from a distance
+    roomy: bool = False  # there is room for large digits and empty lines
     guess: float | str | None = None  # a number, or the key of a choice
-    source: SourceExcerpt | str | None = None  # lines of the run's source; words where they were not recorded
+    source: SourceExcerpt | str | None = None  # lines of the run's source; a text if they were not recorded
 
 
 class CueCard(TextPanel["Card | None"]):
-    """A line over the transport, or in a presentation a card at the top.
-
-    Only an answer's number is drawn in large digits: no library that is here has large letters, a row of them holds
-    twenty characters, and the letters of a terminal can be made larger.
-    """
+    """A line over the transport; in a presentation, a card at the top, on which the number of an answer has large digits."""
 
     DEFAULT_CSS = """
     CueCard { padding: 0 1; background: $panel; max-height: 50%; }
@@ -85,12 +81,12 @@ class CueCard(TextPanel["Card | None"]):
 
 
 def _source(card: Card, width: int) -> list[Content]:
-    """Lines of the source: those that are new in colour, those that went as well, and a bar where warps were sampled."""
+    """Draw the source excerpt: added and removed lines in colour, and a bar for each line with PC samples."""
     if not isinstance(card.source, SourceExcerpt):
         return line((card.source, "$text-warning")).wrap(width) if card.source is not None else []
     excerpt = card.source
     changed = f"  {ADDED} new and {REMOVED} gone since run {excerpt.before}" if excerpt.before else ""
-    bars = f"  {units.counted(excerpt.total, 'sample')} of its warps" if excerpt.total else ""
+    bars = f"  {units.counted(excerpt.total, 'PC sample')}" if excerpt.total else ""
     rows = [line((excerpt.file, STRONG), (f"{changed}{bars}", MUTED))]
     indent = min((len(one.text) - len(one.text.lstrip()) for _, one in excerpt.rows if one.text.strip()), default=0)
     for mark, one in excerpt.rows:
@@ -122,7 +118,7 @@ def _large(number: str) -> list[Content]:
 
 
 def show_card(screen: PlaceScreen) -> None:
-    """Show the marker at the recording's position, if any, light what it is about, and hide what would tell its answer."""
+    """Show the marker at the recording's position, highlight its panel, and hide the widgets that show its answer."""
     roomy = not (screen.has_class("-flat") or screen.has_class("-tiny"))
     current_card, playback = card(screen.view, screen.key_of, roomy), screen.view.playback
     screen.query_one(CueCard).show(current_card)
@@ -134,9 +130,9 @@ def show_card(screen: PlaceScreen) -> None:
 
 
 def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
-    """What to show at the view's position in its recording; None if no marker is there.
+    """Return the card at the view's position in its recording; None if there is no marker.
 
-    `key_of` gives the name of a binding's key; `roomy` is whether the terminal is large.
+    `key_of` returns the displayed key of an action; `roomy` is True for a large terminal.
     """
     current_card = _card(view, key_of, roomy)
     if current_card is None:
@@ -145,13 +141,13 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
 
 
 def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
-    """The same without a guess and lines of the source."""
+    """Return the card without guess and source."""
     if view.marker is None or view.playback is None:
         return None
     number, of, marker = view.marker
     cue = cue_of(marker)
     if not view.presenting:
-        keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} goes on" if cue.answered else ""
+        keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} continues" if cue.answered else ""
         keys = keys if view.answered != number else ""
         first = f"{key_of('presenter')} presents the cue cards" if number == 1 and not cue.answered else ""
         return Card(number, of, cue, _answer(view, cue), keys or first)
@@ -167,7 +163,7 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
 
 
 def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Callable[[str], None]]:
-    """A dialog for a guess at the question here, and what takes it and shows the answer. Raises Refused if there is none."""
+    """Return a dialog for a guess, and the function that takes the guess and shows the answer."""
     assert view.marker is not None and view.run is not None
     number, _, marker = view.marker
     kind = cue_of(marker).kind
@@ -182,17 +178,17 @@ def take_guess(view: View, update: Callable[[], None]) -> tuple[PromptScreen, Ca
         update()
 
     offered = offered.replace("{", "{{").replace("}", "}}")
-    hint = f"{offered}{'. ' * bool(offered)}Enter shows the answer beside it, {{key[dialog.close]}} does not"
+    hint = f"{offered}{'. ' * bool(offered)}Enter shows the answer, {{key[dialog.close]}} does not"
     return PromptScreen("Your guess", "", kind.hint or numbered(choices), hint, max_length=20), take
 
 
 def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:
-    """The lines of the run's source that a card is about; they may be recorded a moment later."""
+    """Return the source lines of a card; the recording may contain them shortly after the marker."""
     if cue.panel != SOURCE or view.playback is None:
         return None
     run, player = view.run, view.playback.player
     if run is None:
-        return "no run has begun here, so there is no source yet"
+        return "no run has started here, so there is no source yet"
     for event in takewhile(lambda event: not isinstance(event, RunStarted), (at.event for at in player.lines[player.index :])):
         if isinstance(event, Source | Code) and event.run == run.id:
             run = run.after(event)
@@ -203,14 +199,14 @@ def _excerpt(view: View, cue: Cue) -> SourceExcerpt | str | None:
 
 
 def _answer(view: View, cue: Cue) -> QuestionAnswer | str | None:
-    """The answer, once the user has asked for it."""
+    """Return the answer if the user has requested it."""
     if view.marker is None or view.answered != view.marker[0] or not cue.answered:
         return None
     if cue.kind is None:
         return QuestionAnswer(cue.answer)
     run = view.run
     if run is None:
-        return "no run has begun here, so there is no answer yet"
+        return "no run has started here, so there is no answer yet"
     try:
         return answer_of(cue.kind, view.model, run, view.baseline_run)
     except Refused as refusal:

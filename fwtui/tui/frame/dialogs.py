@@ -1,4 +1,4 @@
-"""What opens over a screen: help, the log, questions, the form on a narrow screen. Escape closes each."""
+"""Dialogs: help, the log, prompts, confirmations, the form on a narrow screen. Escape closes each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.form import ExperimentForm
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, indented, line
 
-Row = tuple[Content, str]  # a head, and words that go on under themselves
-Glosses = Sequence[tuple[str, str]]  # a word and what it means
+Row = tuple[Content, str]  # a head, and a text that wraps below itself
+Glosses = Sequence[tuple[str, str]]  # terms and their definitions
 CLOSES = "{key[dialog.close]} closes this"
 TAKES = "Enter takes it, {key[dialog.close]} does not"
-WORD = 21  # cells of a word that is explained
-FRAME = 6  # rows of a dialog around what it holds
-MAX_ENTRIES = 1000  # of the log: thousands take long to draw
+WORD = 21  # cells of a term
+FRAME = 6  # rows of a dialog around its content
+MAX_ENTRIES = 1000  # drawn entries of the log: more take long to draw
 
 
 class Dialog(Over, ModalScreen[str | None]):
@@ -43,11 +43,11 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog Toast { display: none; }
     """
     BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close", key_display="Esc")]
-    closed_by: Collection[str] = ()  # the keys that opened it close it, too
-    accept: Callable[[str], object] | None = None  # what is done with an answer before it closes
+    closed_by: Collection[str] = ()  # keys that close it, because they opened it
+    accept: Callable[[str], object] | None = None  # takes an answer before the dialog closes; raises Refused to keep it open
 
     def __init__(self, heading: str, *body: Widget, hint: str = CLOSES):
-        """With these widgets between heading and hint, which is filled in, unless a subclass has a body() of its own."""
+        """Show these widgets between the heading and the hint, whose keys are filled in."""
         super().__init__()
         self.heading = heading
         self._hint = hint
@@ -67,11 +67,11 @@ class Dialog(Over, ModalScreen[str | None]):
         yield from self._body
 
     def show_message(self, words: str) -> None:
-        """A sentence before the hint."""
+        """Show a message before the hint."""
         self.query_one("#hint", Static).update(line((words, "$text-primary"), f" · {self.hint}"))
 
     def answer(self, text: str) -> None:
-        """Close with this text as the answer, unless it is refused, which is said."""
+        """Close with this text as the answer; if it is refused, show the reason and stay open."""
         try:
             if self.accept is not None:
                 self.accept(text)
@@ -81,7 +81,7 @@ class Dialog(Over, ModalScreen[str | None]):
             self.dismiss(text)
 
     def on_mount(self) -> None:
-        # room for title and hint, however long the text is
+        # a long text leaves room for title and hint
         for text in self.query(VerticalScroll):
             text.styles.max_height = max(3, self.app.size.height - FRAME)
 
@@ -97,14 +97,14 @@ class Dialog(Over, ModalScreen[str | None]):
 
 
 class DefinitionList(TextPanel[tuple[Row, ...]]):
-    """Heads, each with words that wrap under themselves."""
+    """Heads, each with a text that wraps below itself."""
 
     def draw(self, subject: tuple[Row, ...], width: int) -> Sequence[Content]:
         return [part for head, words in subject for part in indented(head, words, width)]
 
 
 class ScrollableText(VerticalScroll):
-    """Text that may be longer than the dialog; it has the focus, so arrows move it."""
+    """Text that may be longer than the dialog; it takes the focus, so that the arrows scroll it."""
 
     def __init__(self, *parts: Sequence[Row], at_end: bool = False):
         super().__init__()
@@ -121,7 +121,7 @@ class ScrollableText(VerticalScroll):
 
 
 class HelpScreen(Dialog):
-    """Every key with its words, made from the bindings themselves; what the words on the screens mean; last the glossary."""
+    """Every key with its help, made from the bindings; the terms of the screen; the glossary."""
 
     BINDINGS: ClassVar = [hidden_look("v", "words", "View", "the glossary; again: the keys", id="help.words")]
 
@@ -139,14 +139,14 @@ class HelpScreen(Dialog):
         )
 
     def action_words(self) -> None:
-        """To the glossary, and from it back to the keys."""
+        """Scroll to the glossary, and from it back to the keys."""
         scrolled, (keys, words) = self.query_one(ScrollableText), self.query(DefinitionList)
         at_words = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
         scrolled.scroll_to_widget(keys if at_words else words, top=True, animate=False)
 
     @staticmethod
     def _word(word: str, means: str) -> Sequence[Row]:
-        """A long word has a line of its own."""
+        """Return the rows of a term; a long term has a separate line."""
         head = line((f"  {word:<{WORD}} ", "$text-primary"))
         return [(head, means)] if len(word) <= WORD else [(head, ""), (line(" " * (WORD + 3)), means)]
 
@@ -156,7 +156,7 @@ class HelpScreen(Dialog):
 
 
 def source_rows(parts: Iterable[Source]) -> Iterator[Row]:
-    """The source of a user's kernel as a session has it: text, and nothing else."""
+    """Yield the recorded source of a user kernel as rows."""
     for part in parts:
         if part.first <= 1:
             yield line((part.file, STRONG)), ""
@@ -164,10 +164,10 @@ def source_rows(parts: Iterable[Source]) -> Iterator[Row]:
 
 
 def log_rows(entries: Sequence[LogEntry], stderr: str = "") -> list[Row]:
-    """The log, of a long session its end, then the last words of the process that died."""
+    """Return the rows of the log, of a long session its end, then the last output of a crashed process."""
     earlier, rows = len(entries) - MAX_ENTRIES, [entry.row() for entry in entries[-MAX_ENTRIES:]]
     if earlier > 0:
-        rows.insert(0, (line((f"{earlier:,} earlier entries are in the session; the newest are shown", MUTED)), ""))
+        rows.insert(0, (line((f"{earlier:,} earlier entries are only in the session file", MUTED)), ""))
     if not entries:
         rows.append((line(("nothing has happened yet", MUTED)), ""))
     if stderr:
@@ -177,7 +177,7 @@ def log_rows(entries: Sequence[LogEntry], stderr: str = "") -> list[Row]:
 
 
 class ChoiceScreen(Dialog):
-    """Asks for one of several things, given as keys with their words; answers the key."""
+    """A list of choices, given as keys with their texts; the answer is a key."""
 
     DEFAULT_CSS = "ChoiceScreen OptionList { height: auto; max-height: 14; }"
 
@@ -191,7 +191,7 @@ class ChoiceScreen(Dialog):
 
 
 class PickFile(ChoiceScreen):
-    """Asks for one of several files, given as ChoiceScreen's choices, or for the path of another one."""
+    """A list of files, given as choices, and a field for the path of another file."""
 
     DEFAULT_CSS = "PickFile OptionList { max-height: 12; }"
 
@@ -209,7 +209,7 @@ class PickFile(ChoiceScreen):
 
 
 class PromptScreen(Dialog):
-    """Asks for one line of text; None if it was closed."""
+    """A field for one line of text; the answer is None if the dialog was closed."""
 
     def __init__(self, heading: str, value: str = "", placeholder: str = "", hint: str = TAKES, max_length: int = 200):
         field = Input(value, placeholder=placeholder, max_length=max_length, compact=True, id="answer")
@@ -220,12 +220,12 @@ class PromptScreen(Dialog):
 
 
 class ConfirmScreen(Dialog):
-    """Asks whether to do something, and says what that means; answers "yes" or None."""
+    """A confirmation with its consequence; the answer is "yes" or None."""
 
     BINDINGS: ClassVar = [look("enter,y", "yes", "Yes", "do it", id="confirm.yes", key_display="Enter")]
 
     def __init__(self, question: str, meaning: str, does: str):
-        """`does` is what the key does, such as "deletes it"."""
+        """`does` is the effect of the key, such as "deletes it"."""
         hint = f"{{key[confirm.yes]}} {does}, {{key[dialog.close]}} does not"
         super().__init__(question, Static(Content(meaning), markup=False), hint=hint)
 
@@ -239,9 +239,7 @@ class EndScreen(ConfirmScreen):
 
 
 class FormScreen(Dialog):
-    """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started, and "own"
-    if the user wants a kernel file.
-    """
+    """The form on a narrow screen. The answer is "run" to start the experiment, "own" to choose a kernel file, else None."""
 
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
     BINDINGS: ClassVar = [bound("ctrl+r", "run", "Run", "start this experiment", id="form.run")]

@@ -1,4 +1,4 @@
-"""The keys of a screen in its last line."""
+"""The keys of a screen, in its last line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fwtui.tui.actions import Action
 
 
 class KeyName(Static):
-    """A key that can be clicked, and the words for what it does."""
+    """A key that can be clicked, with the title of its action."""
 
     def __init__(self, key: str, shown: str, binding: Binding, classes: str = ""):
         words = (f" {binding.description}", "$footer-description-foreground")
@@ -27,9 +27,9 @@ class KeyName(Static):
 
 
 class KeyFooter(Footer):
-    """Textual's footer with keys that it lets go of, made again only if they have changed.
+    """Textual's footer, rebuilt only if the keys have changed, and without references to removed keys.
 
-    Textual 8.2 binds each key to the footer for good, and makes all of them again whenever the focus moves
+    Textual 8.2 keeps a reference to each key, and rebuilds the footer whenever the focus moves
     (tests/ui/test_cost.py, test_keys_that_are_no_longer_named_are_let_go).
     """
 
@@ -43,12 +43,12 @@ class KeyFooter(Footer):
         self._keys: dict[str, tuple[str, Binding]] = {}
 
     def current_keys(self) -> dict[str, tuple[str, Binding]]:
-        """Return the first key and the binding of each action that can be done now, by its name."""
+        """Return the first key and the binding of each available action, by its name."""
         active = [(key, one.binding) for key, one in self.screen.active_bindings.items() if one.binding.show and one.enabled]
         return {binding.action: (key, self._titled(binding)) for key, binding in active[::-1]}
 
     def _titled(self, binding: Binding) -> Binding:
-        """Give the binding the title that it has in the present state of the screen."""
+        """Return the binding with its title for the present state of the screen."""
         if isinstance(binding, Action) and binding.title_now is not None:
             return replace(binding, description=binding.title_now(self.screen))
         return binding
@@ -59,7 +59,7 @@ class KeyFooter(Footer):
             super().bindings_changed(screen)
 
     def compose(self) -> ComposeResult:
-        if not self._keys:  # the screen has no widgets yet, which decide what its keys can do
+        if not self._keys:  # the screen has no widgets yet, on which the available keys depend
             return
         self._keys = self.current_keys()
         for key, binding in [*self._keys.values()][::-1]:

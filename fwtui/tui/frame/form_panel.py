@@ -1,4 +1,4 @@
-"""The form of a live screen: with its buttons at the left, or in a line if there is no room for it."""
+"""The form of a live screen with its buttons, on the left, or in one line if there is no room for it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from fwtui.tui.widgets.text_panel import MUTED, TextPanel, line
 
 
 class FormHost(Protocol):
-    """A screen with such a form."""
+    """A screen with a form."""
 
     def key_of(self, name: str) -> str: ...
     def show_message(self, text: str, level: str = "info") -> None: ...
     def action_run(self) -> None: ...
-    def summary(self) -> tuple[str, ...]: ...  # of a form that can run, in a line, the longest first
-    def checked(self) -> None: ...  # what the form says, or what is wrong with it, has changed
+    def summary(self) -> tuple[str, ...]: ...  # of a valid form, in one line, the longest first
+    def checked(self) -> None: ...  # called after a change of the form or of its errors
 
 
 class FormStatus(NamedTuple):
-    words: tuple[str, ...] = ("",)  # the first of them that has room is shown
+    words: tuple[str, ...] = ("",)  # the first one that fits is shown
     wrong: bool = False
     key: str = ""  # opens the form
 
 
 class FormLine(TextPanel[FormStatus]):
-    """What the form says in short, or what is wrong with it."""
+    """A summary of the form, or its first error."""
 
     DEFAULT_CSS = "FormLine { display: none; padding: 0 1; }"
 
@@ -48,7 +48,7 @@ class FormLine(TextPanel[FormStatus]):
 
 
 class FormPanel(Vertical):
-    """The form and its buttons; `run` and `edit` are the ids of their bindings. Its screen also has a FormLine."""
+    """The form and its buttons; `run` and `edit` are the ids of their actions. Its screen also has a FormLine."""
 
     DEFAULT_CSS = """
     FormPanel { width: 36; padding: 0 1; border-right: solid $border-blurred; }
@@ -62,7 +62,7 @@ class FormPanel(Vertical):
         """`below` are widgets for the room between the form and the buttons."""
         super().__init__(id="left", classes="-with-more" if below else None)
         self._below = below
-        self.errors: dict[str, str] = {}  # what is wrong, by row
+        self.errors: dict[str, str] = {}  # by row
         self._host = host
         self._heading = heading
         self._draft = draft
@@ -81,7 +81,7 @@ class FormPanel(Vertical):
         self._name_keys()
 
     def _name_keys(self) -> None:
-        """Say on the buttons which keys do the same now."""
+        """Show on the buttons the keys with the same effect."""
         for button, title, row in (("#run", self._run.capitalize(), self._run), ("#cancel", "Cancel", "cancel")):
             self.query_one(button, Button).label = Content(f"{title}  {self._host.key_of(row)}")
 
@@ -93,18 +93,18 @@ class FormPanel(Vertical):
         self.screen.query_one(FormLine).show(FormStatus(words, bool(self.errors), self._host.key_of(self._edit)))
 
     def check(self) -> None:
-        """Say what is wrong with the draft now."""
+        """Check the draft, and show its errors."""
         self._read()
         self.query_one(ExperimentForm).mark_errors(self.errors)
         self._host.checked()
 
     def sync(self) -> None:
-        """Agree with the draft, which something else has changed."""
+        """Show the draft after a change outside the form."""
         self.query_one(ExperimentForm).sync()
         self.check()
 
     def allow(self, busy: bool, cancel: bool) -> None:
-        """Which buttons can be pressed: nothing starts while something is running or wrong."""
+        """Enable or disable the buttons: nothing starts during a run or with errors."""
         self.query_one("#run", Button).disabled = busy or bool(self.errors)
         self.query_one("#cancel", Button).disabled = not cancel
 

@@ -1,4 +1,4 @@
-"""The frame of every place: top bar, telemetry, log line, transport of a recording, footer, help, and keys they share."""
+"""The frame of every screen: top bar, telemetry, log line, transport of a recording, footer, help, and common keys."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.playback import PositionLine, Timeline
     from fwtui.tui.frame.saving import Table
 
-HIDDEN_SECONDS = 10.0  # after which a place lets go of what it has drawn
-FAILED = "-failed"  # the class of a screen in the stead of a place that could not be drawn
+HIDDEN_SECONDS = 10.0  # after which a hidden screen frees its drawn lines
+FAILED = "-failed"  # the class of the replacement of a screen that cannot be drawn
 
 
 class Painted(Message):
-    """A place is seen for the first time."""
+    """A screen has been drawn for the first time."""
 
 
 class Frame(PlaceScreen):
-    """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
+    """A screen of the top bar. Live and in a replay it reads the same `view`; its numbers come only from `view.model`.
 
-    A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
+    A new screen is one file with a subclass, and one line in fwtui.tui.frame.places. The subclass provides
 
     - `PLACE`: its name in the registry;
-    - `BINDINGS`: its rows of the table of actions (fwtui.tui.actions), then `*bindings.SHARED`, those that most places have;
-    - `body()`: yields the widgets between top bar and telemetry strip; one of them should be `height: 1fr`;
-    - `show()`: makes them agree with `self.view`; called at most ten times a second, while the place is seen and it changes;
-    - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
-    - where it applies: `PANEL` (selects what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` and `MOVES`
-      (what its words and the keys of its widgets mean), `commands()` (more for the palette), `STRIP = False` (no telemetry).
+    - `BINDINGS`: its rows of the table of actions (fwtui.tui.actions), then `*bindings.SHARED`;
+    - `body()`: yields the widgets between top bar and telemetry strip, one of them with `height: 1fr`;
+    - `show()`: updates the widgets from `self.view`; called after changes, at most ten times a second;
+    - `state()`: other values on which the widgets depend: a new one leads to show();
+    - optionally `PANEL` (selector of the widget that the page keys scroll), `table()` (saved as a table), `WORDS` and `MOVES`
+      (definitions of its terms, keys of its widgets), `commands()` (for the palette), `STRIP = False` (no telemetry).
 
-    Classes set by the app for style sheets: -tiny, -narrow (below 100 columns), -wide, and -flat, -short, -tall, -high.
+    Classes for style sheets, set by the size: -tiny, -narrow (below 100 columns), -wide, and -flat, -short, -tall, -high.
     """
 
     DEFAULT_CSS = """
@@ -84,16 +84,16 @@ class Frame(PlaceScreen):
     PLACE: ClassVar[str] = ""
     STRIP: ClassVar = True
     WORDS: ClassVar[tuple[tuple[str, str], ...]] = ()
-    MOVES: ClassVar[tuple[str, tuple[Action, ...]]] = ("", ())  # a title, and keys
+    MOVES: ClassVar[tuple[str, tuple[Action, ...]]] = ("", ())  # title and keys of a group in the help
 
     def __init__(self, view: View):
         super().__init__(view)
-        # before there are widgets, because Textual finds the styles of all of them again when a class comes later
+        # before there are widgets: a later class makes Textual compute the styles of all of them again
         self.add_class(*classes_at(*self.app.size), update=False)
-        self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
+        self._transport: tuple[PositionLine | Timeline, ...] = ()  # empty without a recording
         self.rows = ActionTable(self, view)
-        self._complete = False  # its widgets are there, and theirs
-        self._left = False  # for good
+        self._complete = False  # True once all widgets are mounted
+        self._left = False  # True once the screen is being removed
         self._shown: object = None
         self._named: list[str] = []  # the actions in the footer
 
@@ -129,7 +129,7 @@ class Frame(PlaceScreen):
         return None
 
     def table(self) -> Table:
-        """What this place saves as a table: titles, then rows. Nothing where it has none."""
+        """Return the table that the screen saves: titles, then rows; empty if it has none."""
         from fwtui.tui.frame.saving import table_of_runs
 
         return table_of_runs(self.view)
@@ -144,19 +144,19 @@ class Frame(PlaceScreen):
         self.call_after_refresh(self.begun)
 
     def begun(self) -> None:
-        """It has been painted for the first time: other work can begin."""
+        """Start the work that follows the first frame."""
         self.post_message(Painted())
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        event.refresh_styles &= self._complete  # they are fresh when the screen is: Textual resumes it twice then
+        event.refresh_styles &= self._complete  # Textual resumes a new screen twice, with fresh styles
         self.update()
 
     def on_screen_suspend(self) -> None:
-        """A place that has been hidden for some time is drawn again when it is shown."""
+        """Free the drawn lines if the screen stays hidden."""
         self.set_timer(HIDDEN_SECONDS, lambda: drop_lines(self) if self not in self.app.screen_stack else None)
 
     def leave(self) -> None:
-        """It is being taken away."""
+        """Stop updating: the screen is being removed."""
         self._left = True
 
     def on_resize(self) -> None:
@@ -167,8 +167,8 @@ class Frame(PlaceScreen):
         self.call_after_refresh(self.update, True)
 
     def update(self, forced: bool = False) -> None:
-        """Update from the view; free if nothing happened."""
-        if not self._complete or self._left or not self.is_attached:  # not made yet, or being taken away
+        """Update from the view; costs nothing if nothing has changed."""
+        if not self._complete or self._left or not self.is_attached:  # not mounted yet, or being removed
             return
         if self.view.playback is not None:
             position = self.view.playback.position
@@ -180,7 +180,7 @@ class Frame(PlaceScreen):
         self.set_class(self.look.presenter, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
         self.set_class(self.look.details, DETAILED)
-        log = self.key_of("log")  # another one while a field has the focus
+        log = self.key_of("log")  # depends on the focus
         now, before = (self.view.key, self.narrow, self.look.details, log, self.state()), self._shown
         self._shown = now
         if now == before and not forced:
@@ -194,7 +194,7 @@ class Frame(PlaceScreen):
 
             show_card(self)
         self.query_one(LogLine).show((latest, log) if (latest := self.view.latest) is not None else None)
-        self.call_after_refresh(self._refresh_keys)  # what a class has hidden or shown counts only then
+        self.call_after_refresh(self._refresh_keys)  # classes have hidden or shown widgets by then
 
     def _refresh_keys(self) -> None:
         if self._left or not self.is_attached:
@@ -210,18 +210,18 @@ class Frame(PlaceScreen):
 
     def on_descendant_focus(self) -> None:
         self._refresh_keys()
-        self.call_after_refresh(self.update)  # a field takes keys that are named
+        self.call_after_refresh(self.update)  # the displayed keys depend on the focus
 
     on_descendant_blur = on_descendant_focus
 
     def show_message(self, text: str, level: str = "info") -> None:
-        """A sentence of the program itself on the log line, until something newer happens."""
+        """Show a message on the log line until a newer entry replaces it; "" removes it."""
         self.view.notice = LogEntry(self.model.t, text, level) if text else None
         self.update()
 
     @contextmanager
     def reporting(self, level: str = "warning") -> Iterator[None]:
-        """Say why if what is done in it is refused."""
+        """Show the reason if the block raises Refused."""
         try:
             yield
         except Refused as refusal:
@@ -241,17 +241,18 @@ class Frame(PlaceScreen):
             self.show_message("")
         else:
             self.view.pause()
-            self.show_message(f"only the view is paused; {self.key_of('pause')} goes on")
+            self.show_message(f"only the view is paused; {self.key_of('pause')} continues")
 
     def action_record(self) -> None:
         since = "now" if self.view.recorder is None else "its beginning"
-        hint = f"Enter keeps it under this name, from {since} on; {{key[dialog.close]}} does not"
-        dialog = PromptScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
+        hint = f"Enter saves it under this name, starting from {since}; {{key[dialog.close]}} does not"
+        dialog = PromptScreen("Save this session", self.view.named or self.view.free_name, hint=hint)
         self.ask(dialog, lambda title: self.show_message(self.view.name(title.strip() or self.view.free_name)))
 
     def ask(self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, opener: str = "") -> None:
-        """Open the dialog, which the key of the row `opener` closes again, and take its answer; say why if that is refused,
-        in the dialog where it is text, which can be mended there.
+        """Open a dialog, and pass its answer to `take`; a refused text is reported in the dialog, where it can be corrected.
+
+        `opener` is the id of the action whose key also closes the dialog.
         """
         dialog.closed_by = self.rows.keys(opener)
 
@@ -267,12 +268,12 @@ class Frame(PlaceScreen):
             self.app.push_screen(dialog, answered)
 
     def action_mark(self) -> None:
-        source, hint = self.view.source, "Enter leaves it in the recording, {key[dialog.close]} does not"
+        source, hint = self.view.source, "Enter adds it to the recording, {key[dialog.close]} does not"
         dialog = PromptScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
         self.ask(dialog, lambda words: source is not None and source.mark(words.strip() or "marker"))
 
     def action_move(self, how: str, *where: float | str) -> None:
-        """Go elsewhere in the recording, as that method of its playback does; in a presentation to another cue card."""
+        """Move in the recording with that method of its playback; in a presentation, turn the cue cards."""
         if self.view.presenting:
             self.turn(bindings.TURNS.get((how, *where), 0))
             return
@@ -280,7 +281,7 @@ class Frame(PlaceScreen):
         self.action_adjust(how, *where)
 
     def action_adjust(self, how: str, *amount: float | str) -> None:
-        """Change how the recording is played, as that method of its playback does."""
+        """Change the playback with that method."""
         if words := getattr(self.view.playback, how)(*amount):
             self.show_message(words)
         else:
@@ -300,7 +301,7 @@ class Frame(PlaceScreen):
             self.update(True)
 
     def action_presenter(self) -> None:
-        """Large figures, and a recording's cue cards if it has any; again: neither."""
+        """Switch the presenter's layout, and the presentation of cue cards if the recording has any, on or off."""
         self.app.look = self.look._replace(presenter=not self.look.presenter)  # type: ignore[attr-defined]
         if (playback := self.view.playback) is not None:
             self.view.selected = self.view.notice = self.view.answered = None
@@ -309,10 +310,10 @@ class Frame(PlaceScreen):
 
     def action_details(self) -> None:
         self.app.look = self.look._replace(details=not self.look.details)  # type: ignore[attr-defined]
-        self.show_message(f"{'with' if self.look.details else 'without'} where each number comes from")
+        self.show_message(f"the origin of each number is {'shown' if self.look.details else 'hidden'}")
 
     def turn(self, count: int) -> None:
-        """Go that many cue cards on, or back; 0 says what else can be done."""
+        """Turn that many cue cards forward or back; 0 names the keys that work."""
         self.view.selected = self.view.notice = self.view.answered = None
         turned = self.view.playback.turn(count) if count and self.view.playback is not None else None
         self.show_message(turned if turned is not None else bindings.is_presented(self) or "")
@@ -335,7 +336,7 @@ class Frame(PlaceScreen):
         self.ask(ChoiceScreen("Save", choices, hint), self.save)
 
     def save(self, name: str) -> None:
-        """Keep what is shown in that form once no dialog is over it, and say where."""
+        """Save the screen in that format once no dialog covers it, and show the path."""
         from fwtui.tui.frame.saving import save
 
         def keep() -> None:
@@ -350,7 +351,7 @@ class Frame(PlaceScreen):
 
     @property
     def way_back(self) -> Callable[[], object] | None:
-        """One step back: out of cue cards, of a field or a chart, to the newest run, the first place, what was shown before."""
+        """One step back: from cue cards, from a field or chart, to the newest run, to the first screen, from the replay."""
         if self.view.presenting:
             return self.action_presenter
         home = self._home
@@ -373,7 +374,7 @@ class Frame(PlaceScreen):
         self.update()
 
     def action_cursor(self) -> None:
-        """Give the arrow keys to the next widget that uses them, and after the last one to none."""
+        """Focus the next widget that uses the arrow keys; after the last one, none."""
         takers: list[Widget | None] = [widget for widget in self.focus_chain if isinstance(widget, Arrowed)]
         after = takers.index(self.focused) + 1 if self.focused in takers else 0
         self.set_focus([*takers, None][after])
@@ -392,16 +393,16 @@ class Frame(PlaceScreen):
 
     def action_help(self) -> None:
         first, more = ([row for row in self.rows.offered() if row.show is visible] for visible in (True, False))
-        groups = (("To begin with", first), self.MOVES, ("Places", self.rows.places()), ("More", more))
+        groups = (("Main keys", first), self.MOVES, ("Screens", self.rows.places()), ("More", more))
         glossary = [(term, filled_in(meaning, self)) for term, meaning in GLOSSARY]
-        about = (("What is shown here", self.WORDS), ("Glossary", glossary))
+        about = (("Terms of this screen", self.WORDS), ("Glossary", glossary))
         everywhere = ("Everywhere", bindings.EVERYWHERE)
         keys = ((filled_in(title, self), rows) for title, rows in (*groups, everywhere) if rows)
         self.ask(HelpScreen(keys, (a for a in about if a[1])), opener="help")
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()
-        if self.view.presenting:  # a clicker has these keys
+        if self.view.presenting:  # a presenter's remote control sends the page keys
             self.turn(direction)
         elif panel is not None:
             panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
@@ -410,7 +411,7 @@ class Frame(PlaceScreen):
         return self.rows.unavailable(action, parameters) is None
 
     def commands(self) -> Iterator[Command]:
-        """What the palette offers here."""
+        """Yield the palette's commands of this screen."""
         from fwtui.tui.frame.saving import FORMS, savable
 
         yield from self.rows.commands()

@@ -1,4 +1,4 @@
-"""The ladders of a session: the recorded one, that of this machine's own runs, and what they are made of."""
+"""The ladders of a session: the recorded one, and the one of this machine's runs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fwtui.stream.run import Run
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.ladder_chart import Ladder, LadderData, RecordedLadder, ladder_of, ladder_on
 
-LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
+LATEST, LARGEST = 6, 2**20  # number of the user's newest sessions that are read; maximum bytes of each
 
 
 def gather(machine: Machine) -> LadderData:
-    """The course's recordings, and what this machine has kept; a session that cannot be read is left out."""
+    """Read the recorded ladder and the sessions of this machine; unreadable sessions are skipped."""
     return LadderData(recorded(), tuple(_session_runs(machine)))
 
 
 @cache
 def recorded() -> RecordedLadder:
-    """Nothing where the course or one of its recordings cannot be read; the place to learn says why."""
+    """Return the recorded ladder; empty if the course or a recording cannot be read, which Learn reports."""
     try:
         course = lessons()
         steps = {s.written.kernel: (s.name, f"step {s.number}, {course.title(s)}") for s in reversed(course.course)}
@@ -51,8 +51,9 @@ def _session_runs(machine: Machine) -> Iterator[tuple[str, Run]]:
 
 
 def ladders(view: View) -> list[Ladder]:
-    """Those that can be shown: a recording's own; the one of this machine, and the recorded one with this machine's rates beside
-    its own, the one of more steps first.
+    """Return the ladder of a recording, or the ladders of a live session, the longest first.
+
+    A live session has the recorded ladder, with this machine's rates added, and the ladder of this machine.
     """
     if view.source is None:
         return [*filter(None, (ladder_of(view.model.runs.values(), "this recording"),))]
@@ -67,7 +68,7 @@ def local_ladder(view: View) -> Ladder | None:
 
 
 def _own_runs(view: View) -> Iterator[Run]:
-    """The kept ones of this machine's devices, and those of this session."""
+    """Yield the saved runs of this machine's devices and the runs of this session."""
     devices = {gpu.name for gpu in view.found.gpus} if view.found is not None else set[str]()
     runs = view.climb.session_runs if view.climb is not None else ()
     yield from (run for device, run in runs if run.backend == "cpu" or device in devices)

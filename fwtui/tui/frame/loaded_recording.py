@@ -22,13 +22,13 @@ from fwtui.stream import events
 from fwtui.stream.codec import Line, Undecoded
 
 FIRST_LINES = 1000
-IDLE_GAP = 1.0  # seconds between two events where idle gaps are shortened and nothing else was asked for
+IDLE_GAP = 1.0  # maximum seconds between two runs, unless the user chooses another gap
 MARKED = (events.RunStarted, events.RunDone, events.Marker, events.Fault)
-MAX_BANDS = 2000  # that a timeline draws: more than any terminal has cells
+MAX_BANDS = 2000  # bands of a timeline: more than any terminal has cells
 
 
 class Band(NamedTuple):
-    """A stretch (a run) or a place (marker, fault) of the timeline, in seconds."""
+    """A run, a marker or a fault on the timeline, in seconds."""
 
     start: float
     end: float
@@ -37,7 +37,7 @@ class Band(NamedTuple):
 
 @dataclass
 class SessionWanted(Message):
-    """A session is to be opened, or its runs are to be shown beside those of the view."""
+    """A request to open a session, or (`beside`) to compare its runs with those of the view."""
 
     path: Path
     beside: bool = False
@@ -45,7 +45,7 @@ class SessionWanted(Message):
 
 @dataclass
 class Recording:
-    """A session that has been read, or that is still arriving."""
+    """A session that has been read, or that is still growing."""
 
     name: str
     loaded: LoadedSession
@@ -53,29 +53,29 @@ class Recording:
     start: float = 0.0
     max_gap: float | None = None
     listener: Listener | None = None
-    folded: bool = False  # what is between its runs is shortened unless a longest gap is given
+    folded: bool = False  # shorten the time between runs, unless `max_gap` is set
 
     @cached_property
     def player(self) -> Player:
-        """Made from its lines, which takes a while for very many."""
+        """The player; its construction takes seconds for millions of lines."""
         if self.folded and self.max_gap is None:
             return Player(self.loaded.lines, IDLE_GAP, between_runs=True)
         return Player(self.loaded.lines, self.max_gap)
 
     @cached_property
     def marks(self) -> Marks:
-        """What its timeline shows."""
+        """Runs, markers and faults of the timeline."""
         marks = Marks()
         marks.see(self.loaded.lines)
         return marks
 
     @property
     def live(self) -> bool:
-        """More may come."""
+        """True while the recording is growing."""
         return self.listener is not None and not self.listener.over
 
     def listen(self) -> None:
-        """Take the lines that have come since the last time."""
+        """Take the lines that have arrived since the last call."""
         if self.listener is not None and not self.listener.over:
             more = self.listener.take()
             self.player.extend(more)
@@ -94,7 +94,7 @@ class Recording:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is missing from the session, in words."""
+        """Faults of the session file, such as damaged lines."""
         loaded = self.loaded
         found = [f"damaged: {units.counted(loaded.damaged, 'line')}"] if loaded.damaged else []
         if loaded.cut or (self.listener is not None and self.listener.refusal):
@@ -107,16 +107,16 @@ class Recording:
 
 
 class Marks:
-    """Where runs begin and end, markers and faults: by line, so that a timeline may squeeze time."""
+    """Runs, markers and faults by line, so that the player can shorten the time between them."""
 
     def __init__(self) -> None:
         self._seen = 0
-        self._places: list[tuple[int, int | None, str]] = []  # first line, last line (None: still going), kind
-        self._going: dict[int, int] = {}  # by run, its place
-        self.directed = False  # whether some marker points at a panel or asks: it is a lecture
+        self._places: list[tuple[int, int | None, str]] = []  # first line, last line (None: still running), kind
+        self._going: dict[int, int] = {}  # index in _places of each active run
+        self.directed = False  # True for a lecture: a marker names a panel or asks a question
 
     def see(self, lines: Sequence[Line]) -> None:
-        """More lines of the session, in order."""
+        """Add lines of the session, in order."""
         for index, recorded in enumerate(lines, self._seen):
             payload = recorded.payload
             kind = payload.kind if type(payload) is Undecoded else type(payload)
@@ -143,7 +143,7 @@ class Marks:
             self._places[place] = (self._places[place][0], index, "run")
 
     def bands(self, player: Player) -> tuple[Band, ...]:
-        """Runs from start to end, markers and faults, at the positions that the player gives them."""
+        """Return runs, markers and faults at the player's times."""
         end = player.duration
         return tuple(
             Band(player.due(first), end if last is None else player.due(last), kind) for first, last, kind in self._places
@@ -151,13 +151,13 @@ class Marks:
 
 
 def first_seconds(lines: Sequence[Line]) -> float:
-    """When something first happens: a recording may begin long after its session did."""
+    """Return the time of the first event of the session: it may have started long before the recording."""
     kinds = (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault)
     return next((recorded.t for recorded in lines if recorded.kind in kinds), 0.0)
 
 
 def first_seen(lines: Sequence[Line]) -> float:
-    """When there is something to see: the first run is being timed, or has ended. What markers lead to begins before them."""
+    """Return the time at which the first run is timed or has ended; of a session that starts with a marker, its first event."""
     for recorded in lines:
         match recorded.event if recorded.kind in (events.Stage, events.RunDone, events.Fault, events.Marker) else None:
             case events.Stage(name="clean") | events.RunDone() | events.Fault():
@@ -168,5 +168,5 @@ def first_seen(lines: Sequence[Line]) -> float:
 
 
 def named(path: Path) -> str:
-    """The file's name as it is shown."""
+    """Return the displayed name of a file."""
     return clean(stem(path))

@@ -1,4 +1,4 @@
-"""What happened, in lines: the log line, the whole log, and the banner of a fault."""
+"""The log: its entries, the log line, and the banner of a fault."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LogEntry(NamedTuple):
     level: str = "info"
 
     def row(self) -> tuple[Content, str]:
-        """Time and sign, and the words."""
+        """Return time and sign, and the text."""
         return line((f"{units.clock(self.t):>7}  ", MUTED), LEVELS.get(self.level, "")), self.text
 
     def content(self) -> Content:
@@ -35,7 +35,7 @@ class LogEntry(NamedTuple):
 
 
 def entries(model: Model) -> list[LogEntry]:
-    """The whole log: notices, markers, and the beginning and end of every run, in order of time."""
+    """Return the complete log: notices, markers, and the beginning and end of every run, in order of time."""
     notices = (LogEntry(n.t, n.text, n.level) for n in model.log)
     markers = (_of_marker(m) for m in model.markers)
     runs = sorted(entry for run in model.runs.values() for entry in _of_run(run))
@@ -43,7 +43,7 @@ def entries(model: Model) -> list[LogEntry]:
 
 
 def latest(model: Model, warnings: bool = True) -> LogEntry | None:
-    """The last line of the log, found without making all of it; without warnings if these are not wanted."""
+    """Return the last entry of the log without building all of it; `warnings` includes warnings."""
     last = [LogEntry(n.t, n.text, n.level) for n in model.log[-1:] if warnings or n.level != "warning"]
     last += [_of_marker(m) for m in model.markers[-1:]]
     if model.run is not None:
@@ -73,7 +73,7 @@ def _of_run(run: Run) -> list[LogEntry]:
 
 
 class LogLine(TextPanel[tuple[LogEntry, str] | None]):
-    """An entry; where it has no room, the key that shows all of it."""
+    """One entry; if it is too long, the key that shows the log."""
 
     DEFAULT_CSS = "LogLine { height: 1; padding: 0 1; }"
     NOTHING = (line((f"{'':>7}  nothing has happened yet", MUTED)),)
@@ -89,12 +89,12 @@ class LogLine(TextPanel[tuple[LogEntry, str] | None]):
 
 
 class Banner(TextPanel[tuple[events.Fault, str] | None]):
-    """A fault in words, above the run that it ended, until the next run begins; and the key that shows the log."""
+    """A fault, above the run that it ended, until the next run starts; and the key that shows the log."""
 
     DEFAULT_CSS = "Banner { background: $error 15%; padding: 0 1; text-wrap: wrap; }"
 
     def draw(self, subject: tuple[events.Fault, str], width: int) -> Sequence[Content]:
         fault, key = subject
-        more = f"  {key}: the log and its last output" if fault.stderr else ""
+        more = f"  {key}: the log and the last output" if fault.stderr else ""
         whole = line(("✗ ", "bold $text-error"), (fault.message, "bold"), (more, MUTED))
         return whole.wrap(width)[:4]

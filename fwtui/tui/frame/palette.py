@@ -1,4 +1,4 @@
-"""What the command palette offers: actions, screens, kernels and sessions; and by search help texts and the glossary, too."""
+"""The command palette: actions, screens, kernels and sessions; its search also covers help texts and the glossary."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ WHOLE_NAME, WHOLE_WORDS, WHOLE_HELP = 3000.0, 2000.0, 1000.0  # above any score 
 
 
 class Command(NamedTuple):
-    """Its words are data (file names are), and never read as markup."""
+    """A command. Its text may contain file names, and is never read as markup."""
 
     words: str
     run: Callable[[], object]
     help: str | None = None
-    looks: bool = False  # it only shows something: a dashboard that is read-only has it too
+    looks: bool = False  # changes nothing, so that a read-only dashboard has it
 
 
 class CommandProvider(Provider):
-    """The commands of the screen that the palette is open over, and of the program. One provider, so that their order is kept."""
+    """The commands of the screen below the palette, then those of the program, in this order."""
 
     async def startup(self) -> None:
         app: Any = self.app
@@ -52,7 +52,7 @@ class CommandProvider(Provider):
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         scored = ((score(matcher, command), command) for command in self._commands)
-        below = ((score(matcher, term) / 2, term) for term in self._terms)  # what does something comes before what explains
+        below = ((score(matcher, term) / 2, term) for term in self._terms)  # actions come before explanations
         for found, command in (*scored, *below):
             if found:
                 markup = "[" in command.words  # which highlight() would read
@@ -65,7 +65,7 @@ def _help(command: Command) -> str | None:
 
 
 def terms(screen: PlaceScreen, view: View, go: Callable[[str], object]) -> Iterator[Command]:
-    """Yield the words of the view's screens, which lead to their screen, and the glossary's terms, which open their meaning."""
+    """Yield the terms of the view's screens, which lead to the screen, and of the glossary, which open their definition."""
     for place in view.places:
         words: Iterable[tuple[str, str]] = load(place.where(view.playback is not None)).WORDS
         for word, meaning in words:
@@ -82,8 +82,8 @@ def _explain(screen: PlaceScreen, term: str, meaning: str) -> None:
 def score(matcher: Matcher, command: Command) -> float:
     """Return how well a command matches; 0 if it does not.
 
-    The query as it is counts more than its letters in this order, and more in a command's name than in the rest of its words
-    or in its help text.
+    The complete query scores higher than its letters in order, and higher in a command's name than in the rest of its text or
+    in its help.
     """
     query, words = matcher.query.lower(), command.words.lower()
     letters = matcher.match(command.words)
@@ -97,9 +97,9 @@ def score(matcher: Matcher, command: Command) -> float:
 
 
 async def searched(screen: Screen[Any]) -> None:
-    """Wait until the palette, if that is the screen, shows what the words in its field have found.
+    """Wait until the palette, if it is open, has searched for the present text.
 
-    Textual 8.2 lets Enter take a command of the words before (tests/ui/test_keys.py, test_the_palette_takes_what_was_typed).
+    In Textual 8.2, Enter may take a result of the previous text (tests/ui/test_keys.py, test_the_palette_takes_what_was_typed).
     """
     if isinstance(screen, CommandPalette):
         searches = [worker for worker in screen.workers if worker.node is screen and not worker.is_finished]

@@ -1,4 +1,4 @@
-"""A recording that is played: a player says which lines have happened, and a Model agrees; its transport on a screen."""
+"""The playback of a recording: a player advances, a Model follows it; the position line and the timeline show both."""
 
 from __future__ import annotations
 
@@ -22,23 +22,22 @@ from fwtui.tui.charts.base import Piece, PieceWidget
 from fwtui.tui.frame.loaded_recording import Band, Recording, first_seen
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, TextPanel, justify, line, longest
 
-SLICE_SECONDS = 0.02  # of applying events; keys and signals are served between two slices
+SLICE_SECONDS = 0.02  # of applying events; keys and signals are handled between two slices
 PAUSE_SECONDS = 0.005
-CHUNK = 64  # events between two looks at the clock
+CHUNK = 64  # events between two checks of the clock
 _CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?) ?s?", re.ASCII)
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%", re.ASCII)
 _RUN = re.compile(r"run\s+(\d{1,10})\d*", re.ASCII | re.IGNORECASE)
 _MARKER = re.compile(r"\Amarker( +|\Z)", re.IGNORECASE)
-WHERE = "seconds (12.5), minutes (1:30), a share (40 %), run 3, marker 2, or a marker's words"
+WHERE = "seconds (12.5), minutes (1:30), a percentage (40 %), run 3, marker 2, or the text of a marker"
 SIGNS = {"run": "━", "marker": "◆", "fault": "✗"}
 
 
 class Playback:
-    """Every move returns a sentence about it, or nothing: that the recording ends here, for example.
+    """The player and the model of a recording. Every move returns a message, such as that the recording ends here, or "".
 
-    Seeks are answered in slices: `later(seconds, call)` is how the next one is asked for.
-
-    A recording that is still arriving is followed at its end, until the user goes elsewhere.
+    The model follows in slices; `later(seconds, call)` schedules the next one. If the recording is still growing, the
+    playback stays at its end until the user moves away.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class Playback:
         playing: bool = True,
         slice_seconds: float = SLICE_SECONDS,
     ):
-        """Without `playing` it is for pictures and tests: every seek is over at once, however long it takes."""
+        """With `playing` False, for pictures and tests, every seek completes before it returns."""
         self.recording = recording
         self.model = Model(seeking=True)
         self.player = recording.player
@@ -58,15 +57,15 @@ class Playback:
         self.player.seek_time(math.inf if self.live else recording.start or first_seen(recording.loaded.lines))
         self._later = later
         self._slice = slice_seconds if playing else math.inf
-        self._behind = False  # the next slice is on its way
-        self.presenting = False  # cue cards are shown one by one, and nothing plays
-        self.over = False  # the last of them was
+        self._behind = False  # the next slice is scheduled
+        self.presenting = False  # shows cue cards one by one, without playing
+        self.over = False  # past the last cue card
         if playing and not self.live and not (self.player.stops and self.player.marker):
             self.player.play()
 
     @property
     def position(self) -> Position:
-        """Where the model is, which may still be on its way to the player."""
+        """The position of the model, which may still follow the player."""
         p, r = self.player, self.recording
         seconds = p.position
         if self.model.index != p.index:
@@ -75,7 +74,7 @@ class Playback:
         return Position(*played, r.name, r.origin, r.problems, p.max_gap, p.stops, self.live, r.marks.bands(p))
 
     def tick(self, now: float) -> None:
-        """Let the player go on to `now` seconds of a monotonic clock; called about ten times a second."""
+        """Advance the player to `now` on a monotonic clock, in seconds; called about ten times a second."""
         self.recording.listen()
         if self.live:
             self.player.seek(self.player.duration)
@@ -95,7 +94,7 @@ class Playback:
             self._later(PAUSE_SECONDS, self._go_on)
 
     def _due(self, until: float) -> Iterator[Event | Unknown]:
-        """What the model has yet to see, as far as there is time."""
+        """Yield the events that the model lacks, until that time."""
         for place in range(self.model.index, self.player.index):
             yield self.player.lines[place].event
             if place % CHUNK == 0 and time.monotonic() > until:
@@ -106,10 +105,10 @@ class Playback:
         self.follow()
 
     def _go_to(self, move: Callable[[], object], stays: str = "") -> str:
-        """The user goes somewhere; `stays` is the answer if that is where the recording is already."""
+        """Make a move of the user, and follow it; return `stays` if it does not change the position."""
         before = (self.player.index, self.player.position)
         move()
-        self.live = self.recording.live and self.player.at_end  # what is still going is followed again from its end only
+        self.live = self.recording.live and self.player.at_end
         self.follow()
         return stays if (self.player.index, self.player.position) == before else ""
 
@@ -138,11 +137,11 @@ class Playback:
         return self._go_to(lambda: self.player.seek(self.player.position + seconds), _end(seconds))
 
     def seek(self, share: float) -> str:
-        """Go to this share (0..1) of the session."""
+        """Go to this share (0 to 1) of the session."""
         return self._go_to(lambda: self.player.seek(share * self.player.duration))
 
     def go(self, place: str) -> str:
-        """Go where the user's words say (WHERE). Raises Refused."""
+        """Go to the position that the text describes (WHERE). Raises Refused."""
         words = place.strip()
         if share := _SHARE.fullmatch(words):
             self.player.seek(min(float(share[1]) / 100, 1.0) * self.player.duration)
@@ -151,13 +150,13 @@ class Playback:
         elif run := _RUN.fullmatch(words):
             if not self.player.seek_run(int(run[1])):
                 runs = units.counted(self.player.count(RunStarted)[1], "run")
-                raise Refused(f"there is no run {run[1]} in this session, which has {runs}; give the number of one")
+                raise Refused(f"there is no run {run[1]} in this session, which has {runs}; pass the number of an existing run")
         elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
-            raise Refused(f"{quoted(words)} is not a place in this session; give {WHERE}")
+            raise Refused(f"{quoted(words)} is not a position in this session; type {WHERE}")
         return self._go_to(lambda: None)
 
     def present(self, on: bool) -> None:
-        """Show a lecture's cue card that was passed last, else its first one; off: leave them, it stays where it is."""
+        """Present the last passed cue card of a lecture, or its first one; `on` False ends the presentation at this position."""
         self.presenting, self.over = on and self.recording.marks.directed, False
         if self.presenting:
             self.live = False
@@ -166,7 +165,7 @@ class Playback:
             self._show_card(max(passed, 1))
 
     def turn(self, count: int) -> str:
-        """Go to the next cue card, or back; the end follows the last one, and nothing follows the end."""
+        """Turn the cue cards by `count`; the end follows the last one."""
         number, of = self.player.count(Marker)
         if self.over or (number == of and count > 0):
             self.over = count > 0
@@ -187,7 +186,7 @@ class Playback:
         return stays if self.player.speed == before else ""
 
     def stops(self) -> str:
-        """Stop at markers, or play through them; what that means, in words."""
+        """Switch stopping at markers on or off."""
         self.player.stops = not self.player.stops
         return "playing stops at every marker" if self.player.stops else "playing does not stop at markers"
 
@@ -201,18 +200,18 @@ def _end(direction: float) -> str:
 
 
 class Position(NamedTuple):
-    """Where the player is, and what it plays."""
+    """The position of a playback, and facts about its recording."""
 
     seconds: float
     duration: float
     playing: bool
     speed: float
     file: str
-    origin: str  # recorded on what, when
+    origin: str  # device and date of the recording
     problems: tuple[str, ...]
-    gap: float | None  # seconds that nothing may happen for; None: as long as it was
-    stops: bool  # at markers
-    live: bool  # it is still going, and followed
+    gap: float | None  # maximum seconds between two events; None: as recorded
+    stops: bool  # stops at markers
+    live: bool  # follows the end of a growing recording
     bands: tuple[Band, ...]
 
 
@@ -222,11 +221,11 @@ class PositionLine(TextPanel[Position]):
         state = "● live   " if p.live else "▶ playing" if p.playing else "‖ paused "
         at_end = " (end)" if p.duration and p.seconds >= p.duration and not p.live else ""
         where = f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}"
-        usual = p.speed == 1 and width < len(state) + len(where) + len("  speed 1x") + len(p.file) + 5  # the name says more
+        omit_speed = p.speed == 1 and width < len(state) + len(where) + len("  speed 1x") + len(p.file) + 5  # room for the name
         left = line(
             (state, f"{STRONG} $text-primary"),
             (where, STRONG),
-            ("" if usual else f"  speed {p.speed:g}x", ""),
+            ("" if omit_speed else f"  speed {p.speed:g}x", ""),
             ("  stops at ◆" if p.stops else "", ""),
             (f"  gaps ≤ {units.duration(p.gap)}" if p.gap is not None else "", ""),
         )
@@ -240,7 +239,7 @@ class PositionLine(TextPanel[Position]):
 
 
 def timeline(bands: Sequence[Band], seconds: float, duration: float, width: int) -> list[Piece]:
-    """One (character, part) per cell: runs are thick, markers and faults have signs, the position is a bar."""
+    """Return one (character, part) per cell: runs are thick, markers and faults have signs, the position is a bar."""
     if width < 1:
         return []
     cells = [("─", "track")] * width
@@ -252,7 +251,7 @@ def timeline(bands: Sequence[Band], seconds: float, duration: float, width: int)
 
 
 def aim(bands: Sequence[Band], x: int, duration: float, width: int) -> float:
-    """The share (0..1) of the session under a cell: a marker's, a fault's or a run's beginning where the cell has one."""
+    """Return the share (0 to 1) of the session under a cell, or of the marker, fault or start of a run in it."""
     x = min(max(x, 0), width - 1)
     here = [band for band in bands if _cell(band.start, duration, width) == x]
     exact = next((band for band in here if band.kind != "run"), here[0] if here else None)
@@ -266,7 +265,7 @@ def _cell(t: float, duration: float, width: int) -> int:
 
 
 class Timeline(PieceWidget):
-    """Click or drag to go there."""
+    """The timeline of a recording; a click or a drag moves the position."""
 
     ALLOW_SELECT = False
     PREFIX = "timeline"
@@ -281,7 +280,7 @@ class Timeline(PieceWidget):
     COMPONENT_CLASSES: ClassVar = {f"timeline--{part}" for part in ("track", "run", "marker", "fault", "position")}
 
     def __init__(self, position: Position, seek: Callable[[float], object]):
-        """`seek` is given the share (0..1) of the session that the user points at."""
+        """`seek` is called with the chosen share (0 to 1) of the session."""
         super().__init__()
         self._position = position
         self._seek = seek

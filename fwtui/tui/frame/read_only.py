@@ -1,4 +1,4 @@
-"""The dashboard that only shows, as a lecture room gets it: its places, and what it has instead of a live session."""
+"""The read-only dashboard, for example of a lecture: its screens, and its substitute for a live session."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.actions import READ_ONLY
 
-PLACES = ("learn", "sessions")  # those of a session without runs that show something
+PLACES = ("learn", "sessions")  # the screens that show something without runs
 
 
 class NoEngine:
-    """What such a dashboard has instead of a live session: nothing runs, and nothing can be started."""
+    """A session in which nothing runs, and nothing can be started."""
 
     def __init__(self) -> None:
         self.model = Model()
@@ -27,7 +27,7 @@ class NoEngine:
         self.keeper: Keeper | None = None
         self.busy = False
         self.now = 0.0
-        self.warp_sampling = WarpSampling(0.0)  # which samples nothing
+        self.warp_sampling = WarpSampling(0.0)  # samples nothing
 
     def drain(self) -> int:
         return 0

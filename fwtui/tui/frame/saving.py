@@ -1,4 +1,4 @@
-"""What is on the screen as text for a new file or the clipboard: the screen itself, its table, the results of all runs."""
+"""Saving the screen, its table, or the results of all runs in a new file and on the clipboard."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from fwtui.tui.textual_internals import strips
 Table = Sequence[Sequence[str]]  # a row of titles, then rows of cells
 MAX_COPIED = 100_000  # characters: terminals drop longer ones, or hang
 SHOWN_SECONDS = 12
-# fonts from a web server: a picture that is looked at should not ask for anything
+# a picture must not load fonts from a web server
 _FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
 _OUT_OF_NAMES = re.compile(r"[^a-z0-9-]+")
 
 
 def screen_svg(app: App[Any]) -> str:
-    """The screen as it is, without asking any other machine."""
+    """Return the screen as SVG that loads nothing."""
     return _FONTS.sub("", app.export_screenshot(title="fwtui"))
 
 
 def screen_text(app: App[Any]) -> str:
-    """The screen as lines of plain text."""
+    """Return the screen as lines of plain text."""
     return "\n".join(strip.text.rstrip() for strip in strips(app.screen)).rstrip("\n") + "\n"
 
 
 def tsv(table: Table) -> str:
-    """Tab-separated lines; a tab in a cell is a space."""
+    """Return tab-separated lines; a tab within a cell becomes a space."""
     return "".join("\t".join(_flat(row)) + "\n" for row in table)
 
 
@@ -58,12 +58,12 @@ def _flat(row: Sequence[str]) -> list[str]:
 
 
 def results_json(model: Model) -> str:
-    """A list of one object per run, as in `fwtui run --json`."""
+    """Return a list of one object per run, as `fwtui run --json`."""
     return as_json([report.result(model, run) for run in model.runs.values()], indent=2) + "\n"
 
 
 def results_csv(model: Model) -> str:
-    """One line per run, as in `fwtui export`, and the seconds of each phase."""
+    """Return one line per run, as `fwtui export`, with the seconds of each phase."""
     phases = ({f"phase_{one.key}_seconds": one.seconds for one in run.phases} for run in model.runs.values())
     out = io.StringIO()
     write_csv([row | times for row, times in zip(rows_of_runs(model, "runs"), phases, strict=True)], out)
@@ -71,18 +71,18 @@ def results_csv(model: Model) -> str:
 
 
 class SavingChoice(NamedTuple):
-    """One way to keep what is shown."""
+    """One format to save."""
 
     title: str
     suffix: str
     text: Callable[[App[Any], Model, Table], str]
-    copied: bool = True  # whether the clipboard gets it as well
+    copied: bool = True  # also to the clipboard
 
 
 FORMS: dict[str, SavingChoice] = {
     "table-tsv": SavingChoice("the table, for a spreadsheet (TSV)", ".tsv", lambda app, model, table: tsv(table)),
     "table-markdown": SavingChoice("the table as Markdown", ".md", lambda app, model, table: markdown(table)),
-    "results-csv": SavingChoice("everything known of every run, as CSV", ".csv", lambda app, model, table: results_csv(model)),
+    "results-csv": SavingChoice("all results of every run (CSV)", ".csv", lambda app, model, table: results_csv(model)),
     "results-json": SavingChoice(
         "everything known of every run, as JSON", ".json", lambda app, model, table: results_json(model)
     ),
@@ -92,12 +92,12 @@ FORMS: dict[str, SavingChoice] = {
 
 
 def folder() -> Path:
-    """Where saved files go; it need not exist yet."""
+    """Return the folder of saved files, which may not exist yet."""
     return platformdirs.user_data_path("fwtui") / "saved"
 
 
 def write(name: str, suffix: str, text: str) -> Path:
-    """Into a new file whose name says what and when (UTC), and return its path. Raises Refused if that cannot be."""
+    """Write a new file, named after its content and the time (UTC), and return its path. Raises Refused on failure."""
     where = folder()
     stem = f"{_OUT_OF_NAMES.sub('-', name.lower()).strip('-') or 'fwtui'}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     with refusing(f"nothing was saved in {clean(str(where))}", "make room there, or set XDG_DATA_HOME"):
@@ -111,13 +111,13 @@ def write(name: str, suffix: str, text: str) -> Path:
 
 
 def savable(model: Model, table: Table) -> list[str]:
-    """The forms that have something to save."""
+    """Return the formats with content."""
     unavailable_forms = ("table" if not table else "", "results" if not model.runs else "")
     return [name for name in FORMS if name.partition("-")[0] not in unavailable_forms]
 
 
 def save(app: App[Any], name: str, place: str, model: Model, table: Table) -> Path:
-    """Keep what is shown in that form, tell the user where in full, and return the path. Raises Refused."""
+    """Save in that format, show the complete path, and return it. Raises Refused."""
     form = FORMS[name]
     text = form.text(app, model, table)
     path = write(f"fwtui-{place}-{name}", form.suffix, text)
@@ -125,13 +125,13 @@ def save(app: App[Any], name: str, place: str, model: Model, table: Table) -> Pa
     if copied:
         app.copy_to_clipboard(text)
     also = "also sent to the clipboard, if the terminal allows it" if copied else ""
-    # the log line may be too short for the path; this is not
+    # the path may be too long for the log line
     app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=SHOWN_SECONDS)
     return path
 
 
 def table_of_runs(view: View) -> Table:
-    """Titles, then a row for each run."""
+    """Return titles, then a row for each run."""
     if not view.model.runs:
         return ()
     baseline = view.baseline_run.experiment.kernel if view.baseline_run is not None else None

@@ -1,4 +1,4 @@
-"""The telemetry strip: one fixed place for each quantity, drawn cell by cell from the Model alone."""
+"""The telemetry strip: the telemetry of a model, with a fixed position for each quantity."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from fwtui.stream.run import Run
 from fwtui.tui.widgets.shown_quantities import among, most_of, usual
 from fwtui.tui.widgets.spark import spark
 
-BINS = 10  # of the little history
+BINS = 10  # bins of a history
 BIN_SECONDS = 0.5
-LABEL, TEXT = 9, 8  # cells of a label with a space and of a text, where histories are shown
+LABEL, TEXT = 9, 8  # cells of a label with a space, and of a text, next to a history
 
 
 class StripColumn(NamedTuple):
-    """One quantity on the strip; `low` and `high` are the fixed ends of its history's scale."""
+    """One quantity on the strip; `low` and `high` are the ends of its history's scale."""
 
     label: str
     text: str
     history: tuple[float | None, ...]
     low: float = 0.0
     high: float = 1.0
-    words: bool = False  # words begin at the left, numbers end at the right
-    width: int = 8  # of the text
-    peak: str = ""  # instead of a history
+    words: bool = False  # words are aligned to the left, numbers to the right
+    width: int = 8  # cells of the text
+    peak: str = ""  # replaces the history
 
     def cells(self, with_history: bool) -> int:
-        """How wide it is."""
+        """Return the width."""
         return sum(map(len, self.parts(with_history)))
 
     def parts(self, with_history: bool) -> tuple[str, str, str]:
-        """Label, text, history; with histories all labels and texts share one width, so that rows line up."""
+        """Return label, text and history; with histories all labels and texts have one width, so that rows align."""
         if with_history and (self.history or self.peak):
             past = f" {self.peak:<{BINS}}" if self.peak else " " + spark(self.history, self.low, self.high)
             return f"{self.label:<{LABEL}}", f"{fitting(self.text, TEXT):>{TEXT}}", past
@@ -55,17 +55,17 @@ class StripColumn(NamedTuple):
 
 
 def fitting(text: str, width: int) -> str:
-    """The text if it fits; a number cut short would be another number."""
+    """Return the text, shortened if necessary; an ellipsis for a number that does not fit."""
     return "…" if len(text) > width and text[:1].isdecimal() else shortened(text, width)
 
 
 def gap(with_history: bool) -> str:
-    """What separates two quantities; a history is a separator too."""
+    """Return the separator of two quantities."""
     return "  " if with_history else "   "
 
 
 def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | None, ...]:
-    """Means over the last ten half seconds, oldest first; bins begin at whole half seconds, so they do not wobble."""
+    """Return means over the last ten half seconds, oldest first; bins are aligned to half seconds, so that values are stable."""
     last = int(readings[-1].t / BIN_SECONDS) if readings else 0
     bins: list[list[float]] = [[] for _ in range(BINS)]
     for reading in reversed(readings):
@@ -79,9 +79,9 @@ def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | Non
 
 
 def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.Telemetry, events.Telemetry] | None:
-    """Mean and peak of the telemetry in an ended run's clean passes, or in all of it; None if nothing was read.
+    """Return mean and maximum of the telemetry in the timed repetitions of an ended run, or in the complete run.
 
-    What is averaged over a while counts only if it lies entirely within.
+    None without samples. A sample that is an average counts only if its interval is within the run.
     """
     readings = model.readings.get(gpu or run.device, ()) if run.backend == "cuda" else model.telemetry
     whole = (run.started, run.finished or run.started)
@@ -104,16 +104,16 @@ def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.
 
 
 def places(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
-    """What the strip shows: the GPU's telemetry, that of several GPUs side by side, or the host's without a GPU.
+    """Return the columns: telemetry of the GPU, of several GPUs, or of the host if there is no GPU.
 
-    Of an ended run its mean and peak, if they are known, on its device, and not what is idle since.
+    For an ended run these are mean and maximum during the run, on its device, if they were recorded.
     """
     if len(model.followed) > 1:
         return _of_several(model, run)
     found = during(model, run) if run is not None else None
     now, peak = found or (model.reading or events.Telemetry(t=0.0), None)
     host = model.gpu is None or bool(found and run is not None and run.backend == "cpu")
-    # of a run that was too short for a quantity nothing is said, and a mean temperature says little
+    # quantities without samples during the run are omitted, and so is the mean temperature
     left_out = {key for key, one in QUANTITIES.items() if found and (one.unit is CELSIUS or getattr(now, key) is None)}
     quantities = [(key, quantity) for key, quantity in usual(model, host).items() if key not in left_out]
     columns = [place for key, quantity in quantities for place in _places(model, now, key, quantity, peak)]
@@ -155,7 +155,7 @@ def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]
 
 
 def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:
-    """A value's number and its unit, of traffic and memory always the same one, so that numbers beside each other compare."""
+    """Return number and unit of a value; traffic and memory have fixed units, so that the values of several GPUs compare."""
     factor, sign = {TRAFFIC: (1e9, "GB/s"), MEMORY: (2**30, "GiB")}.get(quantity.unit, (0, ""))
     if value is None:
         return units.ABSENT, sign
@@ -168,7 +168,7 @@ def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:
 def _places(
     model: Model, now: events.Telemetry, key: str, quantity: Quantity, peak: events.Telemetry | None
 ) -> list[StripColumn]:
-    """The place of a quantity; of memory how much of how much is used, and of the machine's its history too."""
+    """Return the column of a quantity: of memory its used and total size, for the host also the share with its history."""
     value, most = getattr(now, key), most_of(quantity, model)
     past = (() if peak is not None else history(model.telemetry, key), quantity.least, most or quantity.about)
     highest = getattr(peak, key, None)
@@ -186,7 +186,7 @@ def _places(
 
 
 def arranged(all_of: Sequence[StripColumn], width: int, rows: int) -> list[list[tuple[StripColumn, bool]]]:
-    """Quantities in rows of at most `width` cells, each with or without its history: with it if that fits into the rows."""
+    """Arrange the columns in lines of at most `width` cells, with histories if all columns then fit into `rows` lines."""
     lines: list[list[tuple[StripColumn, bool]]] = []
     for with_history in (True, False) if any(quantity.history or quantity.peak for quantity in all_of) else (False,):
         lines = [[]]
@@ -204,7 +204,7 @@ def arranged(all_of: Sequence[StripColumn], width: int, rows: int) -> list[list[
 
 
 class TelemetryStrip(Widget):
-    """TextPanel by lines: it changes ten times a second."""
+    """The strip, drawn line by line because it changes ten times a second."""
 
     DEFAULT_CSS = """
     TelemetryStrip { height: auto; max-height: 2; padding: 0 1; }
@@ -219,11 +219,11 @@ class TelemetryStrip(Widget):
         self._places = places(Model())
 
     def show(self, model: Model, run: Run | None = None) -> None:
-        """Show the model's latest telemetry, or that of an ended run; nothing is painted if it has not changed."""
+        """Show the latest telemetry, or that of an ended run; redraw only after a change."""
         before, self._places = self._places, places(model, run)
         if self._places != before:
             self.refresh()
-            if self._rows(self.size.width) != self.size.height:  # after a layout that is due: it would keep the old height
+            if self._rows(self.size.width) != self.size.height:  # after a pending layout, which would keep the old height
                 self.call_after_refresh(self.refresh, layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

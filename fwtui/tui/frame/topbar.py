@@ -1,4 +1,4 @@
-"""The first line: the program, the places as tabs that can be clicked, the device, and whether this is being recorded."""
+"""The first line: the program, the screens as tabs that can be clicked, the device, and the state of the recording."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from fwtui.tui.widgets import run_labels
 from fwtui.tui.widgets.text_panel import MUTED, STRONG, Piece, TextPanel, justify, line, longest
 
 NAME = "fwtui"
-MIN_DEVICE = 12  # cells below which a device's name says nothing
+MIN_DEVICE = 12  # minimum cells of a device's name
 GAP = 3  # cells between tabs, device and signs
-PART = " · "  # between what can be left out
+PART = " · "  # separates parts that can be omitted
 
 
 class Top(NamedTuple):
     places: tuple[Place, ...] = ()
-    place: str = ""  # name of the one that is shown
+    place: str = ""  # name of the present screen
     device: str = ""
     recording: str = ""  # time and size
-    paused: str = ""  # what has come since the view was stopped
+    paused: str = ""  # time and number of events since the pause
 
 
 def top_of(view: View, places: tuple[Place, ...], place: str) -> Top:
-    """What the bar says of that one of the places of a view."""
+    """Collect the content of the bar for a screen of a view."""
     source, recording, paused = view.source, "", ""
     if source is not None and source.recorder is not None:
         recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes)}"
@@ -47,15 +47,12 @@ class TopBar(TextPanel[Top]):
 
     @dataclass
     class Chosen(Message):
-        """The user pointed at a place."""
+        """The user clicked a tab."""
 
         place: str
 
     def draw(self, subject: Top, width: int) -> Sequence[Content]:
-        """All titles, closer together and without the device where there is little room; else only the shown place has its own.
-
-        The rest has the room that is left: as much of it as fits, and nothing is cut within a word.
-        """
+        """Draw the tabs, with all titles or only the present one, then as much of the device and the recording as fits."""
         parts = subject.device.split(PART)
         devices = [PART.join(parts[:count]) for count in range(len(parts), 0, -1)]  # without each of the last parts
         all_signs, fewer, least = (_signs(subject, parts) for parts in (2, 1, 0))
@@ -90,7 +87,7 @@ class TopBar(TextPanel[Top]):
 
 
 def _signs(subject: Top, parts: int) -> Content:
-    """Return what every width shows: that the view is paused and that a recording goes on, with that many details."""
+    """Return the signs for a paused view and for a recording, each with that many details."""
     paused, recording = (PART.join(words.split(PART)[:parts]) for words in (subject.paused, subject.recording))
     signs: list[Content] = []
     if subject.paused:

@@ -198,7 +198,7 @@ def test_the_command_shows_every_value_and_its_source(
     ("text", "sentence"),
     [
         ('theme = "pink"', "config.toml: theme: there is no theme 'pink'; choose one of fwtui, textual-dark"),
-        ('[keymap]\nfly = "x"', "config.toml: keymap.fly: there is no binding 'fly'; choose one of"),
+        ('[keymap]\nfly = "x"', "config.toml: keymap.fly: there is no action 'fly'; choose one of"),
         ('[keymap]\nrun = "f99"', "config.toml: keymap.run: 'f99' is not a key"),
         ('[keymap]\nrun = "c"', "config.toml: keymap.run: 'c' is cancel on"),
         ('[keymap]\nrun = "x"\ncancel = "x"', "config.toml: keymap."),
