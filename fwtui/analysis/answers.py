@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fwtui.stream import events
     from fwtui.stream.run import Run
 
-# of the JSON of run, replay and solve: one more when a field is renamed, removed or means something else, not when one is added
+# version of the JSON of run, replay and solve; incremented if a field is renamed, removed or redefined, not if one is added
 RESULT_VERSION = 1
 SHADES, NO_PATH = "░▒▓█", "·"  # from near to far
 MAX = 32768  # vertices; above this it takes more than ten seconds
@@ -42,7 +42,7 @@ def number(value: float) -> str:
 
 
 def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:
-    """The summary as an event, with vertices by name."""
+    """Return the summary as an event, with the names of the vertices."""
     from fwtui.stream import events  # not needed for distances alone
 
     s = summary
@@ -65,7 +65,7 @@ def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run:
 
 
 def as_row(answers: events.Answers | None) -> dict[str, Any] | None:
-    """The summary as plain data, without the map; None if there is none."""
+    """Return the summary as plain data, without the map; None if there is none."""
     if answers is None or not answers.vertices:
         return None
     import msgspec
@@ -75,7 +75,7 @@ def as_row(answers: events.Answers | None) -> dict[str, Any] | None:
 
 
 def pairs(a: events.Answers) -> int:
-    """Ordered pairs of different vertices."""
+    """Return the number of ordered pairs of different vertices."""
     return a.vertices * max(a.vertices - 1, 0)
 
 
@@ -111,7 +111,7 @@ def in_short(a: events.Answers) -> list[str]:
 
 
 def histogram(a: events.Answers) -> list[tuple[str, int]]:
-    """The bins of the histogram in words, and the number of pairs in each."""
+    """Return the label of each bin of the histogram and its number of pairs."""
     whole = all(edge == int(edge) for edge in a.edges)
     bins = []
     for low, high, count in zip(a.edges, a.edges[1:], a.counts, strict=False):
@@ -121,13 +121,13 @@ def histogram(a: events.Answers) -> list[tuple[str, int]]:
 
 
 def span(a: events.Answers) -> tuple[float, float] | None:
-    """The least and the greatest mean of the map; None if no block has a path."""
+    """Return the minimum and maximum mean of the map; None if no block has a path."""
     means = [mean for row in a.heat for mean in row if mean is not None]
     return (min(means), max(means)) if means else None
 
 
 def shares(a: events.Answers) -> list[list[float | None]]:
-    """The map as shares of its range: 0 is nearest, 1 farthest; None for no path."""
+    """Return the map as shares of its range, from 0 (nearest) to 1 (farthest); None for no path."""
     ends = span(a)
     if ends is None:
         return [[None] * len(row) for row in a.heat]
@@ -136,7 +136,7 @@ def shares(a: events.Answers) -> list[list[float | None]]:
 
 
 def lines(answers: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str]:
-    """The facts with their names, then the histogram and the map of distances."""
+    """Return the facts, the histogram and the map of distances as lines of text."""
     width = max(len(name) for name, _ in facts)
     rows = [f"{name:<{width}}  {value}" for name, value in facts]
     if answers.counts:
@@ -150,12 +150,12 @@ def lines(answers: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str
 
 
 def shade(share: float | None) -> str:
-    """A share of the map's range as a character."""
+    """Return the character of a share of the map's range."""
     return NO_PATH if share is None else SHADES[int((len(SHADES) - 1) * min(max(share, 0.0), 1.0) + 0.5)]
 
 
 def answers_of(run: Run, runs: Iterable[Run]) -> events.Answers | None:
-    """The summary of the run's distances, or of equal distances from another run on the same graph."""
+    """Return the summary of the run's distances, else that of identical distances of another run on the same graph."""
     if run.answers is not None:
         return run.summary
     checksum = run.verdict.checksum if run.verdict is not None else ""
@@ -168,7 +168,7 @@ def _share(a: events.Answers) -> str:
 
 
 def why_none(run: Run) -> str:
-    """Why a run's distances cannot be summarised, in a sentence; empty if they can."""
+    """Return the reason why a run's distances cannot be summarised; empty if they can."""
     if run.state == "running":
         return f"run {run.id} has no distances yet; its answers are available when it ends"
     if run.state != "done" or run.verdict is None:

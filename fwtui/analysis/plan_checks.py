@@ -1,7 +1,6 @@
-"""Whether a plan is sound, told without running its kernel: every relaxation once, in a legal order, no races between its steps.
+"""Checks of a plan without its kernel: every relaxation once, in a legal order, without races between steps.
 
-A plan is data, so what it says is carried out in NumPy on small graphs (fwtui_kernels.reference), each step seeing only what it
-says it reads.
+NumPy executes the plan on small graphs (fwtui_kernels.reference). Each step sees only the rectangles that it declares to read.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from fwtui.common.units import counted
 from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
 
-LARGEST = 48  # vertices of a plan that is looked at, unless its tiles are larger
-MAX_STEPS = 2_000  # of a plan that is looked at
-MAX_PAIRS = 1_000_000  # of steps that are looked at for races
-ORDERS = 5  # that lanes allow, tried at random
-GRAPHS = 10  # of which a wrong order leaves some distance too long
-POISON = -1e6  # so short that a path over it shows in every result
+LARGEST = 48  # vertices of a checked plan, unless its tiles are larger
+MAX_STEPS = 2_000  # steps of a checked plan
+MAX_PAIRS = 1_000_000  # pairs of steps that are checked for races
+ORDERS = 5  # random legal orders of a plan with several streams
+GRAPHS = 10  # random graphs; an illegal order leaves a distance too long in one of them
+POISON = -1e6  # value of undeclared cells, so small that it shows in every result
 
 
 class Conflict(NamedTuple):
-    """Two steps that nothing orders, and cells that both touch; one of them writes there."""
+    """Two unordered steps and the cells that both access; at least one of them writes there."""
 
     first: int
     second: int
@@ -56,12 +55,12 @@ def ancestors(plan: Sequence[Step]) -> list[int]:
 
 
 def _lane(step: Step) -> tuple[int, int]:
-    """Every rank has its own lanes, and one more all ranks share."""
+    """Return the rank and the stream of a step."""
     return step.rank, step.lane
 
 
 def conflicts(plan: Sequence[Step]) -> Iterator[Conflict]:
-    """Steps that touch the same cells, at least one writing, and that nothing orders."""
+    """Yield the pairs of unordered steps that access the same cells, at least one of them writing."""
     before = ancestors(plan)
     if len({_lane(step) for step in plan}) < 2:
         return
@@ -74,12 +73,12 @@ def conflicts(plan: Sequence[Step]) -> Iterator[Conflict]:
 
 
 def races(plan: Sequence[Step]) -> list[tuple[int, int]]:
-    """The pairs of steps that race."""
+    """Return the pairs of steps that race."""
     return [(race.first, race.second) for race in conflicts(plan)]
 
 
 def legal_order(plan: Sequence[Step], random: Random) -> Iterator[int]:
-    """Indices of the plan in one random order that its lanes and `after` allow."""
+    """Yield the indices of the steps in a random order that streams and `after` allow."""
     before = ancestors(plan)
     done = 0
     left = set(range(len(plan)))
@@ -91,7 +90,7 @@ def legal_order(plan: Sequence[Step], random: Random) -> Iterator[int]:
 
 
 def execute(kernel: Kernel, step: Step, through: range, d: np.ndarray) -> None:
-    """Do the step seeing only what it says it reads: all else is poisoned (nothing, where it reads from a copy)."""
+    """Execute a step with all undeclared cells poisoned; a step that reads from a copy sees all cells."""
     cells = kernel.places(step.writes)
     copied = len(kernel.places(step.reads)) < len(step.reads)
     visible = d.copy() if copied else np.full_like(d, POISON)
@@ -104,16 +103,13 @@ def execute(kernel: Kernel, step: Step, through: range, d: np.ndarray) -> None:
 
 
 def sizes(tile: int) -> tuple[int, ...]:
-    """The sizes that tell most of a kernel with such tiles: one vertex, around a tile, and two tiles and a bit."""
+    """Return the most informative sizes for a tile: one vertex, around one tile, and two and a half tiles."""
     around = (1, tile - 1, tile, tile + 1, 2 * tile + tile // 2 + 1)
     return tuple(sorted({n for n in around if n > 0}))
 
 
 def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = None) -> list[str]:
-    """What is wrong with the kernel's plans for small graphs, a sentence each; nothing if they are sound.
-
-    Told of the smallest graph that shows something, which is where it is easiest to see.
-    """
+    """Return the errors of the kernel's plans, a sentence each, for the smallest graph that has some; empty if all are sound."""
     values = kernel.defaults if options is None else options
     for tile in sorted(kernel.tiles_for(True))[:2] or (1,):
         for n in sizes(tile if tile > 1 else 4):
@@ -131,7 +127,7 @@ def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = Non
 
 
 def troubles(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
-    """What is wrong with one plan, a sentence each: first what each step says, then what they do together."""
+    """Return the errors of a plan, a sentence each: those of single steps, else races, else incorrect relaxations."""
     plan = list(islice(kernel.plan(shape, stepwise), MAX_STEPS + 1))
     if len(plan) > MAX_STEPS:
         return [f"the plan has more than {MAX_STEPS:,} steps for a graph as small as this: does it ever end?"]
@@ -147,14 +143,14 @@ def troubles(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
 
 
 def step_names(kernel: Kernel, plan: Sequence[Step]) -> list[str]:
-    """What each step is called: panels of round 3; round 3 where a round has one phase."""
+    """Return the name of each step: panels of round 3; round 3 for a kernel with one phase."""
     if len(kernel.phases) == 1:
         return [f"round {number}" for number, _ in kernel.rounds(plan)]
     return [f"{kernel.phases.get(step.phase, step.phase)} of round {number}" for number, step in kernel.rounds(plan)]
 
 
 def words(rect: Rect) -> str:
-    """A rectangle for people: rows 0-31, columns 32-63."""
+    """Format a rectangle: rows 0-31, columns 32-63."""
     return f"{_span('row', rect.top, rect.bottom)}, {_span('column', rect.left, rect.right)}"
 
 
@@ -163,7 +159,7 @@ def _span(what: str, low: int, high: int) -> str:
 
 
 def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side: int) -> list[str]:
-    """The first thing that a single step says and that cannot be."""
+    """Return the first error of a single step."""
     for index, step in enumerate(plan):
         name = names[index]
         if step.phase not in kernel.phases:
@@ -187,7 +183,7 @@ def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side
 
 
 def _races(plan: Sequence[Step], names: Sequence[str]) -> list[str]:
-    """Each race in a sentence, of a pair of phases the first."""
+    """Describe the first race of each pair of phases."""
     sentences: dict[tuple[str, str], str] = {}
     for race in conflicts(plan):
         first, second = names[race.first], names[race.second]
@@ -200,7 +196,7 @@ def _races(plan: Sequence[Step], names: Sequence[str]) -> list[str]:
 
 
 def _relaxed(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side: int) -> list[str]:
-    """Whether every relaxation is done once, and the plan gives the distances in every order that its lanes allow."""
+    """Return the first relaxation that is not done exactly once, else the first incorrect distance in a legal order."""
     done = 0
     through: list[range] = []
     by = np.full((side, side, side), -1, dtype=np.int32)  # the step that does relaxation (k, i, j)
@@ -259,7 +255,7 @@ def _wrong_order(
 
 
 def _too_early(by: np.ndarray, order: Sequence[int], names: Sequence[str]) -> str:
-    """The first relaxation of a plan that is wrong whose operands are not ready: paths over smaller k are still to come."""
+    """Describe the first relaxation with an operand that is not final for all smaller k; empty if there is none."""
     side = len(by)
     when = np.empty(len(order), dtype=np.int32)
     when[order] = np.arange(len(order))
@@ -281,7 +277,7 @@ def _too_early(by: np.ndarray, order: Sequence[int], names: Sequence[str]) -> st
 
 
 def _graph(side: int, seed: int) -> np.ndarray:
-    """One cycle through all vertices, in another order each time: two vertices have one path, and every k is needed."""
+    """Return a random cycle through all vertices: each pair has one path, so that every k is needed."""
     random = np.random.default_rng(seed)
     matrix = np.full((side, side), np.inf)
     path = random.permutation(side)
@@ -291,7 +287,7 @@ def _graph(side: int, seed: int) -> np.ndarray:
 
 
 def _shared(early: Step, late: Step) -> tuple[Rect, bool, bool] | None:
-    """Cells that both steps touch and one of them writes, and which of them do."""
+    """Return cells that both steps access and one of them writes, and which step writes; None if there are none."""
     for mine, theirs, writes in (
         (early.writes, late.writes, (True, True)),
         (early.writes, late.reads, (True, False)),
@@ -310,7 +306,7 @@ def _common(one: Rect, other: Rect) -> Rect:
 
 
 def _box(mask: np.ndarray, within: Rect) -> Rect:
-    """The rectangle around the marked cells of a part of the matrix."""
+    """Return the bounding box of the marked cells of a part of the matrix."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     top, left = within.top + int(rows[0]), within.left + int(columns[0])
     return Rect(top, left, within.top + int(rows[-1]) + 1, within.left + int(columns[-1]) + 1)
