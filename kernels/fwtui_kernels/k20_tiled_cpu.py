@@ -10,7 +10,7 @@ import numpy as np
 from numba import get_num_threads, prange
 
 from fwtui_kernels.compiled.cpu_tiles import SMALL, pack, relax, solve_tile
-from fwtui_kernels.compiled.cpu_vectors import claimed, copy_cells, width_of
+from fwtui_kernels.compiled.cpu_vectors import claim, copy_cells, width_of
 from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.parts import blocked
 from fwtui_kernels.plan import Kernel, Option, Program, Shape, Target
@@ -116,7 +116,7 @@ def work(distance, p, counter, group, side, tile, tiled, one, width):
     strips = np.empty((1, tile * tile), distance.dtype)
     across = (side + group - 1) // max(group, 1)
     tasks = across * across if group else 2 * side
-    task = claimed(counter)  # pyright: ignore[reportCallIssue]
+    task = claim(counter)  # pyright: ignore[reportCallIssue]
     while task < tasks:
         if group:
             relax_group(
@@ -124,7 +124,7 @@ def work(distance, p, counter, group, side, tile, tiled, one, width):
             )
         else:
             relax_panel(distance, p, task, strips, side, tile, tiled, one, width)
-        task = claimed(counter)
+        task = claim(counter)
 
 
 @njit(cache=True)

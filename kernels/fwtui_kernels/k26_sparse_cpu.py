@@ -9,7 +9,7 @@ from numba import get_num_threads, prange
 
 from fwtui_kernels import k20_tiled_cpu as dense
 from fwtui_kernels.compiled.cpu_tiles import SMALL, relax, solve_tile
-from fwtui_kernels.compiled.cpu_vectors import ROWS, claimed, copy_cells
+from fwtui_kernels.compiled.cpu_vectors import ROWS, claim, copy_cells
 from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.parts import elimination, fronts
 from fwtui_kernels.parts.cpu_sparse import SparseCpuProgram
@@ -64,7 +64,7 @@ def sweep_blocks(own, other, front, nodes, index, low, high, back, halved, count
     With `halved`, skip the columns left of the supernode's own.
     """
     across = (high - low + WIDE - 1) // WIDE
-    task = claimed(counter)  # pyright: ignore[reportCallIssue]
+    task = claim(counter)  # pyright: ignore[reportCallIssue]
     while task < across * len(nodes):
         node, left = nodes[task // across], low + task % across * WIDE
         start, end, depth = np.int64(node[fronts.START]), np.int64(node[fronts.END]), np.int64(node[fronts.DEPTH])
@@ -80,7 +80,7 @@ def sweep_blocks(own, other, front, nodes, index, low, high, back, halved, count
                     block[i, j - left] = front[node[fronts.BASE] + i, j - start]
             relax(block, 0, 0, legs, 0, 0, strips, len(legs), depth, right - left, width, 0)
             store(block, own, other, start, end, left, max(left, start) if halved else left, right, halved)
-        task = claimed(counter)  # pyright: ignore[reportCallIssue]
+        task = claim(counter)  # pyright: ignore[reportCallIssue]
 
 
 @njit(cache=True)

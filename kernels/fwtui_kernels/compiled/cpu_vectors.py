@@ -56,21 +56,21 @@ def vector_at(builder: Any, vector: Any, first: Any, index: Any) -> Any:
     return builder.bitcast(builder.gep(first, [index], source_etype=vector.element), vector.as_pointer())
 
 
-def loaded(builder: Any, vector: Any, place: Any, itemsize: int) -> Any:
+def load_vector(builder: Any, vector: Any, place: Any, itemsize: int) -> Any:
     """Load the vector at an address with the alignment of a cell."""
     value = builder.load(place, typ=vector)
     value.align = itemsize
     return value
 
 
-def spread(builder: Any, vector: Any, place: Any) -> Any:
+def broadcast(builder: Any, vector: Any, place: Any) -> Any:
     """Load the cell at an address into all lanes of a vector."""
     nothing = ir.Constant(vector, ir.Undefined)
     one = builder.insert_element(nothing, builder.load(place, typ=vector.element), ir.IntType(32)(0))
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count))
 
 
-def relaxed(builder: Any, current: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
+def relax_vector(builder: Any, current: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
     """Return min(current, to + onward) in all lanes. `by_bits` compares non-negative floats as integers."""
     item = current.type.element
     real = not isinstance(item, ir.IntType)
@@ -120,7 +120,7 @@ def copy_cells(typingctx, to, to_row, to_column, source, row, column, count):
 
 
 @intrinsic
-def claimed(typingctx, counter):
+def claim(typingctx, counter):
     """Return counter[0] and increment it atomically, so that every call gets another number."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -170,7 +170,9 @@ def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, firs
         first, pitch = _cell(context, builder, own_type, args[0], args[1], args[2])
         lines = [builder.gep(first, [builder.mul(pitch, index(row))], source_etype=item) for row in range(ROWS)]
         places = [vectors_at(line) for line in lines]
-        best = [[cgutils.alloca_once_value(builder, loaded(builder, vector, place, itemsize)) for place in row] for row in places]
+        best = [
+            [cgutils.alloca_once_value(builder, load_vector(builder, vector, place, itemsize)) for place in row] for row in places
+        ]
         for line in lines:
             for offset in range(0, columns, LINE // itemsize):
                 _fetch(builder, builder.gep(line, [builder.add(args[10], index(offset))], source_etype=item))
@@ -182,11 +184,11 @@ def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, firs
             for k in range(UNROLLED):
                 at = builder.add(begin, index(k))
                 line = builder.gep(strip, [builder.mul(at, index(columns))], source_etype=item)
-                seconds = [loaded(builder, vector, place, itemsize) for place in vectors_at(line)]
+                seconds = [load_vector(builder, vector, place, itemsize) for place in vectors_at(line)]
                 for leg, row in zip(legs, best, strict=True):
-                    to_all = spread(builder, vector, builder.gep(leg, [at], source_etype=item))
+                    to_all = broadcast(builder, vector, builder.gep(leg, [at], source_etype=item))
                     for second, target in zip(seconds, row, strict=True):
-                        builder.store(relaxed(builder, builder.load(target, typ=vector), to_all, second), target)
+                        builder.store(relax_vector(builder, builder.load(target, typ=vector), to_all, second), target)
         for row, kept_row in zip(places, best, strict=True):
             for place, target in zip(row, kept_row, strict=True):
                 builder.store(builder.load(target, typ=vector), place).align = itemsize

@@ -8,14 +8,14 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from fwtui_kernels.compiled.cpu_vectors import loaded, relaxed, spread, vector_at, vector_bytes
+from fwtui_kernels.compiled.cpu_vectors import broadcast, load_vector, relax_vector, vector_at, vector_bytes
 from fwtui_kernels.plan import ITEMSIZE
 
 
 def probe_loop(dtype: str, rows: int, columns: int, depth: int, by_bits: bool) -> tuple[Any, int]:
     """Return the intrinsic turn(c, a, b, turns, stride) on flat arrays, and the number of cells in a vector.
 
-    It relaxes a tile of rows x columns vectors; an iteration has `depth` values of k. relaxed() describes `by_bits`.
+    It relaxes a tile of rows x columns vectors; an iteration has `depth` values of k. relax_vector() describes `by_bits`.
     """
     itemsize = ITEMSIZE[dtype]
     lanes = vector_bytes() // itemsize
@@ -28,7 +28,7 @@ def probe_loop(dtype: str, rows: int, columns: int, depth: int, by_bits: bool) -
         turns, stride = args[3:]
 
         def load(first: Any, at: Any) -> Any:
-            return loaded(builder, vector, vector_at(builder, vector, first, at), itemsize)
+            return load_vector(builder, vector, vector_at(builder, vector, first, at), itemsize)
 
         cells = [load(c, index(cell * lanes)) for cell in range(rows * columns)]
         before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
@@ -42,12 +42,12 @@ def probe_loop(dtype: str, rows: int, columns: int, depth: int, by_bits: bool) -
         for k in range(depth):
             line = [load(b, builder.add(offset, index((k * columns + j) * lanes))) for j in range(columns)]
             for i in range(rows):
-                to_k = spread(
+                to_k = broadcast(
                     builder, vector, builder.gep(a, [builder.add(offset, index(k * rows + i))], source_etype=vector.element)
                 )
                 for j in range(columns):
                     cell = i * columns + j
-                    now[cell] = relaxed(builder, now[cell], to_k, line[j], by_bits)
+                    now[cell] = relax_vector(builder, now[cell], to_k, line[j], by_bits)
         following = builder.add(turn, index(1))
         for phi, first, last in zip([turn, *cells_before], [index(0), *cells], [following, *now], strict=True):
             phi.add_incoming(first, before)
