@@ -16,7 +16,7 @@ from fwtui.common.text import clean
 from fwtui.graphs.arc_lines import shortest
 from fwtui.graphs.formats import formats, written_as
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.opening import MAX_BYTES
+from fwtui.graphs.graph_file import MAX_BYTES
 
 NO_EDGE_SIGN = "."
 

@@ -12,7 +12,7 @@ from fwtui.experiment.experiment import SIMULATOR_MAX_N
 from fwtui.experiment.generate import Fill, compile_fill, generate
 from fwtui.graphs.bounds import check_range
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.loading import read
+from fwtui.graphs.graph_loader import read
 from fwtui.measure.job import Job
 from fwtui.stream import events
 from fwtui_kernels.plan import Shape

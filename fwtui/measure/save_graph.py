@@ -13,7 +13,7 @@ from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.generate import check_room, compile_fill, generate
 from fwtui.graphs.formats import written_as
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.loading import read
+from fwtui.graphs.graph_loader import read
 from fwtui.graphs.writers import check_small, check_whole, picture, write
 from fwtui.stream.requests import SaveRequest
 

@@ -19,9 +19,9 @@ from fwtui.common.signals import undone_by
 from fwtui.common.streams import report
 from fwtui.common.text import clean, quoted
 from fwtui.graphs.file_options import STDIN, FileOptions
+from fwtui.graphs.graph_file import MAX_BYTES, STDIN_NAME, open_graph_file
 from fwtui.graphs.graph_limits import GraphLimits
-from fwtui.graphs.loading import load_lazily
-from fwtui.graphs.opening import MAX_BYTES, STDIN_NAME, opened
+from fwtui.graphs.graph_loader import load_lazily
 from fwtui.graphs.text_rows import Form, GraphFile, fields_in
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import output
@@ -91,7 +91,7 @@ def _listed(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, o
     """The vertices in a file, some on each line, under these titles, if any. Raises Refused, naming file and line."""
     name = STDIN_NAME if path == STDIN else clean(Path(path).name)
     cycles, rows_seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
-    with opened(path, name, MAX_BYTES) as (file, size):
+    with open_graph_file(path, name, MAX_BYTES) as (file, size):
         form, source = Form("", "\t" if b"\t" in file.peek() else ","), GraphFile(file, name, size, MAX_BYTES, "", GraphLimits())
         for line, fields in (row for at, chunk in source.chunks(quotes=True) for row in fields_in(chunk, at, form, source)):
             if not cycles and tuple(f.lower() for f in fields[: len(titles)]) == titles:

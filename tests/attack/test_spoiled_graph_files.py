@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_graph_loading import MTX, csr, npy, put  # pyright: ignore[reportMissingImports]
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.loading import load
+from fwtui.graphs.graph_loader import load
 
 
 def good(suffix: str) -> bytes:

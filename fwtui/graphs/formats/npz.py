@@ -28,9 +28,9 @@ from fwtui.graphs.columns import ends_among
 from fwtui.graphs.edge_tables import of_table
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.graph_file import MAX_BYTES, MAX_EXPANSION
 from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_entries
-from fwtui.graphs.opening import MAX_BYTES, MAX_EXPANSION
 from fwtui.graphs.text_rows import GraphFile, present
 
 TITLE = "NumPy"

@@ -13,7 +13,7 @@ from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical, fletcher64
 from fwtui.graphs.cycles import cycle_weight
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.loading import read
+from fwtui.graphs.graph_loader import read
 from fwtui.stream.events import Verdict
 
 HOWS = ("full", "sample")

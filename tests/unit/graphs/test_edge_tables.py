@@ -14,7 +14,7 @@ from pyarrow import parquet
 from fwtui import solve
 from fwtui.common.errors import Refused
 from fwtui.graphs.edge_tables import of_table
-from fwtui.graphs.loading import load
+from fwtui.graphs.graph_loader import load
 from fwtui.solver import output
 
 ROADS = {"note": ["x", "y", "z"], "from": ["b", "a", "b"], "to": ["a", "c", "c"], "cost": [1.0, 2.0, 9.0]}

@@ -18,11 +18,11 @@ from test_graph_writers import of
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.graphs import formats, opening
+from fwtui.graphs import formats, graph_file
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs, LazyGraph
 from fwtui.graphs.formats import npy, read_help, suffix_of, written_help
 from fwtui.graphs.graph_limits import GraphLimits
-from fwtui.graphs.loading import load, load_lazily, read
+from fwtui.graphs.graph_loader import load, load_lazily, read
 from fwtui.graphs.writers import write
 from fwtui_kernels.plan import NO_EDGE
 
@@ -157,7 +157,7 @@ def test_the_formats_that_are_read_are_those_that_are_offered() -> None:
     for form in formats.formats():
         assert (hasattr(form.load(), "read"), hasattr(form.load(), "write")) == (form.reads, form.writes), form
         assert form.suffixes and form.title and (form.reads or form.writes)
-    assert tuple(opening._UNPACK) == formats.PACKED
+    assert tuple(graph_file._UNPACK) == formats.PACKED
     assert " ".join(formats.read_suffixes()) == ".gr .mtx .txt .edges .el .snap .csv .tsv .npy .bin .in .npz .parquet .graphml"
     assert " ".join(formats.written_suffixes()) == f"{' '.join(formats.read_suffixes())} .dot"
 

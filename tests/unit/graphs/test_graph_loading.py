@@ -20,9 +20,9 @@ from pretending import Pretend
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.formats import read_suffixes
+from fwtui.graphs.graph_file import MAX_BYTES
 from fwtui.graphs.graph_limits import GraphLimits
-from fwtui.graphs.loading import ANY, load
-from fwtui.graphs.opening import MAX_BYTES
+from fwtui.graphs.graph_loader import ANY, load
 from fwtui.graphs.text_rows import GraphFile
 
 

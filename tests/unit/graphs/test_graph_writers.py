@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.formats import written_as
 from fwtui.graphs.graph import GraphInput, graph_of
-from fwtui.graphs.loading import read
+from fwtui.graphs.graph_loader import read
 from fwtui.graphs.writers import picture, write
 from fwtui.measure.save_graph import save
 from fwtui_kernels.plan import DTYPES, NO_EDGE

@@ -18,7 +18,7 @@ from pyarrow import parquet
 from fwtui import Refused, solve
 from fwtui.__main__ import main
 from fwtui.graphs.file_options import AUTO, FileOptions
-from fwtui.graphs.loading import load_lazily
+from fwtui.graphs.graph_loader import load_lazily
 
 INPUTS = DATA / "inputs"
 

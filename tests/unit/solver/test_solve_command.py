@@ -24,7 +24,7 @@ from fwtui.__main__ import main, parser
 from fwtui.analysis.answers import RESULT_VERSION, stated
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.loading import load
+from fwtui.graphs.graph_loader import load
 from fwtui.graphs.summary import summarise
 from fwtui.solver.call import Call
 from fwtui.solver.command import SolveProgress, carry_out

@@ -19,9 +19,9 @@ from fwtui.graphs.columns import WeightChoice
 from fwtui.graphs.file_options import STDIN, UNWEIGHTED, FileOptions, parse_no_edge
 from fwtui.graphs.formats import read_suffixes, suffix_in, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
+from fwtui.graphs.graph_file import MAX_BYTES, STDIN_NAME, open_graph_file
 from fwtui.graphs.graph_limits import GraphLimits, refused_for_room
 from fwtui.graphs.no_edge import likely_no_edge
-from fwtui.graphs.opening import MAX_BYTES, STDIN_NAME, opened
 from fwtui.graphs.text_rows import GraphFile
 
 ANY = GraphLimits()
@@ -56,7 +56,7 @@ def load_lazily(
     arrays = not suffix or read_suffixes()[suffix].says("ARRAYS")
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if arrays else MAX_BYTES
     with refused_for_room(name, limits.dtype):
-        with opened(path, name, most, tell) as (file, size):
+        with open_graph_file(path, name, most, tell) as (file, size):
             suffix = suffix or suffix_in(file.peek())
             graph = read_suffixes()[suffix].load().read(GraphFile(file, name, size, most, suffix, limits, weight, no_edge))
         limits.check_size(graph.n, name, "has")

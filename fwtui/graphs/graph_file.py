@@ -31,7 +31,7 @@ STDIN_NAME = "standard input"
 
 
 @contextmanager
-def opened(
+def open_graph_file(
     path: str, name: str, max_bytes: int, tell: Callable[[float], None] = lambda share: None
 ) -> Iterator[tuple[io.BufferedReader[Any], int]]:
     """Open a file, and return it with its size in bytes (an upper bound if packed); a byte order mark is skipped.
