@@ -1,4 +1,4 @@
-"""What the charts share: rows of styled parts, ticks on an axis, and a cursor that the arrows and the mouse move."""
+"""Common parts of charts: rows of styled pieces, ticks on an axis, and a cursor for arrows and mouse."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PieceWidget(Widget):
 
 
 class ValueCursor(PieceWidget, Arrowed, can_focus=True):
-    """A chart with a cursor on one of its values; it goes when neither the arrows nor the mouse are there."""
+    """A chart with a cursor on one of its values, which disappears when neither focus nor mouse is on the chart."""
 
     ALLOW_SELECT = False
     BINDINGS: ClassVar = [*ACROSS, CHOOSE]
@@ -62,7 +62,7 @@ class ValueCursor(PieceWidget, Arrowed, can_focus=True):
 
 
 class GridCursor(Arrowed):
-    """Mixed into a widget that shows a grid: a cursor on one of its cells, which the arrows move and which stays."""
+    """Mixin for a widget that shows a grid: a permanent cursor on one of its cells, which the arrows move."""
 
     @property
     def extent(self) -> tuple[int, int]:

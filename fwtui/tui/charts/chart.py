@@ -1,4 +1,4 @@
-"""A chart that can be read: with the keyboard or the mouse a cursor goes from value to value and says what is under it."""
+"""A chart with a cursor, which the keyboard or the mouse moves and which shows the values under it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fwtui.tui.charts.figure import COLOURS, Figure
 
 
 class Chart(ValueCursor):
-    """Shows one figure, drawn again only when it or the size changes. The last row says what is under the cursor."""
+    """One figure, drawn again only when it or the size changes. The last row shows the values under the cursor."""
 
     PREFIX = "chart"
     DEFAULT_CSS = """
@@ -59,7 +59,7 @@ class Chart(ValueCursor):
         return super().allow_focus() and bool(self.drawing.stops)  # without values the arrows have nothing to do
 
     def show(self, figure: Figure) -> None:
-        """Show this from now on; an equal figure costs nothing."""
+        """Replace the figure; an equal one costs nothing."""
         if figure != self.figure:
             if [s.name for s in figure.series] != [s.name for s in self.figure.series]:
                 self._at = None
@@ -68,10 +68,10 @@ class Chart(ValueCursor):
 
     @property
     def drawing(self) -> Drawing:
-        """Made once for each figure and size."""
+        """The drawn figure, cached for the present size."""
         figure, size = self.figure, self.size
         if self._drawn is None or self._drawn[0] is not figure or self._drawn[1] != size:
-            # a row of its own for what is under the cursor, so that nothing moves when it comes
+            # a separate row for the values under the cursor, so that nothing moves when they appear
             self._drawn = figure, size, draw(figure, size.width, size.height - (1 if size.height > 3 else 0))
         return self._drawn[2]
 
@@ -82,7 +82,7 @@ class Chart(ValueCursor):
 
     @property
     def words(self) -> str:
-        """What is under the cursor: n 4096   ● naive 276 Grelax/s."""
+        """The values under the cursor, such as n 4096   ● naive 276 Grelax/s."""
         stop = self.stop
         if stop is None:
             return self._hint if self.has_focus and self.drawing.stops else ""
@@ -122,7 +122,7 @@ class Chart(ValueCursor):
             self._chosen(*self.stop.points[0])
 
     def nearest(self, x: int, y: int) -> int | None:
-        """The stop nearest to a cell of the widget, as its place among the stops."""
+        """Return the index of the stop that is nearest to a cell of the widget."""
         drawing = self.drawing
         share = (x - drawing.left) / max(drawing.width - 1, 1)
 

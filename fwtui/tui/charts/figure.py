@@ -1,4 +1,4 @@
-"""What a chart shows: plain, hashable data, so that an equal figure is never drawn twice."""
+"""The data of a chart, hashable, so that an equal figure is not drawn twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fwtui.common import units
 from fwtui_kernels import rungs
 
-MARKERS = "①②③④⑤⑥⑦⑧⑨⑩"  # of what is no kernel: shapes belong to kernels
+MARKERS = "①②③④⑤⑥⑦⑧⑨⑩"  # of series without a kernel
 # of series; the seventh has the first one's again, and another marker
 COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
 # ten for each ten of the ladder's numbers
@@ -93,7 +93,7 @@ def rate_text(value: float) -> str:
 
 
 class Sign(NamedTuple):
-    """A glyph that no other kernel has, and a colour as its place among COLOURS."""
+    """The unique glyph of a kernel, and the index of its colour in COLOURS."""
 
     glyph: str
     place: int
@@ -104,7 +104,7 @@ class Sign(NamedTuple):
 
 
 def sign(kernel: str) -> Sign:
-    """The sign of the kernel with that id."""
+    """Return the sign of the kernel with that id."""
     number = rungs().get(kernel)
     if number is None:
         return Sign(OTHER, len(COLOURS) - 1)

@@ -1,4 +1,4 @@
-"""Numbers that can be drawn: series that are finite and not too long; axes with their ends, ticks, and where a value falls."""
+"""Scales of axes: their ends, their ticks, and the position of a value; finite and thinned series."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MIN_POSITIVE = 1e-15  # on a log axis
 
 
 def finite(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """The series with a gap (None) for each value that cannot be drawn."""
+    """Return the series with a gap (None) for each value that cannot be drawn."""
     return tuple(None if value is None or not math.isfinite(value) or abs(value) > LARGEST else float(value) for value in values)
 
 
 def positive(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """The same for a log axis: what is not above 0 is a gap as well."""
+    """Return the series for a log axis, with a gap for each value that is not positive."""
     return tuple(None if value is None or value < MIN_POSITIVE else value for value in finite(values))
 
 
@@ -51,7 +51,7 @@ class Scale(NamedTuple):
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value falls, 0..1 between the ends; outside of that for a value beyond them."""
+        """Return the position of a value: 0 to 1 between the ends, outside of that range beyond them."""
         if self.log:
             low, high = math.log10(self.low), math.log10(self.high)
             return (math.log10(max(value, 1e-300)) - low) / (high - low)

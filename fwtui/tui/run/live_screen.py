@@ -1,4 +1,4 @@
-"""The dashboard: choose an experiment, run it, watch it, keep it."""
+"""The live Run screen: the form, the present run, and the table of runs."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class RunScreen(SessionScreen):
             self._run_wanted()
 
     def _run_wanted(self) -> None:
-        """What another place wants run."""
+        """Start the experiment that another screen has requested."""
         requested, self.view.wanted = self.view.wanted, None
         if requested is not None:
             self.draft.take(requested)
@@ -139,7 +139,7 @@ class RunScreen(SessionScreen):
             self.action_run()
 
     def ladders(self) -> list[Ladder]:
-        """The stairs that lie before a user; none until they have been read."""
+        """Return the ladders; none until they have been read."""
         if self.view.climb is None:
             return []
         from fwtui.tui.frame.ladder_data import ladders
@@ -147,7 +147,7 @@ class RunScreen(SessionScreen):
         return ladders(self.view)
 
     def offer_limits(self) -> None:
-        """In the first idle minute offer to measure what this device can do, if that is unknown."""
+        """After an idle minute, offer to measure the peak rates of this device, if they are unknown."""
         idle = time.monotonic() - getattr(self.app, "key_since", 0.0)
         if idle < IDLE or self.view.busy:
             self.set_timer(max(IDLE - idle, 1.0), self.offer_limits)
@@ -163,7 +163,7 @@ class RunScreen(SessionScreen):
         self.call_after_refresh(self._focus_what_is_seen)
 
     def _focus_what_is_seen(self) -> None:
-        """If the form is hidden, the table has the arrow keys."""
+        """Focus the table of runs if the form is hidden."""
         if self.narrow and (self.focused is None or self.query_one("#left") in self.focused.ancestors):
             self.query_one(HistoryTable).focus()
 
@@ -184,13 +184,13 @@ class RunScreen(SessionScreen):
             )
 
     def advice(self) -> tuple[str, ...]:
-        """What four kinds of people can do first, and the stairs that lie before them."""
+        """Return the first steps for a new user."""
         kernel = self.draft.kernel
         words = {
             "run": f"run the experiment: {kernel.title}{'' if self.narrow else ', as the form on the left says'}",
             "flagship": "replay two runs on an H200 with an 8x speedup (20 s)",
             "learn.course": "take the course, from three loops to the fastest kernel",
-            "watch": "have a kernel of your own judged at each save",
+            "watch": "check and benchmark your kernel on every save",
         }
         words |= {"climb": "go through the ladder, rung by rung"} if self.ladders() else {"help": "every key, and the glossary"}
         offer = (f"{self._offered}.", "") if self.view.earlier is not None else ()
@@ -214,7 +214,7 @@ class RunScreen(SessionScreen):
         stairs.show(LadderSubject(ladders[0], room) if ladders else None)
 
     def _open_awaited(self, busy: bool) -> None:
-        """Answers that were asked for open by themselves, unless the user has gone on to something else meanwhile."""
+        """Open a requested distance summary once it exists, unless the user has switched to another run or screen."""
         run = self.view.run
         if self._awaited is None or (run is not None and run.id == self._awaited and busy):
             return
@@ -237,12 +237,12 @@ class RunScreen(SessionScreen):
         return settle(experiment, self._simulated(kernel_named(experiment.kernel), experiment.device))
 
     def summary(self) -> tuple[str, ...]:
-        """The experiment in a line, and in a shorter one."""
+        """Return the experiment in one line, and in a shorter one."""
         experiment = self.view.experiment = self.draft.experiment()  # which is what the next start begins with
         return run_labels.summary(experiment, LONG), run_labels.summary(experiment, 0)
 
     def checked(self) -> None:
-        """Say on the log line, too, what is wrong in the form, or clear it."""
+        """Show the first error of the form on the log line, or clear it."""
         sentence = next(iter(self.query_one(FormPanel).errors.values()), "")
         if sentence or (self.view.notice is not None and self.view.notice.level == "warning"):
             self.show_message(sentence, "warning")
@@ -315,14 +315,14 @@ class RunScreen(SessionScreen):
 
     @property
     def _offered(self) -> str:
-        """The session that one can go on with, in words."""
+        """The offer to continue the last session."""
         earlier = self.view.earlier
         assert earlier is not None
         runs = units.counted(earlier.runs, "run")
         return f"The last session, of {earlier.when}, has {runs}; {self.key_of('go_on')} goes on with it"
 
     def action_go_on(self) -> None:
-        """Read the last session beside the screen, then let it be this one."""
+        """Read the last session in the background, then continue it."""
         earlier = self.view.earlier
         if earlier is not None:
             self.show_message("reading the last session")
@@ -344,11 +344,11 @@ class RunScreen(SessionScreen):
         self.choose_own()
 
     def choose_own(self) -> None:
-        """Ask for a user's kernel file, and put it into the form."""
+        """Choose a user kernel file for the form."""
         pick(self, "A kernel of your own", self._admit)
 
     def action_watch(self) -> None:
-        """Watch the form's kernel if it is the user's own, else ask for a file."""
+        """Watch the form's kernel if it is a user kernel, else choose a file."""
         path = path_of(self.draft.kernel.id)
         if path:
             with self.reporting():
@@ -386,6 +386,6 @@ class RunScreen(SessionScreen):
             yield Command(words, partial(self.measure, backend), "the limit that rates are shown as a share of; kept for later")
 
     def measure(self, backend: str) -> None:
-        """Have the limit of the CPU or of the GPU that the form names measured."""
+        """Measure the peak rates of the CPU, or of the GPU that the form names."""
         with self.reporting():
             self.show_message(self.view.measure_limits(DeviceId.parse(self.draft.text("device")).on(backend)))

@@ -1,4 +1,4 @@
-"""The first place, live and in a replay: the same panels of runs from the same Model."""
+"""The Run screen, common to live sessions and replays."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ MOTION = replace(bindings.MOTION, unavailable=first_reason(is_presented, no_run,
 
 
 class SessionScreen(Frame):
-    """The run that is shown, what is beside it, and the table of runs."""
+    """The present run, the panel on its left, and the table of runs."""
 
     DEFAULT_CSS = """
     SessionScreen #body { min-height: 4; }
@@ -141,11 +141,11 @@ class SessionScreen(Frame):
             yield HistoryTable(self._enter)
 
     def left(self) -> ComposeResult:
-        """What is beside the run, where there is room."""
+        """Yield the panel on the left."""
         yield from ()
 
     def advice(self) -> tuple[str, ...]:
-        """What to do before the first run."""
+        """Return the text before the first run."""
         raise NotImplementedError
 
     def show(self) -> None:
@@ -189,14 +189,14 @@ class SessionScreen(Frame):
 
     @property
     def _moves(self) -> bool:
-        """Whether a finished run's plan is played slowly; in a presentation only where it is about that."""
+        """True if the plan of a finished run plays in slow motion; in a presentation, if the cue card is about the matrix."""
         if not self.view.presenting:
             return self.view.motion
         over = self.view.playback is not None and self.view.playback.over
         return not over and self.view.marker is not None and cue_of(self.view.marker[2]).panel == "matrix"
 
     def asks(self) -> Mapping[str, str]:
-        """How to find out what a run's reason lacks."""
+        """Return how to measure the data that an explanation lacks."""
         raise NotImplementedError
 
     def giveaways(self, kind: str) -> Sequence[Widget]:
@@ -208,14 +208,14 @@ class SessionScreen(Frame):
 
     @property
     def next_rung(self) -> NextRung | None:
-        """What the verdict on the run that is shown offers; nothing that would need a GPU where there is none."""
+        """The next rung for the present run; None if it needs a GPU and there is none."""
         run, assessment = self.view.run, self.query_one(RunPanel).verdict if self.is_mounted else None
         offered = assessment.next if assessment is not None and run is not None and assessment.run.id == run.id else None
         here = offered is not None and (self.view.has_gpu or kernel_named(offered.kernel).backend == "cpu")
         return offered if here else None
 
     def _enter(self) -> None:
-        """Show the marked run; on the one that is shown try what its verdict offers."""
+        """Show the marked run; on the present run, try the next rung."""
         run = self.view.run
         if (
             run is not None
@@ -248,16 +248,16 @@ class SessionScreen(Frame):
 
     @property
     def run_answers(self) -> events.Answers | None:
-        """What is known of the distances of the run that is shown."""
+        """The distance summary of the present run, or of another run with the same distances."""
         return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
 
     @property
     def answers_seen(self) -> bool:
-        """Whether what its distances say is known, or shown."""
+        """True if the distance summary exists or is shown."""
         return self.run_answers is not None or self.has_class(ANSWERED)
 
     def action_view(self) -> None:
-        """The run, or what its distances say."""
+        """Switch between the run and its distance summary."""
         self.set_class(not self.has_class(ANSWERED), ANSWERED)
         if self.has_class(ANSWERED):
             self.query_one(HistoryTable).focus()

@@ -27,7 +27,7 @@ MAIN = ("kernel", GRAPH, "density", "dtype", "tile", "device")  # what is in sig
 
 
 class FormRow(NamedTuple):
-    """One line of the form. Choices are None for free text and empty if the kernel has nothing to choose."""
+    """One row of the form. `choices` is None for free text, and empty if the kernel has none."""
 
     key: str
     title: str
@@ -35,14 +35,14 @@ class FormRow(NamedTuple):
     text: str
     choices: tuple[str, ...] | None
     shown: bool = True
-    hint: str = ""  # what an empty text means
-    names: Mapping[str, str] = {}  # what choices are called, where that is not their text
-    more: bool = False  # whether it is among those that More opens
-    changed: bool = False  # whether it says something else than it would by itself
+    hint: str = ""  # the meaning of an empty text
+    names: Mapping[str, str] = {}  # displayed names of choices, if different
+    more: bool = False  # hidden until More is pressed
+    changed: bool = False  # differs from its default
 
 
 class Draft(Protocol):
-    """Whatever a form can show and change."""
+    """The content of a form."""
 
     last = ""  # the row that was changed last; "" where the whole was taken from elsewhere
     _blamed = ("", "")  # an error of no single row, and the row under which it is shown
@@ -54,11 +54,11 @@ class Draft(Protocol):
     def check(self) -> object: ...  # raises Refused with the first thing that is wrong
 
     def text(self, key: str) -> str:
-        """What the row shows."""
+        """Return the text of a row."""
         return next(row.text for row in self.rows() if row.key == key)
 
     def errors(self) -> dict[str, str]:
-        """What is wrong, by row. An error of no single row is shown under the row changed last ("" if none)."""
+        """Return the errors by row. An error of no single row belongs to the row that was changed last ("" if none)."""
         errors = self.misread()
         if not errors:
             try:
@@ -71,12 +71,12 @@ class Draft(Protocol):
 
 
 def titled(field: Field) -> str:
-    """The field's title, with its unit where it has one."""
+    """Return the title of a field, with its unit if it has one."""
     return f"{field.title}, {UNITS[field.metavar]}" if field.metavar in UNITS else field.title
 
 
 def names_a_file(text: str) -> bool:
-    """Whether the row of the graph has a path: not a number, and with a separator or a suffix."""
+    """Return True if the text of the graph's row is a path: not a number, and with a separator or a suffix."""
     with suppress(ValueError):
         float(text)
         return False
@@ -84,7 +84,7 @@ def names_a_file(text: str) -> bool:
 
 
 def loaded_kernel(experiment: Experiment) -> Kernel:
-    """The experiment's kernel. Raises Refused for a user's kernel whose file was not chosen in this session."""
+    """Return the experiment's kernel. Raises Refused for a user kernel whose file was not chosen in this session."""
     if experiment.code and experiment.kernel not in known_kernels():
         raise Refused(
             f"{clean(experiment.kernel)} is a kernel of your own; choose its file first, by {OWN} in the list of kernels"
@@ -93,10 +93,10 @@ def loaded_kernel(experiment: Experiment) -> Kernel:
 
 
 class ExperimentDraft(Draft):
-    """An experiment in the making. What a user picked is remembered when another kernel does not offer it."""
+    """The draft of an experiment. It remembers choices that the present kernel does not offer."""
 
     def __init__(self, experiment: Experiment, simulated: Simulated, settled: Settled, texts: Mapping[str, str] = {}):
-        """`texts` are those of a draft before; they do not count where their kernel is none, or not loaded."""
+        """`texts` are those of an earlier draft; they are ignored if their kernel is unknown."""
         self._simulated = simulated
         self._settled = settled
         self._wishes: dict[str, str] = {}
@@ -113,7 +113,7 @@ class ExperimentDraft(Draft):
         return self._simulated(self.kernel, self._wishes.get("device", "auto"))
 
     def take(self, experiment: Experiment) -> None:
-        """Say what this experiment says. Raises Refused."""
+        """Replace the draft by an experiment. Raises Refused."""
         loaded_kernel(experiment)
         self._wishes = {"kernel": experiment.kernel, "device": experiment.device, "n": str(experiment.n), "file": experiment.file}
         self.last = ""
@@ -139,7 +139,7 @@ class ExperimentDraft(Draft):
         self.last = key
 
     def rows(self) -> tuple[FormRow, ...]:
-        """The few that are always in sight, then the kernel's own options and all the rest; options of others are not shown."""
+        """Return the main rows, then the options of the kernel and the other rows; options of other kernels are hidden."""
         usual = self._usual()
         rows = {field.name: self._row(field, usual) for field in FIELDS}
         file, graph = rows.pop("file"), rows[GRAPH]
@@ -163,14 +163,14 @@ class ExperimentDraft(Draft):
         return {name: f"{name} (GPU)" for name, kernel in known_kernels().items() if self._simulated(kernel, "auto")}
 
     def typed(self) -> Experiment:
-        """The experiment as it says. Raises Refused for what cannot be read."""
+        """Return the experiment as typed. Raises Refused for invalid text."""
         changes, errors = self._read()
         for sentence in errors.values():
             raise Refused(sentence)
         return Experiment(**changes, options={o.name: int(self._option_text(o)) for o in self.kernel.options})
 
     def experiment(self) -> Experiment:
-        """The experiment as it would run here. Raises Refused with the first thing that is wrong."""
+        """Return the experiment as it would run on this machine. Raises Refused with the first error."""
         return changed(self._settled(self.typed()))
 
     check = experiment
@@ -179,7 +179,7 @@ class ExperimentDraft(Draft):
         return self._read()[1]
 
     def _read(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """What the fields say of an experiment, and what is wrong with those that cannot be read."""
+        """Return the fields of the experiment, and the errors of invalid ones by row."""
         changes: dict[str, Any] = {}
         errors: dict[str, str] = {}
         for field in FIELDS:
@@ -225,7 +225,7 @@ class ExperimentDraft(Draft):
         return rows
 
     def _usual(self) -> Experiment:
-        """The kernel's own choices for a graph of that size."""
+        """Return the kernel's defaults for a graph of this size."""
         usual = for_kernel(Experiment(), self.kernel)
         for n in (self._n(), 1):
             with suppress(Refused):
@@ -233,7 +233,7 @@ class ExperimentDraft(Draft):
         return changed(usual, n=1)
 
     def _n(self) -> int:
-        """The size that is asked for; of a file, which is not read yet, the largest."""
+        """Return n; for a file, which has not been read yet, the kernel's maximum."""
         text = self._wishes.get("n", "")
         if self._wishes.get("file"):
             return self.kernel.max_n

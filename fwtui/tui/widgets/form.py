@@ -61,7 +61,7 @@ def _options(row: FormRow) -> list[tuple[Text, str]]:
 
 
 class ExperimentForm(VerticalScroll, can_focus=False):
-    """Shows a draft and writes what the user changes back into it."""
+    """The form of a draft, which takes the user's changes."""
 
     DEFAULT_CSS = """
     ExperimentForm { scrollbar-size-vertical: 1; }
@@ -89,12 +89,12 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     @dataclass
     class Changed(Message):
-        """The draft says something else now; `errors` by row, empty when it can run."""
+        """The draft has changed; `errors` by row, empty if it is valid."""
 
         errors: dict[str, str]
 
     class OwnWanted(Message):
-        """The user asked for a kernel file."""
+        """The user wants to choose a kernel file."""
 
     class Submitted(Message):
         """Enter was pressed in a text field."""
@@ -126,7 +126,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self.mark_errors(self.draft.misread())
 
     def sync(self, errors: dict[str, str] | None = None) -> None:
-        """Show what the draft says, choices and errors included; the caller may know the errors already."""
+        """Show the draft with its choices and errors; `errors` saves a second check."""
         self._take_typed()
         rows = self.draft.rows()
         for place in (self._few, self._rest):
@@ -145,7 +145,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self.sync()
 
     def mark_errors(self, errors: dict[str, str]) -> None:
-        """Mark these rows; the sentence of the one that has the focus, else the first, is said below all, so that none moves."""
+        """Mark these rows; show the error of the focused row, else the first one, below all rows, so that none moves."""
         if not self._rest.display and any(row.more and row.key in errors for row in self.draft.rows()):
             self.show_rest(True)
         self._wrong = errors
@@ -170,7 +170,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self.show_rest(not self._rest.display)
 
     def _explain(self) -> None:
-        """Say what is wrong, else what the setting is that has the focus; an open list of choices is part of its field."""
+        """Show an error, else the help of the focused row; an open list of choices belongs to its row."""
         if not self.is_attached:
             return
         focused, rows = self.screen.focused, self.draft.rows()
@@ -200,7 +200,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._take(event.input, event.input.value)  # not the event's: on a busy machine more was typed since
 
     def _take_typed(self) -> None:
-        """Text that was typed but not yet handled counts more than the draft, unless something else has filled that in."""
+        """Take typed text that was not handled yet into the draft, unless the draft was replaced."""
         for field in self.query(Input):
             key = (field.id or "").removeprefix("field-")
             drawn_text = self._agreed_texts[key]

@@ -17,7 +17,7 @@ CHECKSUM = "checksum "
 
 
 def graph_words(e: Experiment) -> str:
-    """The input graph: density 0.3 · weights 1..16 · seed 7, or the file's name."""
+    """Describe the input graph: density 0.3 · weights 1..16 · seed 7, or the name of the file."""
     if e.file:
         return e.file.rsplit("/", 1)[-1]
     negative = f"negative {e.negative:g}" if e.negative else ""
@@ -26,19 +26,19 @@ def graph_words(e: Experiment) -> str:
 
 
 def _linked(e: Experiment, density: str) -> str:
-    """How its vertices are linked: density 0.3, or a kind of graph."""
+    """Describe the edges: density 0.3, or the kind of graph."""
     return f"{density} {e.density:g}" if e.kind == "random" else e.kind
 
 
 def kernel_and_size(run: Run) -> str:
-    """A run's shortest name: Katz-Kider · n 4096."""
+    """Return the shortest name of a run: Katz-Kider · n 4096."""
     e = run.experiment
     kernel = f"auto: {run.title or e.kernel}" if e.auto else run.title or e.kernel
     return f"{kernel} · n {run.n}" if run.n else kernel  # a file's size is not known before it is read
 
 
 def kernel_words(run: Run, most: int) -> str:
-    """What ran, cut to about `most` cells by leaving whole words away: Katz-Kider · n 4096 · tile 32 · float32."""
+    """Describe a run in about `most` cells by omitting complete parts: Katz-Kider · n 4096 · tile 32 · float32."""
     e = run.experiment
     launch = e.launch if run.backend == "cuda" else ""
     words = [kernel_and_size(run), f"tile {e.tile}" if e.tile else "", e.dtype, *chosen_options(e), launch, graph_words(e)]
@@ -51,7 +51,7 @@ def kernel_words(run: Run, most: int) -> str:
 
 
 def chosen_options(e: Experiment) -> list[str]:
-    """The options that are not as they usually are: all of a recording's kernel that is no longer known."""
+    """Return the options that differ from their defaults; all options of an unknown kernel."""
     try:
         usual = {option.name: option.default for option in kernel_named(e.kernel).options}
     except Refused:
@@ -79,7 +79,7 @@ def checksum(text: str) -> str:
 
 
 def cycle(vertices: tuple[int, ...]) -> str:
-    """3 → 7 → 3; a long one is cut in the middle of its way."""
+    """Format a cycle as 3 → 7 → 3, shortened in the middle if it is long."""
     way = [str(v) for v in vertices]
     if len(way) > 6:
         way = [*way[:5], "…"]

@@ -1,4 +1,4 @@
-"""Tables on a screen, and what those of runs share."""
+"""Tables of the screens, and the common parts of tables of runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NARROW_TOTAL = 11  # cells of the median time
 
 
 def cell(column: Column, row: TableRow, style: str = "") -> Text:
-    """What the column says of the run; a number that is not to be trusted is struck through."""
+    """Return the cell of a run; a measured value of an unreliable run is struck through."""
     text = column.text(row)
     if column.measured and text != units.ABSENT and row.run.seconds is not None and run_labels.is_unreliable(row.run):
         style = "strike"
@@ -36,17 +36,17 @@ def cell(column: Column, row: TableRow, style: str = "") -> Text:
 
 
 def room_beside(fixed: Sequence[tuple[object, int]], width: int) -> int:
-    """Cells that are left for one more column in a table of `width` cells with its scrollbar."""
+    """Return the cells for one more column in a table of `width` cells with its scrollbar."""
     return width - 1 - sum(cells + 2 for _, cells in fixed) - 2
 
 
 def size_cells(runs: Iterable[Run]) -> int:
-    """How wide the column of n is: as the longest of theirs, with room for five digits."""
+    """Return the width of the column of n, at least five digits."""
     return max([COLUMNS["n"].cells, *(len(str(run.n)) for run in runs)])
 
 
 def _whole(texts: Mapping[str, Text], columns: Widths) -> Mapping[str, Text]:
-    """The texts, sentences among them without the clauses that have no room."""
+    """Return the texts, with sentences shortened to the clauses that fit."""
     for column, width in columns:
         if column.key in SENTENCES:
             texts[column.key].plain = whole_clauses(texts[column.key].plain, width)
@@ -54,7 +54,7 @@ def _whole(texts: Mapping[str, Text], columns: Widths) -> Mapping[str, Text]:
 
 
 class TextTable(DataTable[Text]):
-    """As all tables of the program look."""
+    """A table in the style of the program."""
 
     DEFAULT_CSS = """
     TextTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
@@ -68,14 +68,14 @@ class TextTable(DataTable[Text]):
         super().__init__(cursor_type="row", cell_padding=1)
 
     def on_click(self, event: Click) -> None:
-        """A click on a row or a column that has gone since it was painted does nothing."""
+        """Ignore a click on a row or a column that was removed since it was drawn."""
         row, column = event.style.meta.get("row", 0), event.style.meta.get("column", 0)
         if not (self.is_valid_column_index(column) if row == -1 else self.is_valid_row_index(row)):
             event.prevent_default()
 
 
 class RunTable(TextTable):
-    """Only cells that changed are written again, and widths never change."""
+    """A table of runs that writes only changed cells, and whose widths do not change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,9 +88,9 @@ class RunTable(TextTable):
         return self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value if self.row_count else None
 
     def agree(self, columns: Widths, rows: Mapping[str, Subject], cells: Callable[[Subject], Mapping[str, Text]]) -> None:
-        """These rows in this order, by their keys; `cells` says by the keys of the columns what one is that has changed.
+        """Show these rows in this order; `cells` returns the texts of a changed row by the keys of the columns.
 
-        The mark stays on its row; at the top it follows what comes first.
+        The cursor stays on its row; at the top it stays at the top.
         """
         again, keys, marked, at = columns == self._columns_shown, list(rows), self.key, self.cursor_row
         before, top = self._shown if again else {}, self.scroll_y
@@ -130,7 +130,7 @@ def history_columns(width: int, runs: Sequence[Run] = ()) -> Widths:
 
 
 def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
-    """What the table says of a run."""
+    """Return the texts of a run by column."""
     found = None
     if baseline is not None and baseline.id != run.id and speedup(run, baseline) is not None:
         found = compare(ComparedRun(model, run), ComparedRun(model, baseline))
@@ -138,7 +138,7 @@ def history_cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Tex
     texts = {column.key: cell(column, row) for column in columns_of(HISTORY, inf)}
     for text in texts.values():
         if text.plain == units.ABSENT:
-            text.plain = ""  # a wall of them says nothing
+            text.plain = ""
     return texts
 
 

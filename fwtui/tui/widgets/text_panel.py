@@ -1,4 +1,4 @@
-"""Widgets that draw a few lines of text, made again only when what they show or their width changes."""
+"""Widgets of a few lines of text, drawn again only when their subject or their width changes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Piece = str | Content | tuple[str, str]  # plain text, Content, or text with a s
 USUAL_WIDTH = 80
 MUTED = "dim"
 STRONG = "bold"
-VEILED = "-veiled"  # the class of what keeps its place and says nothing
+VEILED = "-veiled"  # the class of a hidden widget that keeps its space
 
 
 def line(*pieces: Piece) -> Content:
-    """One line of text; nothing in it is ever read as markup."""
+    """Assemble one line of text, without reading markup."""
     return Content.assemble(*pieces)
 
 
 def justify(left: Content, right: Content, width: int) -> Content:
-    """Both ends of a line of `width` cells; the left one is cut where they would meet."""
+    """Place two texts at the ends of a line of `width` cells; the left one is truncated if necessary."""
     right = right.truncate(width, ellipsis=True)
     room = width - right.cell_length - 2
     if room < 8:
@@ -37,7 +37,7 @@ def justify(left: Content, right: Content, width: int) -> Content:
 
 
 def longest(lines: Iterable[Content], width: int) -> Content:
-    """The first of these lines, the longest one first, that fits; the last one where none does."""
+    """Return the first line that fits, of lines in order of decreasing length; the last one if none fits."""
     whole = line("")
     for whole in lines:
         if whole.cell_length <= width:
@@ -46,7 +46,7 @@ def longest(lines: Iterable[Content], width: int) -> Content:
 
 
 def whole_clauses(text: str, width: int) -> str:
-    """As many whole clauses of a text as have room; cut within one only where that leaves hardly anything."""
+    """Return as many complete clauses of a text as fit; truncate within a clause if less than half of the width is used."""
     if len(text) <= width:
         return text
     ends = [found.start() for found in re.finditer(r" · |[,;:] ", text) if width // 2 <= found.start() <= width]
@@ -54,10 +54,10 @@ def whole_clauses(text: str, width: int) -> str:
 
 
 def hanging_indent(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
-    """A label, and parts that wrap under themselves in at most that many lines, between parts if possible."""
+    """Wrap parts below themselves after a label, in at most `most` lines, between parts if possible."""
     room = max(width - indent, 10)
     lines: list[Content] = []
-    begins: set[int] = set()  # lines that go on with another part
+    begins: set[int] = set()  # lines that start with another part
     for part in parts:
         if lines and lines[-1].cell_length + 3 + Content(part).cell_length <= room:
             lines[-1] = line(lines[-1], f" · {part}")
@@ -72,13 +72,13 @@ def hanging_indent(label: str, indent: int, parts: Sequence[str], width: int, st
 
 
 def indented(head: Content, words: str, width: int, style: str = "") -> list[Content]:
-    """A head, and words that wrap under themselves."""
+    """Wrap a text below itself, after a head."""
     first, *others = Content(words).wrap(max(width - head.cell_length, 12)) or [Content("")]
     return [line(head, first.stylize(style)), *(line(" " * head.cell_length, other.stylize(style)) for other in others)]
 
 
 class TextPanel(Widget, Generic[Subject]):
-    """Shows one subject as lines, and NOTHING where it is None. A subject equal to the one shown costs nothing."""
+    """One subject as lines, or NOTHING if it is None. An equal subject costs nothing."""
 
     DEFAULT_CSS = "TextPanel { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
     NOTHING: ClassVar[Sequence[Content]] = ()
@@ -92,30 +92,30 @@ class TextPanel(Widget, Generic[Subject]):
 
     @property
     def lines(self) -> Sequence[Content]:
-        """What is shown, for the width it has (or a usual one before it has any)."""
+        """The lines for the present width; for USUAL_WIDTH before the first layout."""
         return self._drawn(self.size.width or USUAL_WIDTH)
 
     def show(self, subject: Subject) -> None:
-        """Show this from now on."""
+        """Replace the subject."""
         if subject == self.subject:
             return
-        if not self.display:  # it is drawn and laid out when it is shown
+        if not self.display:  # drawn and laid out once it is visible
             self.subject, self._width = subject, -1
             return
         before = self.lines
         self.subject = subject
         self._width = -1
         now = self.lines
-        # the layout may be ahead of the size, and have made room for what was shown before
+        # the layout may be newer than the size
         width, height = self._laid_out or (self.size.width or USUAL_WIDTH, len(before))
         moved = len(now) != len(before) or len(self._drawn(width)) != height
-        # == of two Contents looks at their text alone
+        # == of two Contents compares only their text
         if self.size.width and not moved and all(new.is_same(old) for new, old in zip(now, before, strict=True)):
-            return  # it says the same, so nothing has to be painted
+            return  # unchanged
         self.refresh(layout=moved)
 
     def draw(self, subject: Any, width: int) -> Sequence[Content]:
-        """The lines of a subject for a width in cells."""
+        """Return the lines of a subject for a width in cells."""
         raise NotImplementedError
 
     def render(self) -> Content:
